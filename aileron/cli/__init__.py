@@ -1,4 +1,4 @@
-"""The C{aileron} command: one group a file, each loaded only when it is asked for."""
+"""The C{aileron} command: one group a file, each loaded only when needed."""
 
 from ._entry import main
 

@@ -23,16 +23,16 @@ _CALL_MILLISECONDS = 3_600_000
 
 
 Entry = Mapping[str, Any]
-"""The way in which C{aileron-mcp} is started, as most clients write it: its command, arguments and environment."""
+"""The command, arguments and environment that start C{aileron-mcp}, in the form that most clients use."""
 
 
 @frozen
 class ClientProgram:
     """A program that starts MCP servers.
 
-    :ivar name: by which it is let in.
-    :ivar places: where the text goes, a line each.
-    :ivar text: the text.
+    :ivar name: the name under which the operator allows it.
+    :ivar places: the files that the text goes into, a line each.
+    :ivar text: the configuration text.
     """
 
     name: str
@@ -49,7 +49,7 @@ def _usual(entry: Entry) -> str:
 
 
 def _continue(entry: Entry) -> str:
-    """YAML, whose quoted strings are JSON's."""
+    """Return the entry as YAML, with strings quoted as in JSON."""
     lines = [
         "mcpServers:",
         f"  - name: {SERVER_NAME}",
@@ -88,13 +88,13 @@ CLIENTS: Mapping[str, ClientProgram] = {
         ClientProgram(
             "gemini",
             ("~/.gemini/settings.json", ".gemini/settings.json, for one project"),
-            # Not trusted, in its words, it offers no tool when nobody is there to ask. Its own limit is ten minutes.
+            # In an untrusted folder it offers no tools if it cannot ask a person. Its own limit is ten minutes.
             lambda entry: _usual({**entry, "timeout": _CALL_MILLISECONDS, "trust": True}),
         ),
         ClientProgram(
             "qwen",
             ("~/.qwen/settings.json", ".qwen/settings.json, for one project"),
-            # Else the model finds the tools only by a search.
+            # Otherwise the model finds the tools only by a search.
             lambda entry: _usual({**entry, "timeout": _CALL_MILLISECONDS, "trust": True, "alwaysLoadTools": True}),
         ),
         ClientProgram(
@@ -122,7 +122,7 @@ CLIENTS: Mapping[str, ClientProgram] = {
         ),
     )
 }
-"""By the name that the operator lets them in by."""
+"""The clients by the name under which the operator allows them."""
 
 
 @click.group()

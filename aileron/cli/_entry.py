@@ -1,6 +1,6 @@
-"""The beginning of the C{aileron} command: it is the daemon, or the command line.
+"""The entry point of the C{aileron} command: it runs the daemon or the command line.
 
-The daemon stays in memory, so it loads of the command line only this.
+The daemon stays in memory, so of the command line it loads only this module.
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ from typing import Any
 from aileron.hardening import harden
 
 SERVE = "serve"
-"""The hidden command by which the others start the daemon."""
+"""The hidden command by which other commands start the daemon."""
 _YOUNG, _MIDDLE = 10_000, 100
 
 
 def main() -> None:
-    """Be the daemon, or the command line.
+    """Run the daemon or the command line.
 
-    Loading makes little garbage: looking for it at every 700 objects, as Python does, took a tenth of a command's time
-    and a fifth of the daemon's start.  Never looking would leave the daemon the half-made classes of attrs for good;
-    to look among what is new alone finds them.
+    Loading creates little garbage, so collecting at every 700 objects, Python's default, took a tenth of a command's
+    time
+    and a fifth of the daemon's start. Without any collection the half-made classes of attrs would stay in the daemon,
+    so
+    only the youngest generation is collected.
     """
     gc.set_threshold(_YOUNG, _MIDDLE)
     if sys.argv[1:2] == [SERVE]:
@@ -34,23 +36,23 @@ def main() -> None:
 
 
 class _Sources(dict[str, Any]):
-    """Lines of source, for tracebacks, without those of methods that attrs wrote: it leaves them here for debuggers.
+    """Source lines for tracebacks, without those of methods that attrs generated for debuggers.
 
-    There are more than three hundred classes of that kind, and one and a half megabytes of their lines.
+    More than three hundred classes have such methods, with 1.5 MB of source lines.
     """
 
     def setdefault(self, key: str, default: Any = None, /) -> Any:
-        """Remember nothing: only attrs adds lines in this way."""
+        """Discard the lines: only attrs adds lines with this method."""
         return self.get(key, default)
 
 
 def serve(arguments: Sequence[str]) -> int:
-    """Be the daemon until a signal ends it.
+    """Run the daemon until a signal ends it.
 
     :param arguments: its options.
-    :return: the exit status; where it could not begin, standard error says why, as of any command.
+    :return: the exit status. If the daemon could not start, the reason is on standard error.
     """
-    harden()  # before anything else, the key above all, is in memory
+    harden()  # before the key or anything else is in memory
     linecache.cache = _Sources(linecache.cache)
     try:
         from aileron.daemon import serve as serve_until_stopped

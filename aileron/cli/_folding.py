@@ -1,4 +1,4 @@
-"""Breaks long lines between words, so that a terminal does not break them inside one."""
+"""Breaks long lines between words, so that the terminal does not break words."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ import unicodedata
 from collections.abc import Iterator
 
 GAP, NONE = "  ", "-"
-"""What stands between the columns of a table, and in the place of nothing."""
+"""The separator of a table's columns, and the text of an empty cell."""
 
 _LEAST_COLUMNS = 20
 _BREAKS = frozenset(" ,;:/&?")
 
 
 def count_columns(text: str) -> int:
-    """Count the columns of a terminal that the text takes."""
+    """Return the number of terminal columns that the text occupies."""
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     marks = sum(unicodedata.combining(character) > 0 for character in text)
     return len(text) + wide - marks
 
 
 def pad(text: str, width: int) -> str:
-    """Return the text with spaces behind it, so that it takes so many columns at least."""
+    """Return the text padded with spaces to at least C{width} columns."""
     return text + " " * max(0, width - count_columns(text))
 
 
 def fold_line(line: str, width: int, indent: int) -> list[str]:
     """Break a line at spaces into lines that fit a terminal.
 
-    A word that is longer than a line stays whole, so that it can be copied: the terminal breaks it.
+    A word longer than a line stays whole, so that it can be copied: the terminal breaks it.
 
-    :param width: of the terminal, in columns; 0 if it is not known, and then the line stays whole.
+    :param width: of the terminal, in columns, or 0 if unknown, which leaves the line whole.
     :param indent: the spaces before each line after the first.
     """
     if width < _LEAST_COLUMNS or count_columns(line) <= width:
@@ -37,7 +37,7 @@ def fold_line(line: str, width: int, indent: int) -> list[str]:
     margin = " " * min(indent, width // 2)
     first, *words = line.split(" ")
     folded, columns = [first], count_columns(first)
-    blank = not first and len(line) - len(line.lstrip(" ")) < width  # its own indentation is no place to break it
+    blank = not first and len(line) - len(line.lstrip(" ")) < width  # do not break a line within its own indentation
     for word in words:
         size = count_columns(word)
         if columns + 1 + size > width and not blank:
@@ -51,9 +51,9 @@ def fold_line(line: str, width: int, indent: int) -> list[str]:
 
 
 def fold_text(line: str, width: int) -> list[str]:
-    """Break a line of foreign text into pieces that fit: after a space or punctuation if there is one, else in a word.
+    """Break a line of foreign text into pieces that fit: after a space or punctuation if possible, else in a word.
 
-    :param width: in columns; below L{_LEAST_COLUMNS} the line stays whole.
+    :param width: in columns. Below L{_LEAST_COLUMNS} the line stays whole.
     """
     return [line] if width < _LEAST_COLUMNS else list(_cut(line, width))
 

@@ -1,4 +1,4 @@
-"""The root of the command line: it imports a command when that is asked for, and turns errors into sentences."""
+"""The root of the command line: it imports a command when it is called, and prints errors as sentences."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ _ABOUT = {
     **dict.fromkeys(("approve", "deny", "open"), "approval"),
     **dict.fromkeys(("pause", "resume"), "session"),
 }
-"""The groups whose things other commands are about."""
+"""The groups that list the objects of other commands."""
 
 
 class LazyGroup(click.Group):
-    """The group of all commands, which imports one when it is asked for, and knows them by their old names too."""
+    """The group of all commands, which imports a command when it is called, and also accepts old names."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """List the names, in the order of the help, without old ones."""
+        """Return the current names, in the order of the help."""
         return list(COMMANDS)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the options; C{--all} counts wherever it stands before a command, also behind C{--help}."""
+        """Parse the options. C{--all} counts anywhere before a command, even after C{--help}."""
         own = takewhile(lambda each: each.startswith("-"), args)
         ctx.meta[_ALL] = "--all" in own
         return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands by the parts of the help: the usual ones, or all."""
+        """Write the commands by section of the help: the usual ones, or all."""
         everything = ctx.meta.get(_ALL)
         for title, part in PARTS.items():
             shown = [(name, self.get_command(ctx, name)) for name in part if everything or name in FRONT]
@@ -58,7 +58,7 @@ class LazyGroup(click.Group):
             formatter.write_text("All commands: aileron --help --all")
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete names and options; a shell that waits for them is not kept by the imports of all."""
+        """Complete names and options without importing every command."""
         from click.shell_completion import CompletionItem
 
         found = [CompletionItem(name) for name in COMMANDS if name.startswith(incomplete)]
@@ -67,9 +67,9 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or name the ones that were probably meant.
+        """Return the command. If the name is unknown, fail with suggestions.
 
-        :raises CommandError: its feature is off.
+        :raises CommandError: the command's feature is off.
         """
         if not ctx.resilient_parsing:
             refuse_off(ctx.find_object(CliContext), args)
@@ -83,7 +83,7 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"No such command '{args[0]}'. Did you mean {told}?", ctx) from None
 
     def _find_meant(self, ctx: click.Context, name: str) -> Sequence[str]:
-        """Find what is called so, or nearly so, within a group, as C{approve} is; else the command nearest to it."""
+        """Return the commands of groups with this or a similar name, as for C{approve}, else the nearest command."""
         within: dict[str, list[str]] = {}
         for group in COMMANDS:
             command = self.get_command(ctx, group)
@@ -96,7 +96,7 @@ class LazyGroup(click.Group):
         return meant if len(meant) <= _MOST_MEANT else ()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command, with what features add to its group, or return None if there is no such name."""
+        """Import a command and the commands that features add to its group, or return None if the name is unknown."""
         old = OLD_NAMES.get(cmd_name)
         place = COMMANDS.get(cmd_name) if old is None else old.place
         if place is None:
@@ -108,7 +108,7 @@ class LazyGroup(click.Group):
 
 
 def _add_of_features(group: click.Group, name: str) -> None:
-    """Add to a group the commands of features that are within it, now or by a name of an earlier version."""
+    """Add to a group the commands of features that belong to it, under current and earlier names."""
     for within_name, place in within(name).items():
         if within_name not in group.commands:
             group.add_command(_import_command(place), within_name)
@@ -128,8 +128,8 @@ def _import_command(place: str) -> click.Command:
 def refuse_off(cli: CliContext | None, words: Sequence[str]) -> None:
     """Refuse a command of a feature that is off.
 
-    :param words: of the command line, without its options before the command.
-    :raises CommandError: its feature is off.
+    :param words: the words of the command line, without options before the command.
+    :raises CommandError: the command's feature is off.
     """
     name, *others = words or ("",)
     called = " ".join([*(OLD_NAMES[name].now if name in OLD_NAMES else name).split(), *others][:2])
@@ -166,7 +166,7 @@ def aileron(ctx: click.Context, cli: CliContext) -> None:
 
 
 def run(arguments: Sequence[str], cli: CliContext) -> int:
-    """Run one command; its exit code: 0, 1 for anything wrong, 2 usage, 75 pending, 130 interrupted.
+    """Run one command and return its exit code: 0, 1 for any error, 2 usage, 75 pending, 130 interrupted.
 
     :param arguments: without the program's name.
     """
@@ -186,7 +186,7 @@ def main() -> None:
 
 
 def _listing(arguments: Sequence[str]) -> str:
-    """Return the command that lists what the group of this command is about; empty: there is none."""
+    """Return the command that lists the objects of this command's group, or an empty string if there is none."""
     name = next((each for each in arguments if each in COMMANDS or each in OLD_NAMES), "")
     group = aileron.get_command(click.Context(aileron), name)
     name = OLD_NAMES[name].now if name in OLD_NAMES else name
@@ -196,5 +196,5 @@ def _listing(arguments: Sequence[str]) -> str:
 
 
 def _let_go_of_output() -> None:
-    # The reader of our output is gone: what is still buffered must not fail once more at exit.
+    # The reader of our output disconnected: buffered output must not fail again at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Draws tables that fit a terminal, in which no name or ID is broken."""
+"""Prints tables that fit a terminal, without breaking names or IDs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 _STATE = "STATE"
 _WHOLE = frozenset(("ACTION", "CONNECTOR", "HOST", "ID", "NAME", "OPERATION", "RUN", _STATE, "TOOL"))
-"""The columns whose cells are never broken: they are copied into commands."""
+"""The columns whose cells are never broken, because they are copied into commands."""
 _PROSE = frozenset(("ARGUMENTS", "DESCRIPTION", "FAILURE", "MEANING", "NOTE", "WHAT", "WHAT IT SAYS"))
-"""The columns whose cells are for reading: a word that is too long for one is broken. In others no word is."""
+"""The columns of prose, in which an overlong word is broken. In other columns no word is broken."""
 
 _PADDING, _READABLE, _LONG_WORD = (0, 2, 0, 0), 10, 24
 _COLOURS = {
@@ -32,15 +32,15 @@ _COLOURS = {
 def print_table(
     titles: Sequence[str], rows: Sequence[Sequence[str]], console: Console | None = None, *, width: int = 0
 ) -> None:
-    """Print a table at a terminal: a cell that is too wide goes on in the next line, and states have colours.
+    """Print a table on a terminal: a long cell continues on the next line, and states have colours.
 
-    Where a terminal is too narrow for that, each row is printed as a block: a line for each cell that is not empty.
+    If the terminal is too narrow, print each row as a block with a line for each non-empty cell.
 
-    :param rows: of texts that are fit to be shown.
-    :param console: where; L{None}: on standard output.
+    :param rows: texts that are safe to print.
+    :param console: where to print, or None for standard output.
     :param width: of standard output, if known.
     """
-    from rich.console import Console  # only a table at a terminal needs it, and its modules cost a start
+    from rich.console import Console  # loaded only for a table on a terminal, because its modules slow the start
     from rich.table import Table
     from rich.text import Text
 
@@ -70,7 +70,7 @@ def _print_block(titles: Sequence[str], row: Sequence[Text], label: int, console
     for title, cell in zip(titles, row, strict=True):
         longest = max(map(count_columns, cell.plain.split()), default=0)
         if title in _WHOLE or (title not in _PROSE and label + len(GAP) + longest > console.width):
-            # Where it is wider than the terminal, the terminal breaks it, and copies it unbroken.
+            # A line wider than the terminal is broken by the terminal, which copies it unbroken.
             console.print(Text.assemble((pad(title, label) + GAP, "bold"), cell), soft_wrap=True)
         elif cell.plain not in ("", NONE):
             line = Table(box=None, pad_edge=False, padding=_PADDING, show_header=False)
@@ -81,7 +81,7 @@ def _print_block(titles: Sequence[str], row: Sequence[Text], label: int, console
 
 
 def _widths(titles: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> list[int]:
-    """Return the widths of columns, those that lack least widened first; empty if the columns do not fit."""
+    """Return the widths of columns, widening first those that lack least, or nothing if the columns do not fit."""
     widths = _narrowest(titles, rows)
     left = room - sum(widths)
     wanted = [max(map(count_columns, (title, *cells))) for title, *cells in zip(titles, *rows, strict=True)]
@@ -92,7 +92,7 @@ def _widths(titles: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> 
 
 
 def _narrowest(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    """Return the widths below which columns break their titles, or words of their cells that are not to be broken."""
+    """Return the smallest widths at which no title and no unbreakable word is broken."""
     widths = []
     for column, title in enumerate(titles):
         widest = max((count_columns(row[column]) for row in rows), default=0)

@@ -1,4 +1,4 @@
-"""The commands by name: where each is, in which part of the help it stands, and the names of earlier versions."""
+"""The commands by name: the module of each, its section of the help, and its names in earlier versions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aileron.features import FeatureSet
 from aileron.model.features import Command
 
 _TITLES = ("Start", "Decide", "Services", "Inspect", "Maintain")
-"""The parts of the help, in order."""
+"""The sections of the help, in order."""
 
 _CORE: Mapping[str, Command] = {
     "mcp": Command("._clients:mcp", "Start", 50),
@@ -48,11 +48,11 @@ _OF_FEATURES = FeatureSet().commands()
 _ALL = {**_CORE, **_OF_FEATURES}
 
 FEATURE_COMMANDS = frozenset(name for name, each in _OF_FEATURES.items() if not each.now)
-"""The commands of features, by all of their words."""
+"""The commands of features, by their full names."""
 
 
 def _list_part(title: str) -> Iterator[str]:
-    """Return the names of the commands that one part of the help lists, in order."""
+    """Return the names of the commands in one section of the help, in order."""
     names = (name for name, each in _ALL.items() if each.part == title)
     return iter(sorted(names, key=lambda name: _ALL[name].rank))
 
@@ -60,20 +60,20 @@ def _list_part(title: str) -> Iterator[str]:
 PARTS: Mapping[str, Mapping[str, str]] = {
     title: {name: _ALL[name].place for name in _list_part(title)} for title in _TITLES
 }
-"""The parts of the help, each with its commands."""
+"""The sections of the help, each with its commands."""
 
 FRONT = frozenset(name for name, each in _ALL.items() if each.front)
-"""The commands of C{aileron --help}; C{aileron --help --all} has all of them."""
+"""The commands that C{aileron --help} lists. C{aileron --help --all} lists all."""
 
 COMMANDS: Mapping[str, str] = {name: place for part in PARTS.values() for name, place in part.items()}
 
 
 @frozen
 class OldName:
-    """A command by the name that it had in an earlier version. It works, and no help names it.
+    """A command's name in an earlier version. It works, but the help does not list it.
 
-    :ivar place: as in L{PARTS}.
-    :ivar now: what it is called now.
+    :ivar place: the module and name, as in L{PARTS}.
+    :ivar now: the current name.
     """
 
     place: str
@@ -92,23 +92,23 @@ OLD_WITHIN: Mapping[str, str] = {
     "approval forgive": "approval allow-retry",
     "daemon status": "status",
 }
-"""The same of commands of a group, which the group or L{hidden_within} has."""
+"""The current names of a group's commands by their old names, which the group or L{hidden_within} provides."""
 
 
 def hide(group: click.Group, command: click.Command, name: str) -> None:
-    """Add a command to a group by a name of an earlier version."""
+    """Add a command to a group under a name of an earlier version."""
     hidden = copy(command)
     hidden.hidden = True
     group.add_command(hidden, name)
 
 
 def within(group: str) -> Mapping[str, str]:
-    """Return the commands that features add to a group: the place of each, by its name there."""
+    """Return the module of each command that features add to a group, by its name in the group."""
     return _find_within(group, {name: each.place for name, each in _OF_FEATURES.items() if not each.now})
 
 
 def hidden_within(group: str) -> Mapping[str, str]:
-    """Return the commands of features that were in a group in an earlier version: the place of each, by that name."""
+    """Return the modules of features' commands that were in a group in an earlier version, by that name."""
     return _find_within(group, {old: each.place for old, each in _OLD.items()})
 
 

@@ -1,6 +1,6 @@
-"""Names that a shell may complete: fast, silent, without a passphrase and without a trace on record.
+"""Completes names in a shell: fast, silent, without a passphrase and without an audit event.
 
-They are read from the home's files, which every program of the user can read, and from the daemon's status.  IDs are
+The names come from the home's files, which every program of the user can read, and from the daemon's status. IDs are
 completed by L{aileron.cli.ids}.
 """
 
@@ -28,7 +28,7 @@ Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[str]
 _MAX_BYTES = 1024 * 1024
 _MOST = 500
 _NAME = re.compile(rb"""^name *= *["']([^"'\n]+)["'] *$""", re.MULTILINE)
-# Nothing that a shell would read as more than a name.
+# No character with a meaning for the shell.
 _plain = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,255}").fullmatch
 
 
@@ -36,7 +36,7 @@ _VARIABLE = "_AILERON_COMPLETE"
 
 
 def completer(find: Callable[[CliContext], Iterable[str]]) -> Completer:
-    """Make what completes the names that C{find} returns. If C{find} fails, nothing is completed."""
+    """Return a completer of the names that C{find} returns. If C{find} fails, nothing is completed."""
 
     def complete(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
         cli = context.find_object(CliContext)
@@ -75,7 +75,7 @@ def _services(_cli: CliContext) -> Iterable[str]:
 
 
 def name_in(path: Path) -> str | None:
-    """Return what the file says that it is called; L{None}: nothing, or it is no file of ours, such as a link."""
+    """Return the name that the file declares, or None if there is none or it is not a regular file."""
     with suppress(AileronError):
         found = _NAME.search(read_private(path, _MAX_BYTES) or b"")
         return found and found[1].decode("utf-8", "replace")

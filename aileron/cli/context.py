@@ -1,4 +1,4 @@
-"""The surroundings of a command: everything that a test replaces."""
+"""The environment of a command: everything that a test replaces."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_PROBE_SECONDS = 30.0  # a daemon that is flooded answers late
+_PROBE_SECONDS = 30.0  # a flooded daemon responds late
 _PROBE_TRIES = 5
 
 
@@ -41,30 +41,30 @@ class Links(Protocol):
     """Connections to the daemon, as L{aileron.client.Connections} makes them."""
 
     def daemon(self, url: str, token: str | None) -> Daemon:
-        """Connect to the agent site."""
+        """Return a client of the agent site."""
 
     def operator(self, operator_url: str, token: str | None) -> Operator:
-        """Connect to the operator site."""
+        """Return a client of the operator site."""
 
 
 class Drive(Protocol):
-    """Runs what is asynchronous to its end."""
+    """A function that runs a coroutine to its end."""
 
     def __call__(self, work: Callable[[Links], Awaitable[T]]) -> T:
-        """Run C{work}, once a process, and return what it returns."""
+        """Run C{work}, once a process, and return its result."""
 
 
 class Conversation(Protocol):
-    """The person's terminal, while other things go on."""
+    """The person's terminal, used while other work continues."""
 
     def say(self, text: str) -> None:
-        """Write, to the person alone."""
+        """Print to the person only."""
 
     def put(self, prompt: str) -> None:
-        """Ask, and do not wait; what was typed before is thrown away."""
+        """Show a prompt without waiting. Earlier input is discarded."""
 
     def answered(self) -> str | None:
-        """Return the line that was typed since, or L{None}."""
+        """Return the line typed since the prompt, or None if there is none yet."""
 
 
 def _drive(work: Callable[[Links], Awaitable[T]]) -> T:
@@ -74,11 +74,11 @@ def _drive(work: Callable[[Links], Awaitable[T]]) -> T:
 
 
 def probe(url: str, path: str, token: str | None = None) -> Mapping[str, Any]:
-    """Return the JSON that a site answers to a GET. A connection that is cut off, as in a flood, is made anew.
+    """Send a GET to a site and return the decoded JSON. If the connection is lost, as in a flood, retry.
 
-    :param url: the site's, of loopback.
-    :param token: sent as bearer.
-    :raises CommandError: no daemon answers there, or it refuses.
+    :param url: the URL of the site, on loopback.
+    :param token: sent as bearer token.
+    :raises CommandError: the daemon does not respond, or it refuses.
     """
     from aileron.client.blocking import ask
 
@@ -201,25 +201,25 @@ async def _fetch(url: str, most_bytes: int) -> bytes:
 
 @frozen
 class CliContext:
-    """The environment, the clock, the terminal, the daemon and the vault's file, as commands use them.
+    """The environment, clock, terminal, daemon and vault file, as commands use them.
 
     :ivar drive: see L{Drive}.
-    :ivar probe: a GET of the agent site before any reactor runs: address, path, launch key.
-    :ivar ask: one line from the person's terminal, after a prompt.
-    :ivar ask_command: the same, of several lines where a shell would read on.
-    :ivar terminal: the first without waiting; L{InvalidRequest} where there is none.
-    :ivar passphrase: of the vault, as L{aileron.cli.vault.passphrase.read_passphrase} finds it.
-    :ivar new_passphrase: for a vault that is to be made, from the terminal or a descriptor.
-    :ivar secret: of a service, from the terminal or a descriptor; it is shown nowhere.  Whatever reads one of the
-        three first closes this process to others, and so to what it starts: no agent, editor or browser after that.
-    :ivar conceal: close this process alone to others, before a login's token comes to it.
-    :ivar interactive: whether a person is there to be asked.
-    :ivar sleep: for so many seconds, before any reactor runs.
-    :ivar pause: the same while it runs.
-    :ivar reactor: which listens for a browser that comes back.
-    :ivar exchange: asks token endpoints; given the ports of this machine that it never connects to.
-    :ivar fetch: a document of so many bytes at most, from an address that the person names.
-    :ivar transport: fetches packages; given the same.
+    :ivar probe: sends a GET to the agent site before any reactor runs: address, path, launch key.
+    :ivar ask: asks for one line at the terminal, after a prompt.
+    :ivar ask_command: asks for a shell command, which may have several lines.
+    :ivar terminal: opens the terminal for use without waiting, or raises L{InvalidRequest} if there is none.
+    :ivar passphrase: returns the vault's passphrase, as L{aileron.cli.vault.passphrase.read_passphrase} finds it.
+    :ivar new_passphrase: returns the passphrase for a new vault, from the terminal or a descriptor.
+    :ivar secret: returns a service's secret, from the terminal or a descriptor. It is never shown. Each of these three
+        closes this process to others before it reads, and so its children: no agent, editor or browser may start after.
+    :ivar conceal: closes only this process to others, before it receives a login's token.
+    :ivar interactive: whether a person can be asked.
+    :ivar sleep: sleeps for some seconds, before any reactor runs.
+    :ivar pause: waits for some seconds while the reactor runs.
+    :ivar reactor: listens for a browser that returns from a sign-in.
+    :ivar exchange: makes a client of token endpoints, from the ports of this machine that it never connects to.
+    :ivar fetch: fetches a document of limited size from an address that the person names.
+    :ivar transport: makes a client that fetches packages, from the ports that it never connects to.
     """
 
     environ: Mapping[str, str]
@@ -246,27 +246,27 @@ class CliContext:
 
     @property
     def home(self) -> Home:
-        """The home that the environment names."""
+        """Return the home that the environment names."""
         return find_home(self.environ)
 
     @property
     def features(self) -> FeatureSet:
-        """The features that are on: as the running daemon says, else as config.yaml does."""
+        """Return the features that are on: from the running daemon, else from config.yaml."""
         from .features import find_features
 
         return find_features(self.home)
 
     @property
     def kinds(self) -> KindTable:
-        """The kinds of connector: those that ship with Aileron, and those that the running daemon has loaded."""
+        """Return the kinds of connector: the built-in ones and those that the running daemon has loaded."""
         from .features import find_kinds
 
         return find_kinds(self.home)
 
     def running(self) -> Discovery:
-        """Find the running daemon.
+        """Return the address of the running daemon.
 
-        :raises CommandError: none runs.
+        :raises CommandError: no daemon runs.
         """
         found = live_discovery(self.home)
         if found is None:
@@ -275,7 +275,7 @@ class CliContext:
 
 
 def real_context() -> CliContext:
-    """Make the real one."""
+    """Make the context of a real process."""
     return CliContext(dict(os.environ))
 
 

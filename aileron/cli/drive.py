@@ -1,4 +1,4 @@
-"""Runs asynchronous work to its end in the one reactor of this process, and stops for Ctrl-C."""
+"""Runs a coroutine to its end in the one reactor of this process, and stops for Ctrl-C."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ T = TypeVar("T")
 
 
 def drive(work: Callable[[Connections], Awaitable[T]]) -> T:
-    """Run C{work}, given connections that are closed afterwards, and return what it returns.
+    """Run C{work} with connections that are closed afterwards, and return its result.
 
-    :raises KeyboardInterrupt: after C{work} was cancelled by a signal and has cleaned up.
+    :raises KeyboardInterrupt: a signal cancelled C{work}, which has cleaned up.
     """
     from twisted.internet import reactor
 
@@ -34,9 +34,9 @@ def drive(work: Callable[[Connections], Awaitable[T]]) -> T:
 
 @contextmanager
 def interruptible(handle: Callable[[int, FrameType | None], object] = signal.default_int_handler) -> Iterator[None]:
-    """While a person is asked nothing else goes on, and Ctrl-C ends the question, or does what C{handle} does.
+    """While a person is asked, let Ctrl-C end the question at once or call C{handle}.
 
-    :raises KeyboardInterrupt: Ctrl-C came just before, and the reactor had no turn yet to stop for it.
+    :raises KeyboardInterrupt: Ctrl-C arrived just before, and the reactor has not stopped yet.
     """
     before = signal.signal(signal.SIGINT, handle)
     try:
@@ -48,7 +48,7 @@ def interruptible(handle: Callable[[int, FrameType | None], object] = signal.def
 
 
 class _Interrupts:
-    """Stops the reactor for the first Ctrl-C, and remembers that it came."""
+    """The handler that stops the reactor at the first Ctrl-C, and records it."""
 
     def __init__(self, reactor: Any) -> None:
         self._reactor = reactor
@@ -61,7 +61,7 @@ class _Interrupts:
 
 
 class _Doing(Generic[T]):
-    """The work, and how it ended."""
+    """The coroutine under way, and its result."""
 
     def __init__(self, reactor: Any, work: Callable[[Connections], Awaitable[T]]) -> None:
         self.reactor = reactor
@@ -73,13 +73,13 @@ class _Doing(Generic[T]):
         self._interrupts = _Interrupts(reactor)
 
     def start(self) -> None:
-        """Begin; the reactor stops when the work is over."""
+        """Start the coroutine. The reactor stops when it ends."""
         signal.signal(signal.SIGINT, self._interrupts)
         self._under_way = Deferred.fromCoroutine(self._with_connections())
         self._under_way.addBoth(self._note)
 
     def stop(self) -> Deferred[None] | None:
-        """Cancel what is left of the work and let it clean up, since a signal came or the work is over."""
+        """Cancel the rest of the coroutine and let it clean up, after a signal or at its end."""
         if self._ended or self._under_way is None:
             return None
         self._stopped = True
@@ -87,7 +87,7 @@ class _Doing(Generic[T]):
         return self._over
 
     def result(self) -> T:
-        """Return how it ended, or raise it."""
+        """Return its result, or raise its exception."""
         if self._stopped or not self._ended:
             raise KeyboardInterrupt
         ended = self._ended[0]

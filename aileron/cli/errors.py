@@ -1,4 +1,4 @@
-"""Tells a person what went wrong: what happened, what was kept, what to do. Never a traceback."""
+"""Prints errors for people: what happened, what was kept, what to do. Never a traceback."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ DAMAGED = "Restore secrets.json from a copy, or start over: aileron vault reset"
 
 
 _HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())
-"""Since click 8.2 the help of a group is an error; before, click prints it."""
+"""Since click 8.2 a group's help is raised as an error. Earlier versions print it."""
 
 _SURE_HERE = frozenset(("vault_locked", "outcome_unknown"))
-"""Classes whose advice is right wherever it is raised; that of the others is about what the daemon was asked."""
+"""Classes whose advice is right wherever they are raised. The advice of others concerns the request."""
 
 
 class CommandError(Exception):
-    """A command cannot go on; its message is a sentence of ours, already fit to be shown.
+    """A command cannot continue. Its message is safe to show.
 
-    :ivar hint: what to do about it, or L{None}.
-    :ivar output: lines that another process wrote about it.
+    :ivar hint: the remedy, or None.
+    :ivar output: lines that another process printed about it.
     """
 
     def __init__(self, message: str, hint: str | None = None, output: Sequence[str] = ()) -> None:
@@ -44,9 +44,9 @@ class CommandError(Exception):
 
 
 def report(error: BaseException, listing: str = "") -> int:
-    """Tell the person about C{error} on standard error; the exit code that it means.
+    """Print C{error} on standard error, and return its exit code.
 
-    :param listing: the command that lists what there is of the kind that was asked for.
+    :param listing: the command that lists the objects of the requested kind.
     """
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         return INTERRUPTED
@@ -65,18 +65,18 @@ def report(error: BaseException, listing: str = "") -> int:
 
 
 def apart(line: str) -> Sequence[str]:
-    """Return a line in two, the command that it ends with on a line of its own; or as it is."""
+    """Split a line before the command at its end, or return it whole if there is none."""
     found = ends_with_command(line)
     return (line,) if found is None else (found[1], f"  {found[2]}")
 
 
 def lines_of(error: BaseException) -> Sequence[str]:
-    """Tell what is to be said about it: first what happened, then what to do."""
+    """Return the lines to print: first what happened, then what to do."""
     return tuple(_lines(error))
 
 
 def place_of(fault: Mapping[str, Any]) -> str:
-    """Write where a fault of a file is, as the daemon tells it."""
+    """Return the place of a fault in a file, from the daemon's data."""
     return f"{fault['file']}:{fault['line']}" if fault.get("line") else str(fault["file"])
 
 
@@ -110,7 +110,7 @@ def _lines(error: BaseException) -> Iterator[str]:
 
 
 def _of_the_client(error: BaseException) -> Iterator[str]:
-    # Imported here: a command that asks no daemon loads no client.
+    # Imported here: a command that needs no daemon loads no client.
     from aileron.client import DaemonError, DaemonFault, DaemonUnreachable
 
     if isinstance(error, DaemonFault):
@@ -131,7 +131,7 @@ def _of_the_client(error: BaseException) -> Iterator[str]:
 
 
 def _problems(details: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is wrong with an input, each with its place."""
+    """Yield the problems of an input, each with its place."""
     problems = details.get("problems")
     for problem in problems if isinstance(problems, (list, tuple)) else ():
         if isinstance(problem, Mapping):

@@ -1,4 +1,4 @@
-"""Finds which features are on, and which kinds of connector there are, for commands."""
+"""Finds the enabled features and the kinds of connector, for commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def find_features(home: Home) -> FeatureSet:
-    """Return the features that are on: as the running daemon says, else as config.yaml does, trusted or not."""
+    """Return the enabled features: from the running daemon, else from config.yaml, trusted or not."""
     try:
         found = live_discovery(home)
         if found is not None:
@@ -27,9 +27,9 @@ def find_features(home: Home) -> FeatureSet:
 
 
 def find_kinds(home: Home) -> KindTable:
-    """Return the kinds of connector that the running daemon knows; without a daemon, those that ship with Aileron.
+    """Return the running daemon's kinds of connector. Without a daemon, return the built-in ones.
 
-    Only the daemon can tell whether config.yaml, which names the packages of others, is trusted.
+    Only the daemon knows whether config.yaml, which names foreign packages, is trusted.
     """
     from aileron.connectors import load_kinds
 

@@ -1,4 +1,4 @@
-"""Finds the thing that a person means by a part of its ID, by C{@}, or by no ID at all."""
+"""Finds the object that a person means by a part of its ID, by C{@}, or without an ID."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _is_whole = re.compile(r"[0-9A-Za-z]{26}").fullmatch
 
 @frozen
 class IdKind:
-    """A kind of thing that has an ID.
+    """A kind of object with an ID.
 
     :ivar noun: its name, in the singular.
-    :ivar path: of the route that lists such things.
-    :ivar query: narrows the list to those that a command can act on.
+    :ivar path: the route that lists such objects.
+    :ivar query: restricts the list to objects that a command can act on.
     :ivar newest_first: the order of the list.
-    :ivar label: describes one, for a person who has to choose.
+    :ivar label: describes an object, for a person who has to choose.
     :ivar listing: the command that lists them.
-    :ivar also: another kind among which a part of an ID is looked for.
-    :ivar number: the key of another number by which one can be named.
-    :ivar at_once: how many are read in one request, or 0 if the list has no pages.
+    :ivar also: another kind whose IDs are searched as well.
+    :ivar number: the key of a number that also identifies an object.
+    :ivar at_once: the page size of the list, or 0 if it has no pages.
     """
 
     noun: str
@@ -55,10 +55,10 @@ class IdKind:
 def id_argument(
     name: str, kind: IdKind, *, many: bool = False, optional: bool = False, required: bool = False
 ) -> Callable[[F], F]:
-    """Add an argument that takes an ID, or several.
+    """Add an argument for one or several IDs.
 
-    :param optional: leave it out if it is not given; else the only thing of the kind is meant.
-    :param required: it must be given.
+    :param optional: whether to omit it if it is not given; otherwise the only object of the kind is meant.
+    :param required: whether it must be given.
     """
     return click.argument(
         name,
@@ -71,7 +71,7 @@ def id_argument(
 
 
 def id_option(flag: str, kind: IdKind, description: str) -> Callable[[F], F]:
-    """Add an option that takes an ID."""
+    """Add an option for an ID."""
     return click.option(
         flag,
         metavar="ID",
@@ -82,7 +82,7 @@ def id_option(flag: str, kind: IdKind, description: str) -> Callable[[F], F]:
 
 
 def was_chosen() -> bool:
-    """Tell whether an ID of this command was not typed whole, but chosen: the last, the only, or by a part of it."""
+    """Return True if an ID of this command was not typed in full: the last, the only, or a part of it."""
     return bool(click.get_current_context().meta.get(_CHOSEN))
 
 
@@ -105,14 +105,14 @@ def _complete_all(
 
 
 def find_id(cli: CliContext, kind: IdKind, typed: str | None) -> str:
-    """Return the whole ID.  What fits nothing is returned as it is: the daemon says that there is no such thing.
+    """Return the whole ID. If nothing matches, return the typed text: the daemon will refuse it.
 
-    :raises CommandError: several things fit, or nothing was typed and there is not exactly one.
+    :raises CommandError: several objects match, or nothing was typed and there is not exactly one object.
     """
     if typed is not None and _is_whole(typed):
         return typed
     found = cli.running()
-    if found.local_key is None:  # a daemon of an earlier version lists nothing without a login
+    if found.local_key is None:  # a daemon of an earlier version requires a login for lists
         if typed in (None, LAST):
             raise CommandError(f"Name the {kind.noun} by its ID.", f"See what there is: {kind.listing}")
         return str(typed)
@@ -153,13 +153,13 @@ def _tell(kind: IdKind, items: Sequence[Mapping[str, Any]]) -> Sequence[str]:
 
 
 def _fits(item: Mapping[str, Any], typed: str) -> bool:
-    """Tell whether the ID begins or ends so; the beginnings of IDs of the same second are alike, their ends are not."""
+    """Return True if the ID begins or ends with the text. IDs of one second share their beginnings, not their ends."""
     whole, part = str(item["id"]).casefold(), typed.casefold()
     return whole.startswith(part) or whole.endswith(part)
 
 
 def _list(cli: CliContext, found: Discovery, kind: IdKind) -> Iterator[Mapping[str, Any]]:
-    """Yield what there is of the kind, as the daemon lists it without a login; up to L{_MOST} of them."""
+    """Yield the objects of the kind that the daemon lists without a login, up to L{_MOST}."""
     cursor, left = None, _MOST
     while left > 0:
         paging = {"limit": kind.at_once or None, "cursor": cursor}
@@ -173,7 +173,7 @@ def _list(cli: CliContext, found: Discovery, kind: IdKind) -> Iterator[Mapping[s
 
 
 def _suggest(kind: IdKind, context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Complete an ID; where something fails, nothing is suggested."""
+    """Complete an ID, or suggest nothing if an error occurs."""
     cli = context.find_object(CliContext)
     if cli is None:
         return []

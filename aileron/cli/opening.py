@@ -1,4 +1,4 @@
-"""Opens the vault with the passphrase, and asks again where the person mistyped it."""
+"""Opens the vault with the passphrase, and asks again after a typing error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def open_with_passphrase(
 ) -> tuple[DataKey, str]:
     """Return the vault's key, and the passphrase that opened it.
 
-    A wrong passphrase is asked for again, three times in all, if it was typed.
+    If a typed passphrase is wrong, ask again, three times in all.
 
     :param descriptor: where the passphrase is read, or None for the terminal.
     :param unattended: other sources, for commands that only unlock.
@@ -43,10 +43,10 @@ def open_with_passphrase(
 
 
 def ask_until_right(read: Callable[[], str], opens: Callable[[str], T], *, typed: bool) -> T:
-    """Return what a passphrase opens, and ask for it again if it is wrong.
+    """Return the result of opening with a passphrase. If it is wrong, ask again.
 
     :param read: reads the passphrase.
-    :param typed: whether a person types it; three times at most, else once.
+    :param typed: whether a person types it, which allows three attempts instead of one.
     :raises WrongPassphrase: the last passphrase is wrong too.
     """
     left = _TRIES if typed else 1

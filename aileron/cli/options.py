@@ -25,7 +25,7 @@ passphrase_fd = click.option(
 )
 
 unneeded_passphrase_fd = click.option("--passphrase-fd", type=click.IntRange(min=0), hidden=True)
-"""Of commands that need no login; only a daemon of an earlier version asks for one."""
+"""The option of commands that need no login, except with a daemon of an earlier version."""
 
 secret_fd = click.option(
     "--secret-fd", type=click.IntRange(min=0), metavar="N", help="Read the secret from this inherited file descriptor."
@@ -49,6 +49,6 @@ def paged(command: F) -> F:
 
 
 def filter_query(**filters: str | int | bool | None) -> Mapping[str, str | int | None]:
-    """Return the filters that were given, as the daemon reads them."""
+    """Return the given filters in the daemon's format."""
     words = {True: "true", False: "false"}
     return {name: words[item] if isinstance(item, bool) else item for name, item in filters.items() if item is not None}

@@ -1,4 +1,4 @@
-"""Prints everything that commands say; all foreign text goes through L{aileron.base.text.visible}."""
+"""Prints all output of commands. Foreign text always passes through L{aileron.base.text.visible}."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 _MARGIN, _MARGIN_FOLDED = "│ ", "┆ "
 Columns: TypeAlias = Mapping[str, str | Callable[[Mapping[str, Any]], object]]
-"""The titles of a table: each with the key of an item that stands below it, or with what finds that in an item."""
+"""The titles of a table, each with the key of its value in an item, or a function that returns the value."""
 
-_DELETE = "\x7f"  # the one control character that JSON leaves as it is
+_DELETE = "\x7f"  # the one control character that JSON leaves unescaped
 ends_with_command = re.compile(r"(.*?:) (aileron .*)", re.DOTALL).fullmatch
 _UTC, _WIDTH = "aileron.utc", "aileron.width"
 _COMMAND = ("aileron ", "$ ")
-"""How a line begins that is copied into a shell, so that it is never broken."""
+"""The beginnings of lines that are copied into a shell, which are never broken."""
 
 _MINUTE, _HOUR = 60, 3600
 _SOON_SECONDS, _REFRESH_SECONDS = 0.5, 0.1
@@ -46,7 +46,7 @@ def say(template: str = "", **values: object) -> None:
 
 
 def _print(line: str, *, err: bool = False, bold: bool = False) -> None:
-    """Print a line of ours, in several lines where the terminal would break a word of it."""
+    """Print a line of ours, folded so that the terminal breaks no word."""
     stripped = line.lstrip(" ")
     indent = len(line) - len(stripped) + len(GAP)
     width = 0 if stripped.startswith(_COMMAND) else line_width(sys.stderr if err else None)
@@ -57,9 +57,9 @@ def _print(line: str, *, err: bool = False, bold: bool = False) -> None:
 
 
 def line_width(stream: IO[str] | None = None) -> int:
-    """Return how many columns a line may take: those of the terminal; 0 in a pipe, or where they are not known.
+    """Return the width of a line: the terminal's columns, or 0 for a pipe or if unknown.
 
-    :param stream: what is written to; None means standard output.
+    :param stream: the stream to write to, or None for standard output.
     """
     context = click.get_current_context(silent=True)
     given: int = context.meta.get(_WIDTH, 0) if context is not None else 0
@@ -68,7 +68,7 @@ def line_width(stream: IO[str] | None = None) -> int:
 
 
 def set_width(context: click.Context, _parameter: click.Parameter, width: int) -> None:
-    """Have lines fit so many columns for the rest of the command, as at a terminal; 0 changes nothing."""
+    """Set the width of lines for the rest of the command, as on a terminal. 0 changes nothing."""
     context.meta[_WIDTH] = width
 
 
@@ -78,22 +78,22 @@ def format_line(template: str, **values: object) -> str:
 
 
 def complain(template: str, **values: object) -> None:
-    """Print the same on standard error, with our name before it."""
+    """Print an error line on standard error, after our name."""
     _print("aileron: " + format_line(template, **values), err=True)
 
 
 def note(template: str, **values: object) -> None:
-    """Print the same on standard error, for what is no result."""
+    """Print a message on standard error that is not a result."""
     _print(format_line(template, **values), err=True)
 
 
 def when(moment: str | None, *, relative: bool = True) -> str:
-    """Write a time for people: C{2 min ago}, C{today 17:31} or C{2026-03-01 09:00}, in local time; a dash for none.
+    """Return a time for people: C{2 min ago}, C{today 17:31} or C{2026-03-01 09:00}, in local time, or a dash if none.
 
-    With C{--utc} it is the exact time, as C{--json} prints it.  What is no time stays as it is.
+    With C{--utc} it is the exact time, as C{--json} prints it. Text that is not a time is returned unchanged.
 
-    :param moment: as L{aileron.base.json.timestamp} wrote it.
-    :param relative: whether less than an hour ago is written as so many minutes.
+    :param moment: the time in the format of L{aileron.base.json.timestamp}.
+    :param relative: whether a time within the last hour is given in minutes ago.
     """
     context = click.get_current_context(silent=True)
     if moment is None or (context is not None and context.meta.get(_UTC)):
@@ -114,17 +114,17 @@ def _describe(then: datetime, now: datetime, *, relative: bool) -> str:
 
 
 def keep_exact(context: click.Context, _parameter: click.Parameter, exact: bool) -> None:
-    """Have L{when} write exact times for the rest of the command, where C{--utc} was given."""
+    """If C{--utc} was given, make L{when} return exact times for the rest of the command."""
     context.meta[_UTC] = exact
 
 
 def heading(template: str, **values: object) -> None:
-    """Print a line that begins a part; bold where the terminal can."""
+    """Print the heading of a section, in bold on a terminal."""
     _print(format_line(template, **values), bold=True)
 
 
 def capture_lines(show: Callable[[], None]) -> list[str]:
-    """Return the lines that C{show} prints, plain, in the place of printing them."""
+    """Return the lines that C{show} prints, as plain text, instead of printing them."""
     kept = io.StringIO()
     with redirect_stdout(kept):
         show()
@@ -132,7 +132,7 @@ def capture_lines(show: Callable[[], None]) -> list[str]:
 
 
 def show(as_json: bool, answer: Mapping[str, Any], print_answer: Callable[[], object]) -> None:
-    """Print an answer as JSON, or as C{print_answer} does."""
+    """Print an answer as JSON, or call C{print_answer}."""
     if as_json:
         say_json(answer)
     else:
@@ -140,20 +140,20 @@ def show(as_json: bool, answer: Mapping[str, Any], print_answer: Callable[[], ob
 
 
 def say_json(value: JSON) -> None:
-    """Print a value for programs: ASCII, so nothing in it acts on a terminal."""
+    """Print a value as ASCII JSON, so that nothing in it acts on a terminal."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=True, default=dict).replace(_DELETE, "\\u007f"))
 
 
 def block(text: str, indent: str = "", *, err: bool = False) -> None:
-    """Print text of many lines, each behind a margin, so that none can pass for a line of ours."""
+    """Print a text of many lines, each after a margin, so that none can be mistaken for a line of ours."""
     for line in margined(text, indent, sys.stderr if err else None):
         click.echo(line, err=err)
 
 
 def margined(text: str, indent: str = "", stream: IO[str] | None = None) -> list[str]:
-    """Return the lines that L{block} prints.  What goes on from the line before has another margin.
+    """Return the lines that L{block} prints. The continuation of a line has another margin.
 
-    :param stream: what they are printed on, as of L{line_width}.
+    :param stream: the stream to print to, as in L{line_width}.
     """
     room = line_width(stream) - len(indent) - len(_MARGIN)
     return [
@@ -164,7 +164,7 @@ def margined(text: str, indent: str = "", stream: IO[str] | None = None) -> list
 
 
 def value(label: str, given: JSON, indent: str = "", *, multiline: bool = False, width: int = 0) -> None:
-    """Print one value whole, beside its label, or below it if it has more than one line."""
+    """Print one value in full, beside its label, or below it if it has several lines."""
     text = in_words(given)
     if multiline or (not isinstance(given, str) and "\n" in text):
         click.echo(f"{indent}{visible(label)}")
@@ -175,9 +175,9 @@ def value(label: str, given: JSON, indent: str = "", *, multiline: bool = False,
 
 
 def beside(label: str, text: str, indent: str) -> list[str]:
-    """Return the lines of a text beside its label, or below it if a word of it fits a line only there.
+    """Return the lines of a text beside its label, or below it if a word fits only there.
 
-    :param indent: what stands before the text where it is below its label.
+    :param indent: the text before each line below the label.
     """
     width, hanging = line_width(), count_columns(label)
     longest = max(map(count_columns, text.split(" ")))
@@ -187,14 +187,14 @@ def beside(label: str, text: str, indent: str) -> list[str]:
 
 
 def values(pairs: Mapping[str, JSON], indent: str = "") -> None:
-    """Print values below each other, each beside its label."""
+    """Print values one below the other, each beside its label."""
     width = max((count_columns(visible(label)) for label in pairs), default=0)
     for label, given in pairs.items():
         value(label, given, indent, width=width)
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows below titles, aligned; no cell is cut.  At a terminal the table fits its width."""
+    """Print rows below titles, aligned. No cell is cut. On a terminal the table fits its width."""
     cells = [list(titles), *([visible(_cell(cell)) for cell in row] for row in rows)]
     width = line_width()
     if width or sys.stdout.isatty():
@@ -215,12 +215,12 @@ def progress(
     console: Console | None = None,
     soon: float = _SOON_SECONDS,
 ) -> Iterator[None]:
-    """Show a line at a terminal while the block takes its time; in a pipe, or with C{--json}, nothing.
+    """Show a progress line on a terminal while the block runs. In a pipe, or with C{--json}, show nothing.
 
-    :param total: how much there is to do: then it is a bar.
-    :param done: tells how much of it is done; called in another thread.
-    :param console: where; L{None}: on standard error.
-    :param soon: after so many seconds, so that nothing flashes.
+    :param total: the amount of work, to show a bar.
+    :param done: returns how much is done. It is called in another thread.
+    :param console: where to print, or None for standard error.
+    :param soon: the delay in seconds, so that nothing flashes.
     """
     context = click.get_current_context(silent=True)
     for_program = context is not None and context.params.get("as_json")
@@ -262,9 +262,9 @@ def _draw_progress(over: Event, console: Console | None, doing: str, total: int,
 
 
 def in_words(given: JSON, *, sort_keys: bool = False) -> str:
-    """Write a value as text: a string as it is, nothing as a dash, anything else as JSON.
+    """Return a value as text: a string unchanged, None as a dash, anything else as JSON.
 
-    :param sort_keys: so that equal values are equal texts.
+    :param sort_keys: whether to sort keys, so that equal values give equal texts.
     """
     if given is None:
         return NONE
@@ -274,7 +274,7 @@ def in_words(given: JSON, *, sort_keys: bool = False) -> str:
 
 
 def in_line(arguments: Mapping[str, JSON], most: int = 60) -> str:
-    """Write the arguments of a call on one line, cut after so many characters."""
+    """Return the arguments of a call on one line, cut after C{most} characters."""
     words = (
         f"{name}={given if isinstance(given, str) else json.dumps(given, default=dict)}"
         for name, given in arguments.items()
@@ -284,7 +284,7 @@ def in_line(arguments: Mapping[str, JSON], most: int = 60) -> str:
 
 
 def time_at(key: str) -> Callable[[Mapping[str, Any]], str]:
-    """Make a column of times, as L{when} writes them."""
+    """Return a function that formats a column of times with L{when}."""
     return lambda item: when(item.get(key))
 
 
@@ -294,12 +294,12 @@ def table_of(columns: Columns, items: Iterable[Mapping[str, Any]]) -> None:
 
 
 def fields_of(columns: Columns, item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what stands below each title for one item."""
+    """Return the value below each title for one item."""
     return {title: item.get(each) if isinstance(each, str) else each(item) for title, each in columns.items()}
 
 
 def listed(as_json: bool, answer: Mapping[str, Any], columns: Columns, nothing: str) -> None:
-    """Print a list that the daemon sent: as JSON, as a table, or C{nothing} where it is empty."""
+    """Print a list from the daemon: as JSON, as a table, or C{nothing} if it is empty."""
     if as_json:
         say_json(answer)
     elif answer.get("items"):

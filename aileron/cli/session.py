@@ -1,4 +1,4 @@
-"""The two ways in which commands speak to the daemon: as the operator, or in a short session named C{cli}."""
+"""The two ways in which commands use the daemon: as the operator, or in a short session named C{cli}."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def as_operator(
     key: bytes | None = None,
     look: Callable[[Operator], Awaitable[object]] | None = None,
 ) -> T:
-    """Log in, run C{work} with the operator site, log out, and return what it returned.
+    """Log in, run C{work} with the operator site, log out, and return the result.
 
-    :param descriptor: where the passphrase is read, or L{None}: in the terminal.
-    :param key: the operator's, where it is in hand; then no passphrase is asked for.
+    :param descriptor: where the passphrase is read, or None for the terminal.
+    :param key: the operator's key if it is known, so that no passphrase is requested.
     :param look: see L{look_first}.
     """
 
@@ -53,9 +53,9 @@ def as_operator(
 
 
 def as_reader(cli: CliContext, work: Callable[[Operator], Awaitable[T]], descriptor: int | None = None) -> T:
-    """Run C{work} with those routes of the operator site that need no login: they read, pause or lock.
+    """Run C{work} with the operator site's routes that need no login: they read, pause or lock.
 
-    A daemon of an earlier version has no key for that: then log in, as L{as_operator} does.
+    A daemon of an earlier version has no key for that. In that case log in, as L{as_operator} does.
     """
     found = cli.running()
     key = found.local_key
@@ -69,23 +69,25 @@ def as_reader(cli: CliContext, work: Callable[[Operator], Awaitable[T]], descrip
 
 
 async def look_first(cli: CliContext, links: Links, look: Callable[[Operator], Awaitable[object]] | None) -> None:
-    """Check what needs no login before a passphrase is asked for, so that a mistyped name costs none.
+    """Run C{look} without a login before a passphrase is requested, so that a mistyped name costs none.
 
-    A daemon of an earlier version shows nothing without a login: then nothing is checked here.
+    A daemon of an earlier version shows nothing without a login, so nothing is checked.
 
-    Nothing of the answer is believed: the login that follows has the daemon prove itself.
+    The response is not trusted: the daemon proves itself at the login that follows.
 
-    :param look: reads what the command is about, and raises the error that the person has to know of.
+    :param look: reads the object of the command, and raises the error to show to the person.
     """
     found = cli.running()
     if look is None or found.local_key is None:
         return
-    with suppress(LookupError, TypeError, AttributeError, ValueError):  # no daemon answers so: the login refuses it
+    with suppress(
+        LookupError, TypeError, AttributeError, ValueError
+    ):  # no daemon sends this response: the login will refuse it
         await look(links.operator(found.operator_url, found.local_key))
 
 
 def refuse_paused(cli: CliContext, done: str) -> None:
-    """Refuse a command that calls services or decides, as long as everything is paused.
+    """Refuse a command that calls services or decides while everything is paused.
 
     :param done: what was not done, as a participle.
     :raises CommandError: everything is paused.
@@ -96,7 +98,7 @@ def refuse_paused(cli: CliContext, done: str) -> None:
 
 
 def as_session(cli: CliContext, work: Callable[[Daemon], Awaitable[T]]) -> T:
-    """Run C{work}, given the agent site in a session of its own that is ended afterwards."""
+    """Run C{work} with the agent site in a new session that is ended afterwards."""
 
     async def carry_out(links: Links) -> T:
         async with session(cli, links) as client:
@@ -107,10 +109,10 @@ def as_session(cli: CliContext, work: Callable[[Daemon], Awaitable[T]]) -> T:
 
 @frozen
 class OperatorCommand:
-    """A command of the operator's: what it finds around itself, and the two options that all of its kind have.
+    """A command of the operator: its context, and the two options that all such commands have.
 
-    :ivar passphrase_fd: where the passphrase is read, or L{None}: in the terminal.
-    :ivar as_json: whether a program reads what is printed.
+    :ivar passphrase_fd: where the passphrase is read, or None for the terminal.
+    :ivar as_json: whether to print JSON.
     """
 
     cli: CliContext
@@ -122,47 +124,47 @@ class OperatorCommand:
         work: Callable[[Operator], Awaitable[T]],
         look: Callable[[Operator], Awaitable[object]] | None = None,
     ) -> T:
-        """Run C{work} with the operator site and return what it returned.
+        """Log in, run C{work} with the operator site, and return the result.
 
         :param look: see L{look_first}.
         """
         return as_operator(self.cli, self.passphrase_fd, work, look=look)
 
     def read(self, work: Callable[[Operator], Awaitable[T]]) -> T:
-        """Run C{work} with what the operator site answers without a login, and return what it returned."""
+        """Run C{work} with the operator site without a login, and return the result."""
         return as_reader(self.cli, work, self.passphrase_fd)
 
     def get(self, *path: str, query: Mapping[str, str | int | None] | None = None) -> Mapping[str, Any]:
-        """Return what a route of the operator site shows; no login is needed."""
+        """Send GET to the operator site and return the decoded response. Needs no login."""
         return self.read(lambda operator: operator.get(*path, query=query))
 
     def post(self, *path: str, body: Mapping[str, JSON] | None = None, wait_seconds: float = 0) -> Mapping[str, Any]:
-        """Have a route of the operator site do something, and return what it answers."""
+        """Send POST to the operator site and return the decoded response."""
         return self.ask(lambda operator: operator.post(*path, body=body, wait_seconds=wait_seconds))
 
     def delete(self, *path: str, body: Mapping[str, JSON] | None = None) -> Mapping[str, Any]:
-        """Remove what a route of the operator site shows, and return what it answers."""
+        """Send DELETE to the operator site and return the decoded response."""
         return self.ask(lambda operator: operator.delete(*path, body=body))
 
     def remove(self, *path: str) -> Mapping[str, Any]:
-        """Remove one thing that a route shows, after a look whether it is there; return the answer."""
+        """Check that an object exists, send DELETE for it, and return the decoded response."""
         return self.ask(lambda operator: operator.delete(*path), lambda operator: operator.get(*path))
 
     def list(self, answer: Mapping[str, Any], columns: Columns, nothing: str) -> None:
-        """Print a list, a row for each item; C{nothing}: where it is empty."""
+        """Print a list, a row for each item, or C{nothing} if it is empty."""
         listed(self.as_json, answer, columns, nothing)
 
     def show(self, answer: Mapping[str, Any], print_answer: Callable[[Mapping[str, Any]], None]) -> None:
-        """Print an answer as JSON, or as C{print_answer} does."""
+        """Print an answer as JSON, or call C{print_answer}."""
         show(self.as_json, answer, lambda: print_answer(answer))
 
     def say(self, answer: Mapping[str, Any], template: str, **values: object) -> None:
-        """Print an answer as JSON, or a line of ours in its place."""
+        """Print an answer as JSON, or a line of ours instead."""
         self.show(answer, lambda _: say(template, **values))
 
 
 def operator_command(command: Callable[..., None]) -> Callable[..., None]:
-    """Make C{command}, which takes an L{OperatorCommand} first, one with C{--passphrase-fd} and C{--json}."""
+    """Add C{--passphrase-fd} and C{--json} to C{command}, which receives an L{OperatorCommand} first."""
 
     @wraps(command)
     def run(given: OperatorCommand, /, as_json: bool, **options: Any) -> None:
@@ -172,7 +174,7 @@ def operator_command(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def reading_command(command: Callable[..., None]) -> Callable[..., None]:
-    """Make C{command} as L{operator_command} does, for one that needs no login: it only calls C{read} and C{get}."""
+    """Add the options of L{operator_command} to a command without login, which only calls C{read} and C{get}."""
 
     @wraps(command)
     def run(given: OperatorCommand, /, as_json: bool, **options: Any) -> None:
@@ -182,7 +184,7 @@ def reading_command(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def plain_command(command: Callable[..., None]) -> Callable[..., None]:
-    """Make C{command}, which takes an L{OperatorCommand} first, one with C{--passphrase-fd} alone."""
+    """Add C{--passphrase-fd} alone to C{command}, which receives an L{OperatorCommand} first."""
     return _add_operator(command, _options.passphrase_fd)
 
 
@@ -202,7 +204,7 @@ def _add_operator(command: Callable[..., None], option: Callable[[Any], Any]) ->
 async def operator(
     cli: CliContext, links: Links, descriptor: int | None, key: bytes | None = None
 ) -> AsyncIterator[Operator]:
-    """Log in, and give the operator site until the end; C{key} as of L{as_operator}."""
+    """Log in, yield the operator site, and log out at the end. For C{key} see L{as_operator}."""
     found = cli.running()
     logging_in = log_in(cli, links, found, descriptor) if key is None else _prove(cli, links, found, key)
     client = links.operator(found.operator_url, await logging_in)
@@ -214,7 +216,7 @@ async def operator(
 
 @asynccontextmanager
 async def session(cli: CliContext, links: Links) -> AsyncIterator[Daemon]:
-    """Open a short session, and give the agent site in it."""
+    """Open a short session, yield its agent site, and end it."""
     found = cli.running()
     opened = await links.daemon(found.url, found.launch_key).open_session(SESSION_NAME, os.getcwd())
     client = links.daemon(found.url, opened.token)
@@ -225,17 +227,17 @@ async def session(cli: CliContext, links: Links) -> AsyncIterator[Daemon]:
 
 
 async def log_in(cli: CliContext, links: Links, found: Discovery, descriptor: int | None) -> str:
-    """Log in, and return a fresh operator token for the daemon that C{found} names.
+    """Log in, and return a new operator token for the daemon that C{found} names.
 
-    :raises CommandError: it cannot prove that it holds the key.
-    :raises VaultLocked: the daemon's vault is not unlocked; no passphrase was asked for.
+    :raises CommandError: the daemon cannot prove that it holds the key.
+    :raises VaultLocked: the daemon's vault is not unlocked. No passphrase was requested.
     :raises WrongPassphrase: the passphrase does not open the vault's file.
     """
     from aileron.model.errors import VaultLocked
     from aileron.vault.keys import operator_key
 
     state = vault_state(cli, found)
-    if state != "unlocked":  # before a passphrase is asked for
+    if state != "unlocked":  # before a passphrase is requested
         raise VaultLocked(f"The daemon's vault is {state}.", {"state": state})
     key, _ = open_with_passphrase(cli, descriptor)
     secret = operator_key(key)
@@ -244,7 +246,7 @@ async def log_in(cli: CliContext, links: Links, found: Discovery, descriptor: in
 
 
 async def _prove(cli: CliContext, links: Links, found: Discovery, secret: bytes) -> str:
-    """Log in; where the connection is cut off, as in a site that is flooded, it is tried again from the start."""
+    """Log in. If the connection is lost, as on a flooded site, retry from the start."""
     from aileron.client import DaemonUnreachable
 
     until = time.monotonic() + _PATIENCE_SECONDS
@@ -257,7 +259,7 @@ async def _prove(cli: CliContext, links: Links, found: Discovery, secret: bytes)
 
 
 async def _prove_once(cli: CliContext, links: Links, found: Discovery, secret: bytes) -> str:
-    """Log in once: the daemon proves first that it holds the key, only then is anything made of it sent."""
+    """Log in once. Nothing derived from the key is sent before the daemon has proved that it holds the key."""
     from aileron.vault.keys import LoginExchange, client_proof, daemon_proof, new_nonce, same
 
     site = links.operator(found.operator_url, None)
@@ -278,7 +280,7 @@ async def _prove_once(cli: CliContext, links: Links, found: Discovery, secret: b
 
 
 def vault_state(cli: CliContext, found: Discovery) -> str:
-    """C{missing locked unlocked lost}, as the daemon says on the operator's site, where no agent is in the way."""
+    """Return C{missing locked unlocked lost}, from the operator site, which agents cannot block."""
     return str(cli.probe(found.operator_url, "/v1/vault/status", None).get("state"))
 
 
@@ -290,7 +292,7 @@ def _text(answer: Mapping[str, Any], name: str) -> str:
 
 
 async def quietly(end: Callable[[], Awaitable[object]]) -> None:
-    """End a session; where that fails the work is done all the same, and the session ends by itself."""
+    """End a session. A failure is ignored: the work is done, and the session expires by itself."""
     from aileron.client import DaemonError
 
     with suppress(DaemonError):

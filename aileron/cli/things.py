@@ -1,4 +1,4 @@
-"""The things of the daemon that have an ID, as commands name them."""
+"""The kinds of objects with an ID, as commands name them."""
 
 from __future__ import annotations
 

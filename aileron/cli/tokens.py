@@ -7,9 +7,9 @@ from typing import Any
 
 
 def describe_tokens(told: Mapping[str, Any] | None) -> str | None:
-    """Describe how many tokens were read and written, or return None if there was no call.
+    """Return how many tokens were read and written, or None if there was no call.
 
-    :param told: of all calls, or of a session.
+    :param told: the counts of all calls, or of a session.
     """
     if told is None:
         return None
@@ -17,5 +17,5 @@ def describe_tokens(told: Mapping[str, Any] | None) -> str | None:
 
 
 def group_digits(count: int) -> str:
-    """Write a number with a space between groups of three digits."""
+    """Return a number with a space between groups of three digits."""
     return f"{count:,}".replace(",", " ")

@@ -1,1 +1,1 @@
-"""Actions and what they go by: files, connectors, trust."""
+"""The commands for actions, their files, connectors and trust."""

@@ -1,4 +1,4 @@
-"""C{aileron action}: what agents can ask for."""
+"""C{aileron action}: the actions that agents can call."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ _add_switch(
 
 
 async def _find_offered(operator: Operator, name: str) -> Mapping[str, Any]:
-    """Return an offered action, or say why its file is not offered.
+    """Return an offered action. If it is not offered, raise the reason.
 
     :raises CommandError: its file exists, but is not trusted or did not load.
     :raises DaemonFault: there is no such file, or the daemon refuses.
@@ -141,7 +141,7 @@ def _gate(item: Mapping[str, Any]) -> str:
 
 
 def _rules(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what its file says of taking back, of asking again, and of how often."""
+    """Return the rules in the action's file about undoing, repeated calls and limits."""
     rules: dict[str, Any] = {}
     if item.get("undo_seconds"):
         rules["undo window"] = duration(item["undo_seconds"])

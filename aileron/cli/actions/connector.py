@@ -1,4 +1,4 @@
-"""C{aileron connector}: what the daemon can talk to."""
+"""C{aileron connector}: the connectors of the daemon."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ connector.add_command(distrust_command("connector"))
 
 
 def _find(cli: CliContext, target: str) -> str:
-    """Return the path or the full name of a connector: a short name is that of a file of the home, else a built-in."""
+    """Return the path or the full name of a connector. A short name means a file of the home, else a built-in."""
     own = cli.home.connectors / f"{target}.toml"
     if "/" not in target and own.is_file():
         return str(own)
@@ -144,7 +144,7 @@ def copy_connector(name: str, file: Path) -> None:
 
 
 def _read_builtin(name: str) -> str | None:
-    """Return the text of a connector's file that comes with Aileron, or None if no such file has this name."""
+    """Return the text of a built-in connector's file, or None if no such file has this name."""
     for file in files("aileron").joinpath("connectors", "builtin").iterdir():
         text = file.read_text("utf-8") if file.name.endswith(".toml") else ""
         if f'name = "{name}"' in text.splitlines():
@@ -185,7 +185,7 @@ def list_connectors(command: OperatorCommand) -> None:
 
 
 def _count(item: Mapping[str, Any]) -> str:
-    """Count the operations: a built-in connector has too many for a cell."""
+    """Return the number of operations, because a built-in connector has too many for a cell."""
     reads = sum(each["effect"] == "read" for each in item["operations"])
     return f"{reads} read, {len(item['operations']) - reads} write"
 
@@ -205,7 +205,7 @@ def show_connector(command: OperatorCommand, name: str) -> None:
 
 
 async def _with_states(operator: Operator) -> tuple[Mapping[str, Any], Mapping[str, str]]:
-    """All connectors, and how those of files stand to what is trusted."""
+    """Return all connectors, and the trust state of each connector file."""
     items = (await operator.get("trust"))["items"]
     return await operator.get("connectors"), {
         item["name"]: item["state"] for item in items if item["kind"] == "connector"
@@ -213,9 +213,9 @@ async def _with_states(operator: Operator) -> tuple[Mapping[str, Any], Mapping[s
 
 
 def show_one(found: Mapping[str, Any], state: str | None) -> None:
-    """Print what the daemon tells of one connector.
+    """Print one connector as the daemon describes it.
 
-    :param state: how its file compares with the trusted one, or None if the connector comes with Aileron.
+    :param state: how its file compares with the trusted one, or None for a built-in connector.
     """
     heading("{name} {version}", name=found["name"], version=found["version"])
     address = f"{found['base_url']}{' (a binding can set another)' if found['bindable'] else ''}"

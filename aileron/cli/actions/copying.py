@@ -1,4 +1,4 @@
-"""Files of the user's that are judged without a daemon, and copied into the home."""
+"""Checks files of the user without a daemon, and copies them into the home."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _NAME = re.compile(rb'^name\s{0,20}=\s{0,20}"([^"\n]{1,300})"', re.MULTILINE)
 
 @frozen
 class Sort:
-    """One sort of files.
+    """A kind of file.
 
     :ivar kind: C{action} or C{connector}.
-    :ivar directory: where they lie in a home.
-    :ivar faults: what the daemon would say of one.
+    :ivar directory: its directory in a home.
+    :ivar faults: returns the errors that the daemon would report for a file.
     """
 
     kind: str
@@ -80,12 +80,12 @@ def add_command(sort: Sort) -> click.Command:
 
 
 def tell_fault(fault: LoadError) -> str:
-    """Write a fault in a line: where it is, and what."""
+    """Return an error as one line: its place and its text."""
     return f"{fault.file}:{fault.line or 1}: {fault.message}"
 
 
 def note_faults(faults: Sequence[LoadError]) -> Sequence[LoadError]:
-    """Print faults on standard error, and return them."""
+    """Print errors on standard error, and return them."""
     for fault in faults:
         note("{fault}", fault=tell_fault(fault))
     return faults
@@ -107,9 +107,9 @@ def _tell_faults(faults: Mapping[Path, Sequence[LoadError]], as_json: bool) -> N
 
 
 def _add(home: Home, sort: Sort, files: Sequence[Path], force: bool, *, quiet: bool) -> list[Path]:
-    """Copy all; where they lie then.
+    """Copy all files, and return their new paths.
 
-    :raises CommandError: a file has faults, another name than such files have, or is there in another form.
+    :raises CommandError: a file has errors or an invalid name, or the home has a different file of that name.
     """
     prepare(home)
     if note_faults([fault for path in files for fault in sort.faults(path)]):
@@ -138,7 +138,7 @@ def _copy(path: Path, home: Home, sort: Sort, force: bool, *, quiet: bool) -> Pa
 
 
 def _refuse_another(target: Path, sort: Sort, there: bytes | None, wanted: bytes) -> None:
-    """Refuse to replace the file of another action or connector, forced or not.
+    """Refuse to replace the file of another action or connector, even with C{--force}.
 
     :raises CommandError: the file there declares another name.
     """
@@ -151,13 +151,13 @@ def _refuse_another(target: Path, sort: Sort, there: bytes | None, wanted: bytes
 
 
 def _find_name(data: bytes) -> str | None:
-    """Return the name that a file declares, which is the first key of that name in both sorts of files."""
+    """Return the value of the first key C{name} in a file of either kind, or None if there is none."""
     found = _NAME.search(data)
     return None if found is None else found[1].decode("utf-8", "replace")
 
 
 def replace_files(root: Path, old: Mapping[str, bytes | None], new: Mapping[str, bytes | None]) -> None:
-    """Write or remove each file that is as it was."""
+    """Write or remove each file that is unchanged."""
     for place, data in new.items():
         if read_private(root / place, _MAX_BYTES) == old.get(place) != data:
             if data is None:
@@ -167,10 +167,10 @@ def replace_files(root: Path, old: Mapping[str, bytes | None], new: Mapping[str,
 
 
 def write_files(files: Mapping[Path, str], replaced: Collection[Path] = ()) -> None:
-    """Write files where the user wants them: all, or none.
+    """Write all files, or none, to the places that the user chose.
 
-    :param replaced: those that may be there with other contents.
-    :raises CommandError: another one is.
+    :param replaced: files that may be overwritten.
+    :raises CommandError: another file exists with different contents.
     """
     different = [path for path, text in files.items() if path not in replaced and _differs(path, text)]
     if different:
@@ -188,7 +188,7 @@ def _differs(path: Path, text: str) -> bool:
 
 
 def add_ready(home: Home, sort: Sort, name: str, text: str) -> Path:
-    """Write a file of ours into the home, or keep the one that is there.
+    """Write a ready-made file into the home, or keep the existing one.
 
     :raises CommandError: it has errors.
     """

@@ -59,9 +59,9 @@ def edit(cli: CliContext, name: str, new: bool, passphrase_fd: int | None) -> No
 
 
 def begin(home: Home, draft: Draft) -> Path:
-    """Write the file of a new action, which does something already.
+    """Write the file of a new action that already works.
 
-    :raises CommandError: it has no name that an action can have, or there is one already.
+    :raises CommandError: the name is invalid, or the action exists.
     """
     if not is_action_name(draft.name):
         raise CommandError(
@@ -133,9 +133,9 @@ def new(
 
 
 def _connector(cli: CliContext, named: str | None) -> tuple[ConnectorDescription, Mapping[str, Sequence[str]]]:
-    """Find the connector that is meant, and what its operations take; one of a plugin is taken at its word.
+    """Return the chosen connector, and the inputs of its operations. A plugin's connector is not checked.
 
-    :raises CommandError: it is not known, and no version of it was said.
+    :raises CommandError: it is unknown, and no version was given.
     """
     from aileron.connectors import read_descriptions
 
@@ -156,7 +156,7 @@ def _connector(cli: CliContext, named: str | None) -> tuple[ConnectorDescription
 def _operation(
     cli: CliContext, operations: Mapping[str, Operation], takes: Mapping[str, Sequence[str]], named: str | None
 ) -> tuple[str, Sequence[str]]:
-    """Return the operation that is meant, and what it takes; nothing is known of one of a plugin.
+    """Return the chosen operation and its inputs. For a plugin's operation the inputs are unknown.
 
     :raises CommandError: the connector has no such operation.
     """
@@ -170,7 +170,7 @@ def _operation(
 
 
 def _is_gated(cli: CliContext, said: bool | None) -> bool:
-    """Tell whether it is gated; where nobody can be asked, it is."""
+    """Return whether the new action needs approval. Without a terminal it does."""
     if said is not None or not cli.interactive():
         return said is not False
     return cli.ask("Require your approval before each run? [Y/n] ").strip().lower() not in {"n", "no"}

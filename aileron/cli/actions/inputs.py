@@ -1,4 +1,4 @@
-"""The inputs of an action, or of a connector's operation, that were not given: what each is, and its option."""
+"""Prints the missing inputs of an action or of a connector's operation, each with its option."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from aileron.model.actions import Action, Input
 
 
 def tell_missing(cli: CliContext, connector: str, operation: str, names: Sequence[str]) -> None:
-    """Print each input that was not given: its type and description, as far as an action says, and its option.
+    """Print each missing input with its option, and its type and description if an action declares them.
 
-    A connector file declares no types: they are those of actions in the home, and of the ready ones.
+    A connector file declares no types, so they come from the actions in the home and the ready-made ones.
 
-    :param names: of the inputs.
+    :param names: the names of the missing inputs.
     """
     described = _describe(_list_actions(cli), connector, operation)
     ordered = [*(each for each in described if each in names), *(each for each in names if each not in described)]
@@ -31,9 +31,9 @@ def tell_missing(cli: CliContext, connector: str, operation: str, names: Sequenc
 
 
 def tell_missing_of(cli: CliContext, action: str, names: Collection[str]) -> None:
-    """Print each input of an action in the home that was not given, and how to give them all.
+    """Print each missing input of an action in the home, and the option that sets them all.
 
-    :param names: of the inputs.
+    :param names: the names of the missing inputs.
     """
     from aileron.actions import read_actions
 
@@ -52,7 +52,7 @@ def _describe_input(about: Input, name: str) -> None:
 
 
 def _write_json(types: Mapping[str, str]) -> str:
-    """Return the option that gives inputs as JSON, with the type of each in the place of its value."""
+    """Return the option that passes inputs as JSON, with each input's type in place of its value."""
     values = {name: '"TEXT"' if kind == "string" else kind.upper() for name, kind in types.items()}
     pairs = ", ".join(f"{json.dumps(name)}: {value}" for name, value in values.items())
     return f"--args '{{{pairs}}}'"
@@ -68,7 +68,7 @@ def _list_actions(cli: CliContext) -> Iterator[Action]:
 
 
 def _describe(actions: Iterable[Action], connector: str, operation: str) -> dict[str, Input]:
-    """Return the inputs of actions that are passed on to inputs of the operation as they are, by the latter's names."""
+    """Return the inputs of actions that are passed unchanged to the operation, by the operation's input names."""
     found = dict[str, Input]()
     for action in actions:
         passed = {f"${{args.{each.name}}}": each for each in action.inputs}

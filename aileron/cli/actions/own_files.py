@@ -1,4 +1,4 @@
-"""Files of the home by the names of what they hold: edited, checked, trusted, and removed."""
+"""Finds files of the home by the name that they declare, to edit, check, trust and remove them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COMPLETING = {"action": _completion.actions, "connector": _completion.connector
 
 
 def find_file(home: Home, sort: Sort, name: str) -> Path | None:
-    """Find the file in the home that is called C{name}, or that says so within; None: there is none."""
+    """Return the file in the home that is named C{name} or declares that name, or None if there is none."""
     files = sorted(sort.directory(home).glob(f"*{sort.suffix}"))
     called = [path for path in files if path.stem == name and read_private(path, _MAX_BYTES) is not None]
     named = (path for path in files if _completion.name_in(path) == name)
@@ -36,7 +36,7 @@ def find_file(home: Home, sort: Sort, name: str) -> Path | None:
 
 
 def require_file(home: Home, sort: Sort, name: str) -> Path:
-    """Find the file in the home that holds something of that name.
+    """Return the file in the home that declares that name.
 
     :raises CommandError: there is none.
     """
@@ -50,11 +50,11 @@ def require_file(home: Home, sort: Sort, name: str) -> Path:
 
 
 def edit_and_trust(cli: CliContext, sort: Sort, path: Path, passphrase_fd: int | None) -> None:
-    """Have a file edited until it has no faults, then ask whether to trust it.
+    """Open a file in the editor until it has no errors, then ask whether to trust it.
 
-    :raises CommandError: the person gave it up, or did not trust it; the file is as they left it.
+    :raises CommandError: the person aborted, or did not trust it. The file keeps the person's text.
     """
-    # Until the editor is closed for good no passphrase is read: it must not inherit from a process that held one.
+    # No passphrase is read until the editor is closed: it must not inherit from a process that held one.
     edit_file(path, cli.environ)
     while note_faults(sort.faults(path)):
         ask_again(
@@ -116,7 +116,7 @@ def _tell_removed(path: Path, used: list[str]) -> None:
 
 
 async def _revoke(operator: Operator, sort: Sort, path: Path) -> list[str]:
-    """Revoke trust in a file, if it has any; return the names of the actions that need what it holds."""
+    """Revoke trust in a file, if it has any, and return the names of the actions that depend on it."""
     items = (await operator.get("trust"))["items"]
     found = next((each for each in items if each["path"] and Path(each["path"]).parts[-2:] == path.parts[-2:]), None)
     if found is None:

@@ -1,4 +1,4 @@
-"""C{aileron action run}: an action from the command line, by the same door as an agent's."""
+"""C{aileron action run}: runs an action from the command line, through the same route as an agent."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def read_pairs(pairs: Sequence[str], schema: Mapping[str, Any]) -> dict[str, JSO
 
 
 def read_complete(pairs: Sequence[str], schema: Mapping[str, Any]) -> dict[str, JSON]:
-    """Read the arguments of a call; none that the action requires may be missing."""
+    """Parse the arguments of a call. Every argument that the action requires must be given."""
     found = read_pairs(pairs, schema)
     missing = [f"--arg {name}=…" for name in schema.get("required", ()) if name not in found]
     if missing:
@@ -182,9 +182,9 @@ def _value(name: str, text: str, kind: str) -> JSON:
 
 
 def read_object(text: str) -> Mapping[str, JSON]:
-    """Read arguments that were given as one JSON object.
+    """Parse arguments given as one JSON object.
 
-    :raises click.UsageError: they are no such object.
+    :raises click.UsageError: the text is not a JSON object.
     """
     try:
         value = loads_strict(text.encode("utf-8", "surrogateescape"))
@@ -196,7 +196,7 @@ def read_object(text: str) -> Mapping[str, JSON]:
 
 
 def _tell_waiting(name: str, body: Mapping[str, Any]) -> None:
-    """Tell a person what it waits for. What the daemon says of it is meant for a model."""
+    """Print what the run waits for, in words for a person. The daemon's text is written for a model."""
     status, approval_id = body.get("status"), body.get("approval_id")
     if status == "pending_approval":
         say("{name} is waiting for your approval. Nothing was sent yet.", name=name)

@@ -1,4 +1,4 @@
-"""Shows files that a person is asked to trust: each whole, after what must be known before all else."""
+"""Shows files for which trust is requested: each whole, after its warnings."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from aileron.cli.output import beside, format_line, margined
 Item = Mapping[str, Any]
 
 _QUESTION_ROWS = 4
-"""Rows of the terminal that are left for the prompt and the question."""
+"""The rows of the terminal reserved for the prompt and the question."""
 _MOST_ROWS = 800
-"""What usual terminals surely keep to scroll back to; what takes more is shown by a pager, which has to be left."""
+"""The scrollback that common terminals provide. Longer texts are shown in a pager."""
 _KEYS = r"Space\: next page   b\: previous page   q\: leave, and go on"
 _PROMPT = "-R " + " ".join(f"-P{prompt}{_KEYS}$" for prompt in "smM")
-"""Options of C{less}: its prompts, short, medium and long. A dollar sign ends the text of an option."""
+"""Options of C{less}: its short, medium and long prompts. A dollar sign ends the text of an option."""
 _WHAT = {
     "action": "action {name}",
     "connector": "connector {name}",
@@ -32,9 +32,9 @@ _WHAT = {
 
 
 def page_text(text: str, page: Callable[[str], object] = click.echo_via_pager) -> None:
-    """Show a text in a pager whose last row says how to scroll, and how to leave it.
+    """Show a text in a pager whose last row explains how to scroll and quit.
 
-    :param page: shows a text to be scrolled and left; C{less} takes options from the environment.
+    :param page: shows a text in a pager. C{less} reads its options from the environment.
     """
     own = os.environ.get("LESS")
     os.environ["LESS"] = _PROMPT if own is None else f"{own}${_PROMPT}"
@@ -48,11 +48,11 @@ def page_text(text: str, page: Callable[[str], object] = click.echo_via_pager) -
 
 
 def show_items(cli: CliContext, items: Sequence[Item], page: Callable[[str], object] = page_text) -> None:
-    """Print items whole, by a pager if they take more than a terminal keeps.
+    """Print items whole, in a pager if they exceed the terminal's scrollback.
 
-    What takes more than the screen is followed by what stands above each text, to be in view with the question.
+    If they exceed the screen, repeat the summary of each item, so that it is visible with the question.
 
-    :param page: shows a text to be scrolled and left.
+    :param page: shows a text in a pager.
     """
     lines = [line for item in items for line in _lines(item)]
     at_terminal = cli.interactive() and sys.stdout.isatty()
@@ -65,19 +65,19 @@ def show_items(cli: CliContext, items: Sequence[Item], page: Callable[[str], obj
 
 
 def is_long(lines: Iterable[str], rows: int) -> bool:
-    """Tell whether lines take more than so many rows of this terminal; one may be far wider than it is."""
+    """Return True if the lines take more than C{rows} rows of this terminal. A long line takes several rows."""
     width = shutil.get_terminal_size().columns
     return sum(-(-count_columns(line) // width) or 1 for line in lines) > rows
 
 
 def _summarize(item: Item) -> Sequence[str]:
-    """Return what stands above an item's text, to be in view when the person is asked."""
+    """Return the summary of an item, to be visible when the person is asked."""
     lines = list(_lines(item))
     return lines[: len(lines) - len(margined(item["difference"], "  "))]
 
 
 def _lines(item: Item) -> Iterable[str]:
-    """One item whole, every character of it visible."""
+    """Yield the lines of one item in full, with every character visible."""
     if item.get("unasked"):
         words = format_line("{name} makes changes without asking you.", name=item["name"])
         yield click.style(words, fg="red", bold=True)
@@ -89,7 +89,7 @@ def _lines(item: Item) -> Iterable[str]:
 
 
 def what(item: Item) -> str:
-    """Name it in words."""
+    """Return the item's kind and name in words."""
     return format_line(_WHAT[item["kind"]], name=item["name"])
 
 

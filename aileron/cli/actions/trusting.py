@@ -1,4 +1,4 @@
-"""Trust in actions, connectors and the configuration: one reading of all, one question, one word to the daemon."""
+"""Trust in actions, connectors and the configuration: reads all files once, asks once, and sends one request."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ _SEE = {
 class TrustRequest:
     """A request to trust some files.
 
-    :ivar kind: of what is named.
-    :ivar names: these; what they need is asked about with them.
-    :ivar paths: those that lie at these paths, as well.
-    :ivar all: whatever is untrusted, of that kind.
-    :ivar digests: the only ones that files at these paths may have, and then nothing else is trusted; empty: any.
-    :ivar unshown: trusted in the same step, and not shown.
-    :ivar sure: do not ask.
+    :ivar kind: the kind of the named files.
+    :ivar names: the names. The files that they need are included.
+    :ivar paths: additional files by path.
+    :ivar all: whether all untrusted files of that kind are meant.
+    :ivar digests: the only digests accepted at these paths, and then nothing else is trusted; empty accepts any.
+    :ivar unshown: files to trust in the same step without showing them.
+    :ivar sure: whether to skip the question.
     """
 
     kind: str
@@ -63,10 +63,10 @@ class TrustRequest:
 
 
 async def trust(cli: CliContext, operator: Operator, request: TrustRequest) -> list[Item]:
-    """Show everything that C{request} means and nobody has trusted yet, ask once, and trust exactly what was shown.
+    """Show every untrusted file that C{request} means, ask once, and trust exactly what was shown.
 
-    :return: what was trusted just now.
-    :raises CommandError: there is no such thing, the person said no, or something changed: nothing was trusted.
+    :return: the newly trusted items.
+    :raises CommandError: a file does not exist or changed, or the person declined. Nothing was trusted.
     """
     unread = await _find_unread(operator, request)
     if not unread and not request.unshown:
@@ -85,10 +85,10 @@ async def trust(cli: CliContext, operator: Operator, request: TrustRequest) -> l
 
 
 async def _find_unread(operator: Operator, request: TrustRequest, *, quiet: bool = False) -> list[Item]:
-    """Find everything that C{request} means and nobody has trusted yet.
+    """Return every untrusted item that C{request} means.
 
-    :param quiet: do not tell what was left out.
-    :raises CommandError: there is no such thing, or something changed.
+    :param quiet: whether to omit messages about excluded files.
+    :raises CommandError: a file does not exist or changed.
     """
     named = _choose((await operator.get("trust"))["items"], request)
     _refuse_replaced(named, request)
@@ -96,7 +96,7 @@ async def _find_unread(operator: Operator, request: TrustRequest, *, quiet: bool
 
 
 def _trust_as_operator(command: OperatorCommand, request: TrustRequest) -> list[Item]:
-    """Trust what C{request} means; no passphrase is asked for where there is no such thing, or nothing new."""
+    """Trust the files that C{request} means. If there are none or all are trusted, no passphrase is requested."""
     cli = command.cli
 
     async def carry_out(links: Links) -> list[Item]:
@@ -112,7 +112,7 @@ def _trust_as_operator(command: OperatorCommand, request: TrustRequest) -> list[
 
 
 def tell(trusted: Sequence[Item]) -> None:
-    """Say what was trusted."""
+    """Print the newly trusted items."""
     if trusted:
         say("Trusted: {names}", names=", ".join(item["name"] for item in trusted))
     else:
@@ -120,12 +120,12 @@ def tell(trusted: Sequence[Item]) -> None:
 
 
 def as_values(trusted: Sequence[Item]) -> list[Mapping[str, JSON]]:
-    """Return the same for programs."""
+    """Return the newly trusted items as JSON values."""
     return [{name: item[name] for name in ("kind", "name", "digest")} for item in trusted]
 
 
 def _choose(items: Sequence[Item], request: TrustRequest) -> list[Item]:
-    """Choose what the request means, with what it needs, which comes first."""
+    """Return the items that the request means and those that they need, which come first."""
     found = [item for item in items if _is_meant(item, request)]
     _refuse_unknown(found, request)
     needed = {name for item in found for name in item["needs"] if not request.digests}
@@ -134,9 +134,9 @@ def _choose(items: Sequence[Item], request: TrustRequest) -> list[Item]:
 
 
 async def _tell_unsound(operator: Operator, kind: str) -> None:
-    """Tell which files cannot be trusted, for they have faults.
+    """Print which files cannot be trusted because they have errors.
 
-    :raises CommandError: the one file that there is of this kind has.
+    :raises CommandError: the only file of this kind has errors.
     """
     errors = (await operator.get("actions"))["load_errors"]
     ours = [error for error in errors if _kind_of(Path(error["file"])) == kind]
@@ -149,7 +149,7 @@ async def _tell_unsound(operator: Operator, kind: str) -> None:
 
 
 def _kind_of(file: Path) -> str | None:
-    """Tell what a file of the home would be trusted as, by its name."""
+    """Return the kind of a file of the home by its name, or None if it is not a file to trust."""
     return "config" if file.name in _SETTINGS else _KINDS.get(file.suffix)
 
 
@@ -159,7 +159,7 @@ def _is_meant(item: Item, request: TrustRequest) -> bool:
 
 
 def _lies_at(item: Item, paths: Sequence[Path]) -> bool:
-    """Tell whether an item is the file at one of some paths, whatever the home is called here and there."""
+    """Return True if an item is the file at one of the paths, by whichever name the home is mounted."""
     return item["path"] is not None and Path(item["path"]).parts[-2:] in {path.parts[-2:] for path in paths}
 
 
@@ -179,9 +179,9 @@ def _refuse_unknown(found: Sequence[Item], request: TrustRequest) -> None:
 
 
 def _leave_out_lacking(items: Sequence[Item], request: TrustRequest, *, quiet: bool) -> list[Item]:
-    """Return the items that could run, and note why others could not.
+    """Return the items that could run, and print why others could not.
 
-    :raises CommandError: one of those that were named cannot.
+    :raises CommandError: one of the named items could not run.
     """
     for item in items:
         if item.get("lacks"):
@@ -194,9 +194,9 @@ def _leave_out_lacking(items: Sequence[Item], request: TrustRequest, *, quiet: b
 
 
 def _confirm_name(cli: CliContext, name: str) -> None:
-    """Go on only if the person types the name of an action that will run without asking.
+    """Require the person to type the name of an action that will run without asking.
 
-    :raises CommandError: another answer came, or nobody can be asked.
+    :raises CommandError: the answer differs, or there is no terminal.
     """
     try:
         answer = cli.ask(f"{name} will run without asking you. To trust it, type its name: ")
@@ -214,9 +214,9 @@ def ask(
     default: str | None = None,
     put: Callable[[str], str] | None = None,
 ) -> T:
-    """Ask until the answer is one that C{read} takes, whose C{ValueError} ends the sentence that begins with it.
+    """Ask until C{read} accepts the answer. Its C{ValueError} completes the sentence printed for a bad answer.
 
-    :param put: gets an answer; L{None}: one line.
+    :param put: asks for an answer, or None to ask for one line.
     """
     question = f"{what}: " if default is None else f"{what} [{default}]: "
     while True:
@@ -227,7 +227,7 @@ def ask(
 
 
 def pick(cli: CliContext, things: Sequence[T], default: str | None = None) -> T:
-    """Ask the person for the number of one of a list."""
+    """Ask the person for the number of one item of a list."""
     numbered = {str(number): each for number, each in enumerate(things, 1)}
 
     def read(text: str) -> T:
@@ -239,7 +239,7 @@ def pick(cli: CliContext, things: Sequence[T], default: str | None = None) -> T:
 
 
 def choose(cli: CliContext, what: str, things: Sequence[T], default: str) -> Sequence[T]:
-    """Ask the person to choose from a numbered list."""
+    """Ask the person to choose items from a numbered list."""
 
     def read(text: str) -> Sequence[T]:
         numbered = {str(number): each for number, each in enumerate(things, 1)}
@@ -252,11 +252,11 @@ def choose(cli: CliContext, what: str, things: Sequence[T], default: str) -> Seq
 
 
 def confirm(cli: CliContext, question: str, done: str, hint: str = "To skip the question, add --yes.") -> None:
-    """Go on only at a clear yes.
+    """Return only if the person answers yes.
 
-    :param done: what else was not done, as a participle.
-    :param hint: how to go on where nobody can be asked.
-    :raises CommandError: any other answer came, or nobody can be asked.
+    :param done: what is not done otherwise, as a participle.
+    :param hint: what to do if there is no terminal.
+    :raises CommandError: the answer is not yes, or there is no terminal.
     """
     note_multiplexer(cli.environ)
     try:
@@ -329,20 +329,20 @@ def distrust_command(kind: str) -> click.Command:
 
 
 def refuse_unasked(as_json: bool, sure: bool) -> None:
-    """Refuse to trust what no person is shown or asked about.
+    """Refuse to trust files without showing them to a person and asking.
 
-    :raises click.UsageError: a program wants to trust what no person is shown or asked about.
+    :raises click.UsageError: the output is JSON and the question is not skipped.
     """
     if as_json and not sure:
         raise click.UsageError("--json shows nothing for review: add --yes.")
 
 
 def trust_added(cli: CliContext, descriptor: int | None, request: TrustRequest) -> list[Item] | None:
-    """Ask about what a command has just put into the home, if that can be: else say how to go on.
+    """Ask whether to trust what a command has just added to the home, or print how to do so later.
 
-    Where there is no vault yet a person is led through making one, and its key serves for what follows.
+    If there is no vault, guide the person through creating one, and use its key for the following steps.
 
-    :return: what was trusted just now; L{None}: nobody could be asked.
+    :return: the newly trusted items, or None if the person could not be asked.
     :raises CommandError: the vault is lost.
     """
     key = None
@@ -361,7 +361,7 @@ def trust_added(cli: CliContext, descriptor: int | None, request: TrustRequest) 
 
 
 def _obstacle(cli: CliContext, descriptor: int | None) -> str | None:
-    """Why nobody can be asked now, and what to do about it; L{None}: somebody can."""
+    """Return why the person cannot be asked now and how to proceed, or None if they can."""
     if not cli.home.secrets.exists():
         return _NO_VAULT if state_of_file(cli) == "missing" else _GONE
     try:

@@ -1,1 +1,1 @@
-"""The commands for what waits for the operator, what they are shown of it, and their answer."""
+"""The commands for pending approvals: how they are shown and decided."""

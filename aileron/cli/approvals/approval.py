@@ -1,4 +1,4 @@
-"""C{aileron approval}: what agents ask for, and your answer."""
+"""C{aileron approval}: the agents' requests and your decisions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from aileron.client import Operator
 
 _MINTED_KEY = "aileron-"
-"""The beginning of idempotency keys that an MCP client of ours made, not the agent."""
+"""The prefix of idempotency keys that our MCP server made, not the agent."""
 _REASON = click.option("--reason", help="Reason; saved in the audit log and shown to the agent.")
 _DIGEST = click.option("--digest", help="Decide only if the request has this digest.")
 _WAIT = click.option(
@@ -71,9 +71,9 @@ def list_approvals(command: OperatorCommand, /, **filters: str | int | None) -> 
 
 
 def _group_twins(items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return one row for identical requests of a session, the oldest of them, with their number as C{count}.
+    """Return one row for identical requests of a session: the oldest, with their number as C{count}.
 
-    Requests that the agent gave different idempotency keys of its own are not identical.
+    Requests with different idempotency keys chosen by the agent are not identical.
     """
     rows, alike = list[dict[str, Any]](), dict[tuple[object, ...], dict[str, Any]]()
     for item in items:
@@ -188,9 +188,9 @@ hide(approval, allow_retry, "forgive")
 
 
 def _refuse_many(approval_ids: tuple[str, ...], options: Mapping[str, object]) -> None:
-    """Refuse several, with an option that can be about one alone.
+    """Refuse several approvals with an option that applies to one only.
 
-    :raises click.UsageError: several, with an option that can be about one alone.
+    :raises click.UsageError: there are several approvals and such an option.
     """
     named = [name for name, given in options.items() if given]
     if len(approval_ids) > 1 and named:

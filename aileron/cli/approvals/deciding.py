@@ -1,4 +1,4 @@
-"""Decisions, one or several after one login: each about exactly what was shown, or none."""
+"""Decides one or several approvals after one login: each exactly as it was shown, or not at all."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from aileron.client import Operator
 
 MOST = 200
-"""So many are listed to decide among."""
+"""The most approvals listed for a decision."""
 _PENDING = "pending_approval"
-_MOST_STEPS = 100_000_000  # of comparing: some seconds
+_MOST_STEPS = 100_000_000  # limit of comparing: some seconds
 _WENT_WRONG = frozenset(("failed", "unknown", "denied", "cancelled", "expired"))
 
 
 @frozen
 class DecisionRequest:
-    """A decision as the person asks for it.
+    """A decision that the person requested.
 
-    :ivar sure: do not ask once more.
-    :ivar digest: what must be the digest of what would run, or L{None}: whatever is shown.
-    :ivar not_before: RFC 3339; begin no sooner.
+    :ivar sure: whether to skip the question.
+    :ivar digest: the required digest of the request, or None to accept what is shown.
+    :ivar not_before: the earliest start, in RFC 3339.
     :ivar wait: seconds to wait for the outcome.
-    :ivar grant_request: what more is allowed with it.
+    :ivar grant_request: the grant to create with the approval.
     """
 
     approval_id: str
@@ -51,16 +51,16 @@ class DecisionRequest:
 
 
 async def look(operator: Operator, approval_id: str) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
-    """One approval as it is now, and the session that asks."""
+    """Return an approval as it is now, and the requesting session."""
     found = await operator.get("action-approvals", approval_id)
     session_id = found["run"].get("session_id")
     return found, None if session_id is None else await operator.get("sessions", session_id)
 
 
 async def decide(cli: CliContext, operator: Operator, request: DecisionRequest) -> None:
-    """Show, ask, decide, and tell what became of it.
+    """Show an approval, ask, decide, and print the outcome.
 
-    :raises CommandError: it is decided already, is no longer what was shown, or the person said no.
+    :raises CommandError: it is already decided, differs from what was shown, or the person declined.
     """
     shown, session = await look(operator, request.approval_id)
     refuse_decided(shown)
@@ -70,9 +70,9 @@ async def decide(cli: CliContext, operator: Operator, request: DecisionRequest) 
 
 
 async def decide_shown(cli: CliContext, operator: Operator, request: DecisionRequest, shown: Mapping[str, Any]) -> None:
-    """Decide what the person has been shown already.
+    """Decide an approval that the person has already seen.
 
-    :raises CommandError: as of L{decide}.
+    :raises CommandError: it is already decided, differs from what was shown, or the person declined.
     """
     from aileron.client import DaemonFault
 
@@ -99,9 +99,9 @@ async def decide_shown(cli: CliContext, operator: Operator, request: DecisionReq
 async def cast(
     operator: Operator, request: DecisionRequest, shown: Mapping[str, Any], grant: Mapping[str, JSON] | None = None
 ) -> Mapping[str, Any]:
-    """Decide about exactly what was shown, and nothing else; the approval as it is then.
+    """Send a decision bound to exactly what was shown, and return the decided approval.
 
-    :raises DaemonFault: it is another by now, or is decided.
+    :raises DaemonFault: the approval has changed or is already decided.
     """
     body: dict[str, JSON] = {"approved": request.approved, "digest": request.digest or shown["digest"]}
     given = {"reason": request.reason, "not_before": request.not_before, "grant": grant}
@@ -110,9 +110,9 @@ async def cast(
 
 
 def outcome(decided: Mapping[str, Any], result: Mapping[str, Any]) -> str:
-    """One sentence on what became of what was approved.
+    """Return a sentence about the outcome of an approved run.
 
-    :param result: as the daemon told it afterwards.
+    :param result: the run's status afterwards, from the daemon.
     """
     status, approval_id = result.get("status"), decided["id"]
     if status == "completed":
@@ -138,7 +138,7 @@ def refuse_decided(shown: Mapping[str, Any]) -> None:
 
 
 def refuse_ended(error: Exception) -> None:
-    """Raise C{error} again if it says that the login has ended, so that nothing more can be done here."""
+    """Raise C{error} again if it reports that the login has ended."""
     from aileron.client import DaemonFault
 
     if isinstance(error, DaemonFault) and error.fault.kind == "unauthorized":
@@ -154,7 +154,7 @@ def _refuse_other(shown: Mapping[str, Any], request: DecisionRequest) -> None:
 
 
 async def _show_change(operator: Operator, request: DecisionRequest, shown: Mapping[str, Any]) -> None:
-    """Tell what is no longer as it was shown."""
+    """Print what differs from what was shown."""
     import difflib
 
     now = await operator.get("action-approvals", request.approval_id)
@@ -193,7 +193,7 @@ async def _tell(operator: Operator, request: DecisionRequest, decided: Mapping[s
 
 
 def _next_step(run_id: str, status: str) -> str:
-    """Return what to do about a run that went wrong."""
+    """Return the next step for a failed run."""
     if status == "unknown":
         return f"Check the service, then run: {settling(run_id)}"
     return f"See the run: aileron run show {run_id}"
@@ -205,9 +205,9 @@ def settling(run_id: str) -> str:
 
 
 async def look_at_each(cli: CliContext, operator: Operator, requests: Sequence[DecisionRequest]) -> None:
-    """Check, before a passphrase is asked for, that at least one of the requests can be decided.
+    """Check that at least one request can be decided, before a passphrase is requested.
 
-    :raises CommandError: none can; of the last one, why.
+    :raises CommandError: none can be decided. The reason is that of the last one.
     """
     from aileron.client import DaemonFault
 
@@ -229,9 +229,9 @@ async def look_at_each(cli: CliContext, operator: Operator, requests: Sequence[D
 
 
 async def decide_each(cli: CliContext, operator: Operator, requests: Sequence[DecisionRequest]) -> None:
-    """Decide them in this order.  Where one fails, or is not confirmed, that is told, and the next one comes.
+    """Decide the requests in order. If one fails or is not confirmed, print that and continue.
 
-    :raises CommandError: not all were decided; of a single one, why.
+    :raises CommandError: not all were decided. For a single request, its reason.
     """
     if len(requests) == 1:
         await decide(cli, operator, requests[0])
@@ -244,9 +244,9 @@ async def decide_each(cli: CliContext, operator: Operator, requests: Sequence[De
 
 
 async def deny_with_sessions(cli: CliContext, operator: Operator, requests: Sequence[DecisionRequest]) -> None:
-    """Deny each, and all else that their sessions ask; the sessions end.
+    """Deny each request and all other requests of their sessions, and end the sessions.
 
-    :raises CommandError: no agent's session asks for one of them; nothing was denied.
+    :raises CommandError: one was not requested by an agent's session. Nothing was denied.
     """
     runs = [(await operator.get("action-approvals", request.approval_id))["run"] for request in requests]
     lone = [run["id"] for run in runs if run.get("session_id") is None]
@@ -273,5 +273,5 @@ async def _decide_or_report(cli: CliContext, operator: Operator, request: Decisi
 
 
 async def deny_all_of(operator: Operator, session_id: str, reason: str | None) -> int:
-    """End a session, so that it asks no more; deny what it has asked, and tell how much that was."""
+    """End a session, deny its pending requests, and return their number."""
     return len((await operator.post("sessions", session_id, "deny", body={"reason": reason}))["denied"])

@@ -1,4 +1,4 @@
-"""C{aileron approval edit}: other arguments than the agent's, before you decide; and the person's own editor."""
+"""C{aileron approval edit}: changes the arguments before a decision, with options or in the person's editor."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _USUAL = ("sensible-editor", "nano", "vi")
 
 
 def editor_command(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Find what edits a file here: C{VISUAL}, C{EDITOR}, or what is usual.
+    """Return the editor's command: C{VISUAL}, C{EDITOR}, or a common editor.
 
-    :raises CommandError: there is nothing, or what is named is no command line.
+    :raises CommandError: there is no editor, or the variable is not a command line.
     """
     chosen = environ.get("VISUAL", "").strip() or environ.get("EDITOR", "").strip()
     if not chosen:
@@ -57,9 +57,9 @@ def editor_command(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def edit_file(path: Path, environ: Mapping[str, str]) -> None:
-    """Open C{path} and wait until the editor is closed.
+    """Open C{path} in the editor and wait until it is closed.
 
-    :raises CommandError: there is no editor, or it ended badly.
+    :raises CommandError: there is no editor, or it failed.
     """
     from aileron.cli.drive import interruptible
 
@@ -77,7 +77,7 @@ def edit_file(path: Path, environ: Mapping[str, str]) -> None:
 
 
 Looked = tuple[Mapping[str, Any], Mapping[str, Any] | None]
-"""An approval, and the session that asks."""
+"""An approval and the requesting session."""
 
 
 @click.command("edit")
@@ -115,10 +115,10 @@ async def _replace(operator: Operator, approval_id: str, pairs: Sequence[str], w
 async def _check(
     operator: Operator, approval_id: str, pairs: Sequence[str], without: Sequence[str]
 ) -> tuple[Mapping[str, Any], Mapping[str, JSON]]:
-    """Return the request as it is now, and the arguments that it is to have.
+    """Return the current request, and its new arguments.
 
-    :raises CommandError: it is decided already.
-    :raises click.UsageError: an argument is unknown, or has no value of its type.
+    :raises CommandError: it is already decided.
+    :raises click.UsageError: an argument is unknown, or its value has the wrong type.
     """
     shown = await operator.get("action-approvals", approval_id)
     refuse_decided(shown)
@@ -131,13 +131,13 @@ async def _check(
 
 
 async def edit_shown(operator: Operator, shown: Mapping[str, Any], wanted: Mapping[str, JSON]) -> Looked:
-    """Ask for other arguments instead of those that were shown; the approval as it is then."""
+    """Request other arguments in place of those shown, and return the edited approval."""
     await operator.post("action-approvals", shown["id"], "edit", body={"args": wanted, "digest": shown["digest"]})
     return await look(operator, shown["id"])
 
 
 def _in_editor(cli: CliContext, approval_id: str) -> Looked:
-    """Edit all arguments as JSON.  Until the editor is closed for good no passphrase is read in this process."""
+    """Edit all arguments as JSON. No passphrase is read in this process until the editor is closed."""
     shown = shown_by_child(cli, approval_id)
     refuse_decided(shown)
     with rewritten(cli, shown["run"]["arguments"]) as wanted:
@@ -146,9 +146,9 @@ def _in_editor(cli: CliContext, approval_id: str) -> Looked:
 
 @contextmanager
 def rewritten(cli: CliContext, before: Mapping[str, JSON]) -> Iterator[Mapping[str, JSON]]:
-    """Yield the arguments as the person leaves them in their editor; where what follows fails, what they wrote is kept.
+    """Yield the arguments as the person edited them. If the caller fails, keep the edited text.
 
-    :raises CommandError: nothing was edited.
+    :raises CommandError: the text was not changed.
     """
     prepare(cli.home)
     path = _write(cli.home.root, before)
@@ -165,9 +165,9 @@ def rewritten(cli: CliContext, before: Mapping[str, JSON]) -> Iterator[Mapping[s
 
 
 def shown_by_child(cli: CliContext, approval_id: str) -> Mapping[str, Any]:
-    """Read the approval as another process of ours is shown it, in this terminal.
+    """Return the approval that a child process has shown in this terminal.
 
-    :raises CommandError: it could not be shown; the child has said why.
+    :raises CommandError: it could not be shown. The child has printed the reason.
     """
     arguments = command("approval", "show", "--json", "--", approval_id)
     ended = subprocess.run(arguments, env=dict(cli.environ), stdout=subprocess.PIPE, check=False)
@@ -186,7 +186,7 @@ def _write(directory: Path, arguments: JSON) -> Path:
 
 
 def _read_edited(cli: CliContext, path: Path) -> Mapping[str, JSON]:
-    """Read the arguments as the person leaves them."""
+    """Parse the arguments that the person edited."""
     while True:
         edit_file(path, cli.environ)
         try:

@@ -1,4 +1,4 @@
-"""C{aileron grant}: what you allowed beforehand; and the options for a grant that is made with an approval."""
+"""C{aileron grant}: standing grants, and the options for a grant created with an approval."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _AHEAD = re.compile(r"\+([0-9]{1,6})([smhd])")
 
 
 def options(command: F) -> F:
-    """Add C{--grant} and what goes with it."""
+    """Add C{--grant} and its options to a command."""
     for option in (
         click.option("--grant", is_flag=True, help="Also allow similar calls without asking you."),
         click.option("--uses", type=click.IntRange(1, 1000), help="With --grant: number of calls.  [default: 1]"),
@@ -63,10 +63,10 @@ class GrantRequest:
     allowed: tuple[str, ...] = ()
 
     def of(self, arguments: Mapping[str, JSON], now: datetime) -> dict[str, JSON]:
-        """As the daemon takes it.
+        """Return the request in the daemon's format.
 
-        :param arguments: of the call: a value is read as what stands there, a text as a text.
-        :raises click.UsageError: a predicate that cannot be read.
+        :param arguments: the call's arguments, which determine the type of each value.
+        :raises click.UsageError: a predicate is malformed.
         """
         predicates = [to_json(_predicate(text, arguments)) for text in self.allowed]
         until = timestamp(now + self.lasting)
@@ -76,9 +76,9 @@ class GrantRequest:
 def read_grant_request(
     *, grant: bool, uses: int | None, lasting: str | None, session: bool | None, allowed: Sequence[str]
 ) -> GrantRequest | None:
-    """Read what the options of L{options} ask for; L{None}: no grant.
+    """Parse the options of L{options}, or return None if no grant is requested.
 
-    :raises click.UsageError: they make no sense.
+    :raises click.UsageError: the options contradict each other.
     """
     if not grant:
         if uses or lasting or session is not None or allowed:
@@ -88,7 +88,7 @@ def read_grant_request(
 
 
 def show_grant_request(asked: Mapping[str, Any], arguments: Mapping[str, JSON]) -> None:
-    """Say what will be allowed, before it is."""
+    """Print what the grant will allow, before it is created."""
     heading("Also allowed, without asking you")
     whose = "calls of this session" if asked["session"] else "calls of ALL sessions"
     say(
@@ -101,7 +101,7 @@ def show_grant_request(asked: Mapping[str, Any], arguments: Mapping[str, JSON]) 
 
 
 def show_allowed(predicates: Sequence[Mapping[str, Any]], arguments: Mapping[str, JSON]) -> None:
-    """Say of each argument what it may be, and what those are that must stay as they are."""
+    """Print for each argument the values allowed, and the fixed value of those that must not change."""
     for each in predicates:
         said = Predicate(each["argument"], PredicateKind(each["kind"]), each.get("given")).in_words()
         say("    {name}: {said}", name=each["argument"], said=said)
@@ -150,7 +150,7 @@ def _bounds(text: str) -> JSON:
 
 
 def _value(text: str, like: JSON) -> JSON:
-    """Read a value of the kind that stands in the call: a text as it is typed, anything else as JSON."""
+    """Parse a value with the type that the call has: text as typed, anything else as JSON."""
     return text if like is None or isinstance(like, str) else _read(text)
 
 

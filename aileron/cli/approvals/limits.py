@@ -1,4 +1,4 @@
-"""C{aileron cap}, C{pause} and C{resume}: how often something may begin, by your own word, or whether anything may."""
+"""C{aileron cap}, C{pause} and C{resume}: limits on how often runs start, and pauses."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def remove_cap(command: OperatorCommand, /, **which: Any) -> None:
 
 
 def _read_given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was said, as the daemon reads it."""
+    """Return the given options in the daemon's format."""
     if options["argument"] is not None and options["action"] is None:
         raise click.UsageError("--argument requires an action.")
     return {name: value for name, value in options.items() if value is not None}
@@ -140,7 +140,7 @@ def resume(command: OperatorCommand, /, session: str | None) -> None:
 
 
 def _find(session: str | None) -> Callable[[Operator], Awaitable[object]] | None:
-    """Make the look whether there is this session, or None if no session is meant."""
+    """Return a check that the session exists, or None if no session is meant."""
     return None if session is None else lambda operator: operator.get("sessions", session)
 
 

@@ -1,4 +1,4 @@
-"""The full screen of C{aileron watch}: it follows what waits, and reads and decides it by single keys."""
+"""The full screen of C{aileron watch}: it shows pending approvals, and decides them with single keys."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .review import show_review
 from .rows import approval_row, key_hints, shorten, wrap
 
 TOGETHER_SECONDS = 0.03
-"""So long after the first key, what comes has come at once with it: a sequence, or a paste."""
+"""Input that arrives within this time after a key arrived with it: an escape sequence, or a paste."""
 POLL_SECONDS = 1.0
 _OUTCOME_SECONDS = 3.0
 _FRAME_ROWS, _MOST_NEWS_ROWS = 2, 4
@@ -45,13 +45,13 @@ _ENTER = ("c-m", "c-j")
 _UNDECIDED = "Nothing was decided; it is still pending."
 
 Work: TypeAlias = Coroutine[Deferred[Any], Any, None] | None
-"""The request to the daemon that a key makes, if any."""
+"""The request to the daemon that a key triggers, or None."""
 
 
 class LiveScreen:
-    """One person's screen.
+    """The screen of one person.
 
-    :param bell: ring when something new waits.
+    :param bell: whether to ring for a new approval.
     """
 
     def __init__(self, cli: CliContext, operator: Operator, typed: Input, shown: Output, *, bell: bool) -> None:
@@ -59,7 +59,7 @@ class LiveScreen:
         self._items: Sequence[Mapping[str, Any]] = ()
         self._busy = False
         self._agents: dict[str, str] = {}
-        self._chosen: str | None = None  # by its id, so that no newcomer takes its place
+        self._chosen: str | None = None  # by its ID, so that a new approval does not replace it
         self._opened: OpenedApproval | None = None
         self._question: Question | None = None
         self._undoable: str | None = None
@@ -95,7 +95,7 @@ class LiveScreen:
         return app
 
     async def run(self) -> None:
-        """Show and do, until the person leaves or the terminal is gone.
+        """Run the screen until the person quits or the terminal is closed.
 
         :raises DaemonFault: the login has ended.
         """
@@ -109,14 +109,14 @@ class LiveScreen:
             await Deferred.fromFuture(shown)
         except (EOFError, OSError) as error:
             if isinstance(error, OSError) and error.errno != errno.EIO:
-                raise  # of anything but a terminal that is gone
+                raise  # of anything but a closed terminal
         finally:
             loop.remove_signal_handler(signal.SIGHUP)
             for each in tuple(self._under_way.values()):
                 each.cancel()
 
     def _start(self, name: str, work: Coroutine[Deferred[Any], Any, None]) -> None:
-        """Do this beside the screen, in the place of what went on under the name; a failure ends the screen."""
+        """Run this in the background, replacing the previous work of that name. A failure ends the screen."""
         if before := self._under_way.pop(name, None):
             before.cancel()
         self._under_way[name] = Deferred.fromCoroutine(work).addErrback(self._fail)
@@ -136,7 +136,7 @@ class LiveScreen:
             await self._cli.pause(POLL_SECONDS)
 
     async def _follow(self, *, first: bool = False) -> None:
-        """Ask what waits now; a daemon that is away for a moment, or busy, is asked again."""
+        """Poll the pending approvals. If the daemon does not respond or is busy, retry."""
         try:
             await self._look_around(first)
             self._away = ""
@@ -152,7 +152,7 @@ class LiveScreen:
         position, before = self._position(), {item["id"] for item in self._items}
         ids = [item["id"] for item in found]
         self._items = found
-        if self._chosen not in ids:  # a neighbour of one that went
+        if self._chosen not in ids:  # a neighbour of one that was removed
             self._chosen = ids[min(position, len(ids) - 1)] if ids else None
         if self._bell and not first and not before.issuperset(ids):
             self._app.output.bell()
@@ -160,7 +160,7 @@ class LiveScreen:
             await self._compare(self._opened)
 
     async def _compare(self, opened: OpenedApproval) -> None:
-        """Hold what is open against what the daemon has now: where that differs nothing is asked or decided."""
+        """Compare the open approval with the daemon's. If it differs, disable deciding."""
         opened.compare(await self._operator.get("action-approvals", opened.shown["id"]))
         if opened.changed and opened is self._opened:
             self._question = None
@@ -169,7 +169,7 @@ class LiveScreen:
         return next((number for number, item in enumerate(self._items) if item["id"] == self._chosen), 0)
 
     def _gather(self, event: KeyPressEvent) -> None:
-        """Note what is typed, unless something is being done: then it was not typed at what will stand there."""
+        """Record what is typed, but drop it while work is under way: it was not meant for what follows."""
         if self._busy:
             return
         if not self._typed:
@@ -186,9 +186,9 @@ class LiveScreen:
         self._app.invalidate()
 
     def _press(self, keys: Sequence[str]) -> None:
-        """Do what keys that came at once say, up to the first that asks something of the daemon.
+        """Process keys that arrived together, up to the first that sends a request.
 
-        What came together, as from a paste, confirms nothing.
+        Keys that arrived together, as from a paste, confirm nothing.
         """
         for key in keys:
             if self._question and self._question.confirms and len(keys) > 1:
@@ -263,7 +263,7 @@ class LiveScreen:
         return None
 
     def _ask_when(self, text: str) -> Question | None:
-        """Return the question with the time that the text names; what names none is said, and nothing is asked."""
+        """Return the question with the start time that the text names. If it is invalid, print that and return None."""
         try:
             begins = timestamp(moment_of(text, utc(self._cli.wall()))) if text else ""
         except click.BadParameter as error:
@@ -273,7 +273,7 @@ class LiveScreen:
         return Question("y", PROMPTS["y"].format(when=f", starting {when(begins)}"), begins) if begins else None
 
     async def _do(self, work: Coroutine[Deferred[Any], Any, None]) -> None:
-        """Do it; what goes wrong is said, and the screen stays."""
+        """Await the work. If it fails, show the error and keep the screen open."""
         try:
             await work
         except (DaemonFault, DaemonUnreachable, CommandError) as error:
@@ -286,7 +286,7 @@ class LiveScreen:
         self._start("polling", self._poll())
 
     def _forget(self) -> None:
-        """Throw away what was typed and not yet acted on."""
+        """Discard typed keys that were not yet processed."""
         self._typed = []
         self._app.input.flush_keys()
         with suppress(termios.error):
@@ -321,7 +321,7 @@ class LiveScreen:
         self._opened = None
 
     async def _cast(self, opened: OpenedApproval, **decision: Any) -> Mapping[str, Any]:
-        """Decide what was shown; where it is another by now, that is told at once."""
+        """Decide what was shown. If the approval has changed, show that at once."""
         request = deciding.DecisionRequest(opened.shown["id"], sure=True, as_json=True, **decision)
         try:
             return await deciding.cast(self._operator, request, opened.shown)
@@ -344,7 +344,7 @@ class LiveScreen:
         self._news = "Edited. Nothing is decided yet."
 
     def _begin_drawing(self, app: Application[None]) -> None:
-        """Have all drawn anew, each row from the terminal's edge: terminals disagree about widths within a row."""
+        """Redraw the whole screen, each row from the terminal's edge, because terminals disagree about widths."""
         app.renderer.reset(leave_alternate_screen=False)
         app.output.hide_cursor()
         app.output.cursor_goto(0, 0)
@@ -378,7 +378,7 @@ class LiveScreen:
             yield "reverse" if selected else "", row + "\n" * (item is not self._items[-1])
 
     def _bottom(self) -> Sequence[str]:
-        """Return the rows of what is asked, or of what there is to say, as many as both need and have room."""
+        """Return the rows of the question or message at the bottom, as many as needed and available."""
         size, asks = self._app.output.get_size(), bool(self._opened and self._question)
         text = visible(self._news or self._away)
         if self._opened and self._question:

@@ -1,4 +1,4 @@
-"""An approval as it is read on a screen: its rows, which of them were there to be read, and what is asked about it."""
+"""An approval read on a screen: its rows, which of them were shown, and the question about it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ PROMPTS: Mapping[str, str] = {
     "d": "Deny; reason (Enter: none, Esc: cancel)? ",
     "x": "Deny all requests of session {session}, and end it? [y/N] ",
 }
-"""What is asked after each key."""
+"""The question for each key."""
 
 
 @frozen
 class Question:
-    """A question at the bottom, and what was typed there, or when the run begins that is to be approved."""
+    """A question at the bottom, with the text typed so far, or the start time of the run to approve."""
 
     key: str
     prompt: str
@@ -28,18 +28,18 @@ class Question:
 
     @property
     def confirms(self) -> bool:
-        """True where one key answers it."""
+        """Return True if one key answers it."""
         return self.key in ("y", "x")
 
 
 @define
 class OpenedApproval:
-    """One approval as it was shown; this, and nothing later, is what can be decided.
+    """One approval as it was shown. Only this version can be decided.
 
-    :ivar rows: all that is to be read, for this terminal's width.
-    :ivar top: the first row on the screen, which shows C{height} of them.
-    :ivar read: so many rows, from the first, were drawn; C{top} never lies beyond, so that none is jumped over.
-    :ivar changed: why it is no longer what would run; empty: it is.
+    :ivar rows: its text, broken for this terminal's width.
+    :ivar top: the first row on the screen, which shows C{height} rows.
+    :ivar read: how many rows from the first were shown. C{top} is never greater, so no row is skipped.
+    :ivar changed: why the approval is no longer current; empty if it is.
     """
 
     shown: Mapping[str, Any]
@@ -53,22 +53,22 @@ class OpenedApproval:
 
     @property
     def session(self) -> str | None:
-        """The session that asks; none: the operator."""
+        """Return the requesting session, or None if the operator is the requester."""
         found: str | None = self.shown["run"].get("session_id")
         return found
 
     @property
     def all_read(self) -> bool:
-        """True once every row was on the screen."""
+        """Return True once every row was on the screen."""
         return 0 < len(self.rows) <= self.read
 
     @property
     def end(self) -> int:
-        """The row below the last one on the screen."""
+        """Return the row below the last one on the screen."""
         return min(self.top + self.height, len(self.rows))
 
     def fit(self, width: int, height: int) -> None:
-        """Show them in so many columns and rows; in another width what was not read to its end is begun again."""
+        """Fit the text to the screen. If the width changed before all was read, start again at the top."""
         self.height = max(0, height) if width >= LEAST_COLUMNS else 0
         if width != self.width:
             was_read = self.all_read
@@ -77,11 +77,11 @@ class OpenedApproval:
         self.scroll(0)
 
     def scroll(self, rows: int) -> None:
-        """Move on, or back, by so many rows."""
+        """Scroll forward, or back, by that many rows."""
         self.top = max(0, min(self.top + rows, len(self.rows) - self.height, self.read))
 
     def compare(self, now: Mapping[str, Any]) -> None:
-        """Note it if this is not what the daemon has now."""
+        """Record a change if this differs from the daemon's current version."""
         if now["run"]["state"] != "pending_approval":
             self.changed = f"It is now {now['run']['state']}."
         elif now["digest"] != self.shown["digest"] or now.get("stale") != self.shown.get("stale"):

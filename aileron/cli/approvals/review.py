@@ -1,4 +1,4 @@
-"""Prints what the operator reads before the decision: who asks, every argument, every request as it will leave."""
+"""Prints the review before a decision: the requester, every argument, and every request to send."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _IN = "  "
 
 
 def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None, *, raw: bool = False) -> None:
-    """Print one approval whole: a message, mail or issue as that, and its request as it will leave.
+    """Print one approval whole: a message, mail or issue in its own form, and its request.
 
-    :param approval: as the daemon shows it.
-    :param session: who asks, or L{None}: the operator, without a session.
-    :param raw: print all arguments under their own names instead.
+    :param approval: the approval from the daemon.
+    :param session: the requesting session, or None if the operator requested it without a session.
+    :param raw: whether to print all arguments under their own names instead.
     """
     run, review = approval["run"], from_json(Review, approval["review"])
     cards = [_read_card(each) for each in approval.get("cards") or ()]
@@ -56,7 +56,7 @@ def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None, 
 def _show_headline(
     run: Mapping[str, Any], session: Mapping[str, Any] | None, review: Review, cards: Sequence[Card]
 ) -> None:
-    """Print in one line who wants to do what, and where."""
+    """Print in one line who requests what, and where."""
     own = run.get("session_id") is None
     said = Headline.of(run["action"], RunState(run["state"]), own, review.steps, cards)
     where = f" on {', '.join(said.hosts)}" if said.hosts else ""
@@ -68,7 +68,7 @@ def _show_headline(
 
 
 def _find_noted(review: Review, run: Mapping[str, Any], cards: Sequence[Card]) -> frozenset[str]:
-    """Return the cautions that are printed beneath the values themselves."""
+    """Return the warnings that are printed below the values themselves."""
     given: list[JSON] = [each.value for each in review.arguments] or [run.get("arguments") or {}]
     given += [list(parts) for card in cards for _, parts in card.parts]
     given += [each.value for each in review.shown_preview.fields]
@@ -76,7 +76,7 @@ def _find_noted(review: Review, run: Mapping[str, Any], cards: Sequence[Card]) -
 
 
 def _show_warnings(warnings: Sequence[Mapping[str, Any]], noted: Collection[str]) -> None:
-    """Print the warnings, without those that stand at the top or beneath a value."""
+    """Print the warnings, except those printed at the top or below a value."""
     left = [each for each in warnings if each.get("id") != STALE and not (each.get("where") and each["text"] in noted)]
     if left:
         heading("Check before you approve")
@@ -86,7 +86,7 @@ def _show_warnings(warnings: Sequence[Mapping[str, Any]], noted: Collection[str]
 
 
 def _show_details(approval: Mapping[str, Any], review: Review) -> None:
-    """Print what identifies the request: ids, files and digests."""
+    """Print the data that identifies the request: IDs, files and digests."""
     run = approval["run"]
     heading("Details")
     values(
@@ -106,7 +106,7 @@ def _show_details(approval: Mapping[str, Any], review: Review) -> None:
 
 
 def show_requests(review: Review) -> None:
-    """Print the preview, if there is one, and each request as it will leave."""
+    """Print the preview, if there is one, and each request to send."""
     if review.preview is not None:
         _show_preview(review.preview)
     for number, step in enumerate(review.steps, 1):
@@ -133,7 +133,7 @@ def _show_session(session: Mapping[str, Any] | None) -> None:
 
 
 def process(peer: Mapping[str, Any] | None) -> str:
-    """Name the process that was seen to open a session."""
+    """Return a description of the process that opened a session."""
     if peer is None:
         return "unknown"
     return f"PID {peer['pid']}, {peer['executable'] or '(hidden)'} in {peer['working_dir'] or '(hidden)'}"
@@ -170,7 +170,7 @@ def _show_arguments(
 
 
 def _show_cautions(given: JSON, *more: str) -> None:
-    """Print beneath a value what may mislead its reader."""
+    """Print below a value what may mislead its reader."""
     for caution in dict.fromkeys((*filter(None, more), *find_deceptive(given))):
         say("    Caution: {caution}", caution=caution)
 
@@ -196,7 +196,7 @@ def _show_step(number: int, step: ReviewedStep, lacking: str | None) -> None:
 
 
 def _list_places(request: ReviewedRequest) -> Iterator[str]:
-    """List where the credential goes."""
+    """Yield where the credential is sent."""
     credential = "(the credential, added when the request is sent)"
     if request.credential_header:
         yield f"{request.credential_header}: {credential}"
@@ -239,7 +239,7 @@ def _binding(binding: ReviewedBinding | None) -> str:
 
 
 def _show_suggested(predicates: Any) -> None:
-    """Show what could be typed to allow more calls like it."""
+    """Print the options that would grant similar calls."""
     if not predicates:
         return
     heading("To allow similar calls, approve with --grant and")
@@ -273,7 +273,7 @@ def _show_field(field: PreviewField, width: int) -> None:
 
 
 def show_edits(run: Mapping[str, Any]) -> None:
-    """Print what was edited of what the agent asked for."""
+    """Print which of the agent's arguments were edited."""
     if run.get("edited"):
         heading("Edited since the request")
         _show(run["edited"], Review())

@@ -1,4 +1,4 @@
-"""The rows of a terminal: how wide a text is, where it is broken or cut, and what an approval's row has room for."""
+"""The rows of a terminal: the width of a text, where it is broken or cut, and an approval's row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aileron.cli._folding import fold_line
 from aileron.cli.output import in_line
 
 LEAST_COLUMNS = 20
-"""In fewer nothing is shown to be decided."""
+"""On fewer columns no approval can be decided."""
 
 _GOES_ON, _CUT = "↪ ", "…"
 _AGENT_COLUMNS = 20
@@ -28,12 +28,12 @@ _UNDO_KEYS = "u undo approval  "
 
 
 def columns(text: str) -> int:
-    """Count the most columns that the text may take: terminals disagree about what is not plainly narrow."""
+    """Return the most columns that the text may occupy, because terminals disagree about some characters."""
     return sum(1 if unicodedata.east_asian_width(character) in ("Na", "N", "H") else 2 for character in text)
 
 
 def rows_of(lines: Sequence[str], width: int) -> Sequence[str]:
-    """Break each line where it is too long; what goes on has a mark, so that it passes for no line of ours."""
+    """Break long lines. A continuation has a mark, so that it cannot be mistaken for a line of ours."""
     rows: list[str] = []
     for line in lines:
         rows.append("")
@@ -47,12 +47,12 @@ def rows_of(lines: Sequence[str], width: int) -> Sequence[str]:
 
 
 def shorten(text: str, width: int) -> str:
-    """Return the text, or its beginning and a mark that there is more."""
+    """Return the text, cut and marked if it is too long."""
     return text if columns(text) <= width else rows_of([text], width - columns(_CUT))[0] + _CUT
 
 
 def age(seconds: float) -> str:
-    """Tell how long something waits, in words of at most four columns."""
+    """Return a waiting time in at most four columns."""
     for span, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
         if seconds >= span:
             return f"{min(int(seconds // span), 999)}{unit}"
@@ -60,9 +60,9 @@ def age(seconds: float) -> str:
 
 
 def key_hints(opened: bool, undo: bool, width: int) -> str:
-    """Return what the keys do, in as many words as there is room for.
+    """Return the functions of the keys, as briefly as the width requires.
 
-    :param opened: whether an approval is open; else the list is there.
+    :param opened: whether an approval is open, or the list is shown.
     :param undo: whether the last approval can be undone.
     """
     texts = [f"{_UNDO_KEYS * undo}{keys}" for keys in (_OPEN_KEYS if opened else _LIST_KEYS)]
@@ -70,9 +70,9 @@ def key_hints(opened: bool, undo: bool, width: int) -> str:
 
 
 def wrap(text: str, width: int, most: int, *, grows: bool) -> Sequence[str]:
-    """Break a text into so many rows at most, between words unless it is still being typed.
+    """Break a text into at most C{most} rows, between words unless it is still being typed.
 
-    :param grows: where there are more its end is seen, as that of what is being typed; else its beginning.
+    :param grows: whether to show the end of an overlong text, as while typing, or its beginning.
     """
     width = max(width, LEAST_COLUMNS)
     first, *others = [text] if grows else fold_line(text, width, len(_GOES_ON))

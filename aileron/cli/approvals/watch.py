@@ -1,4 +1,4 @@
-"""C{aileron watch}: see what waits as it comes, and decide; or by lists and questions on a simple terminal."""
+"""C{aileron watch}: shows pending approvals live and decides them, or with plain lists on a simple terminal."""
 
 from __future__ import annotations
 
@@ -82,16 +82,16 @@ async def _view(cli: CliContext, operator: Operator, bell: bool) -> None:
 
     from .live import LiveScreen
 
-    await cli.pause(0)  # until the loop runs, which the reactor begins with what it starts first
+    await cli.pause(0)  # until the loop runs, which the reactor starts first
     with Terminal.open() as terminal:
-        # Who opened the descriptor closes it; to close a stream would write once more to a terminal that is gone.
+        # The opener of the descriptor closes it. Closing a stream would write to a terminal that may be gone.
         typed, shown = (open(terminal.fileno(), mode, encoding="utf-8", closefd=False) for mode in ("r", "w"))  # noqa: SIM115
         screen = LiveScreen(cli, operator, Vt100Input(typed), Vt100_Output.from_pty(shown), bell=bell)
         await screen.run()
 
 
 async def converse(cli: CliContext, operator: Operator) -> None:
-    """List, ask, show, ask, decide; until the person leaves."""
+    """List approvals, ask for one, show and decide it, until the person quits."""
     from aileron.client import DaemonFault, DaemonUnreachable
 
     while True:
@@ -121,7 +121,7 @@ async def converse(cli: CliContext, operator: Operator) -> None:
 
 
 async def _review(cli: CliContext, operator: Operator, approval_id: str) -> None:
-    """Show one whole, and do what is answered."""
+    """Show one approval whole, and carry out the answer."""
     shown, session = await look(operator, approval_id)
     refuse_decided(shown)
     show_review(shown, session)

@@ -1,1 +1,1 @@
-"""The daemon as a process: started, looked at, stopped."""
+"""The daemon as a process: start, status and stop."""

@@ -1,4 +1,4 @@
-"""C{aileron daemon}: start, stop and look at the daemon."""
+"""C{aileron daemon}: starts and stops the daemon, and shows its status."""
 
 from __future__ import annotations
 

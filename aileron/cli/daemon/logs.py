@@ -1,4 +1,4 @@
-"""C{aileron log}: the end of the daemon's own log, or the log as it grows."""
+"""C{aileron log}: the end of the daemon's own log, or new lines as they are written."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def logs(cli: CliContext, follow: bool, lines: int) -> None:
 
 
 def _growing(cli: CliContext, path: Path, file: IO[str]) -> Iterator[str]:
-    """Yield lines as they are written, while a daemon runs, also of a new file that takes the place of a full one."""
+    """Yield lines as they are written while a daemon runs, also after the log is rotated."""
     begun = ""
     while True:
-        # Asked before reading: what a daemon wrote last is there once it has ended.
+        # Checked before reading: the daemon's last lines are written before it ends.
         running = running_pid(cli.home) is not None
         newer = _open_newer(path, file)
         *lines, begun = (begun + file.read()).split("\n")
@@ -65,7 +65,7 @@ def _open(path: Path) -> IO[str]:
 
 
 def _open_newer(path: Path, file: IO[str]) -> IO[str] | None:
-    """Open the file that took the place of C{file}, when the log was rotated; L{None}: none did, or not yet."""
+    """Open the new file if the log was rotated. Otherwise, or if it does not exist yet, return None."""
     try:
         if os.path.samestat(path.stat(), os.fstat(file.fileno())):
             return None

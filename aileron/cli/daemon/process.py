@@ -1,4 +1,4 @@
-"""Starts and stops the daemon as a process of its own, and runs commands of ours as children in this terminal."""
+"""Starts and stops the daemon as a separate process, and runs our commands as children in this terminal."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ _PASSED_ON = frozenset(
 
 
 class NoHome(CommandError):
-    """No daemon was started, since its home could not be created."""
+    """The daemon could not start because its home could not be created."""
 
 
 def start(cli: CliContext, key: DataKey | None) -> Discovery:
-    """Start the daemon, or find the one that runs; it is healthy then.
+    """Start the daemon, or return the running one. It is healthy on return.
 
-    :param key: unlocks a new one's vault; it travels by a socket, never by arguments or environment.
-    :raises NoHome: there is no home for it.
-    :raises CommandError: it ended, or was not healthy in time; its last words are in the message.
+    :param key: unlocks a new daemon's vault. It is sent through a socket, never in arguments or environment.
+    :raises NoHome: the home cannot be created.
+    :raises CommandError: the daemon ended, or was not healthy in time. The message has its last output.
     """
     home = cli.home
     found = live_discovery(home)
@@ -70,10 +70,10 @@ def start(cli: CliContext, key: DataKey | None) -> Discovery:
 
 
 def stop(cli: CliContext) -> bool:
-    """Ask the daemon to end, and wait until it has.
+    """Ask the daemon to end, and wait until it has ended.
 
-    :return: whether there was one.
-    :raises CommandError: it takes longer than L{STOP_SECONDS}; nothing is killed.
+    :return: whether a daemon was running.
+    :raises CommandError: it takes longer than L{STOP_SECONDS}. It is not killed.
     """
     home = cli.home
     pid = running_pid(home)
@@ -100,7 +100,7 @@ def stop(cli: CliContext) -> bool:
 
 @contextmanager
 def replacing(home: Home) -> Iterator[None]:
-    """Let L{is_being_replaced} tell that another daemon takes the place of this one, until that is there.
+    """Hold the lock that L{is_being_replaced} checks, until the new daemon runs.
 
     It is a lock of this process on the home itself, so it ends with the process.
     """
@@ -110,7 +110,7 @@ def replacing(home: Home) -> Iterator[None]:
 
 
 def is_being_replaced(home: Home) -> bool:
-    """Tell whether a command is putting another daemon in the place of one; none is where there is no home."""
+    """Return True if a command is replacing the daemon. If there is no home, return False."""
     try:
         with _home_opened(home) as descriptor:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -131,11 +131,11 @@ def _home_opened(home: Home) -> Iterator[int]:
 
 
 def child_environment(environ: Mapping[str, str], more: Collection[str] = ()) -> dict[str, str]:
-    """Return the part of our environment that the daemon gets.
+    """Return the part of our environment that the daemon receives.
 
-    Nothing that could steer Python or hold a secret but a proxy's.
+    No variable that steers Python or holds a secret is passed on, except a proxy's.
 
-    :param more: names of variables that features read.
+    :param more: the names of variables that features read.
     """
     passed_on = {*_PASSED_ON, *more}
     # guard against attack: a passphrase stays out of the daemon's environment
@@ -150,7 +150,7 @@ def _spawn(cli: CliContext, home: Home, key: DataKey | None) -> subprocess.Popen
         return _start_detached(serve, home, cli.environ, variables=variables)
     reading, writing = private_pair()
     try:
-        key.send(writing)  # 32 bytes: they are held until the child reads
+        key.send(writing)  # 32 bytes fit the socket's buffer until the child reads them
         return _start_detached((*serve, "--key-fd", str(reading)), home, cli.environ, (reading,), variables)
     finally:
         os.close(reading)
@@ -181,7 +181,7 @@ def _start_detached(
 
 
 def output_of(home: Home) -> Path:
-    """Return where the daemon's own output goes; what its log says is another file."""
+    """Return the path of the daemon's standard output, which is not its log."""
     return home.log / "daemon.out"
 
 
@@ -193,7 +193,9 @@ def _until_healthy(cli: CliContext, home: Home, child: subprocess.Popen[bytes]) 
         with suppress(CommandError):
             if found is not None and cli.probe(found.url, "/v1/health", None).get("service") == "aileron":
                 return found
-        if ended is not None and running_pid(home) is None:  # else another was faster: wait for that one
+        if (
+            ended is not None and running_pid(home) is None
+        ):  # otherwise another command started it first: wait for that daemon
             if is_disk_full(home.root):
                 raise CommandError(
                     f"The disk that holds {home.root} is full, so the daemon cannot start.",
@@ -211,7 +213,7 @@ def _until_healthy(cli: CliContext, home: Home, child: subprocess.Popen[bytes]) 
 
 
 def last_words(home: Home) -> Sequence[str]:
-    """Return the last lines of what the daemon wrote to its standard output and error."""
+    """Return the last lines of the daemon's standard output and error."""
     try:
         data = output_of(home).read_bytes()[-_TAIL_BYTES:]
     except OSError:
@@ -220,19 +222,20 @@ def last_words(home: Home) -> Sequence[str]:
 
 
 def command(*arguments: str, executable: str = sys.executable, package: Path = _PACKAGE) -> tuple[str, ...]:
-    """Return how this very program is run once more: deaf to its environment and to the directory it is started in.
+    """Return the command line that runs this program isolated from its environment and working directory.
 
-    :param package: where this package lies; below the user's own site directory C{-I} would not find it.
+    :param package: the directory of this package. In the user's own site directory C{-I} would not find it.
     """
     deaf = ("-E", "-P") if package.is_relative_to(site.getusersitepackages()) else ("-I",)
     return (executable, *deaf, "-m", "aileron", *arguments)
 
 
 def private_pair() -> tuple[int, int]:
-    """Two descriptors, to read what is written to the other, one of them for a child.
+    """Return two descriptors, one to read what is written to the other, of which one is for a child.
 
-    A child cannot close itself to other processes of the user before it runs.  Until then they may open its pipes anew,
-    from C{/proc}, and read in its place; a socket cannot be opened so.
+    A child cannot close itself to other processes of the user before it runs. Until then these may reopen its pipes
+    from
+    C{/proc} and read in its place. A socket cannot be reopened this way.
     """
     # guard against attack: a token goes to its command by a socket -> test_process.HandedOnTests.test_token,
     #    instead return os.pipe()
@@ -241,7 +244,7 @@ def private_pair() -> tuple[int, int]:
 
 
 def _above_standard(descriptor: int) -> int:
-    """Move a descriptor that took the place of a closed standard one: there a child's own would replace it."""
+    """Duplicate a descriptor above 2 if it has a standard number, where a child would overwrite it."""
     if descriptor > _STANDARD_ERROR:
         return descriptor
     moved: int = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _STANDARD_ERROR + 1)
@@ -250,7 +253,7 @@ def _above_standard(descriptor: int) -> int:
 
 
 def run_child(cli: CliContext, *arguments: str) -> bool:
-    """Run one of our commands in this terminal, and tell whether it did what it should.
+    """Run one of our commands in this terminal, and return whether it succeeded.
 
     Ctrl-C reaches the child as well, and ends both.
     """

@@ -1,4 +1,4 @@
-"""C{aileron status} and C{version}: how the daemon does."""
+"""C{aileron status} and C{version}: the state of the daemon."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def status(cli: CliContext, short: bool, as_json: bool) -> None:
 
 
 def _tell_stopped(cli: CliContext, as_json: bool) -> None:
-    """Say that no daemon serves the home, or that one is starting or stopping.
+    """Print that no daemon serves the home, or that one is starting or stopping.
 
-    :raises CommandError: none runs, and a person reads it.
+    :raises CommandError: no daemon runs, and the output is not JSON.
     """
     pid = running_pid(cli.home)
     if as_json:
@@ -69,7 +69,7 @@ def _tell_stopped(cli: CliContext, as_json: bool) -> None:
 
 
 def tell_version(found: Discovery) -> None:
-    """Say so if the daemon is of another version than this command."""
+    """Print a note if the daemon's version differs from this command's."""
     if found.version != __version__:
         note(
             "The daemon is version {theirs}, this command is {ours}. Restart it: aileron daemon stop, then "
@@ -80,7 +80,7 @@ def tell_version(found: Discovery) -> None:
 
 
 def _summarize(cli: CliContext) -> str:
-    """Return the state in a few words, also if there is no daemon, or none that answers."""
+    """Return the state in a few words, even if the daemon does not run or respond."""
     try:
         found = live_discovery(cli.home)
         answer = None if found is None else _ask(cli, found)
@@ -100,7 +100,7 @@ def _summarize(cli: CliContext) -> str:
 
 
 def overview(cli: CliContext) -> None:
-    """Print the state, as C{status} does where a daemon runs, and what to do next."""
+    """Print the state, as C{status} does for a running daemon, and the next steps."""
     found = live_discovery(cli.home)
     if found is None:
         has_vault = cli.home.secrets.exists()
@@ -132,7 +132,7 @@ def _next_steps(cli: CliContext, found: Discovery, answer: Mapping[str, Any]) ->
 
 
 def _activating(cli: CliContext, found: Discovery) -> str:
-    """Return the command for files that are not active: to trust those that could be, else to see what they lack."""
+    """Return the command for inactive files: to trust those that can be trusted, else to show their errors."""
     if found.local_key is None:
         return "aileron doctor"
     items = cli.probe(found.operator_url, "/v1/trust", found.local_key).get("items", ())

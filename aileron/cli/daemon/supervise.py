@@ -1,7 +1,7 @@
-"""C{aileron daemon run}: a process for systemd, launchd or a container to watch, which ends when the daemon does.
+"""C{aileron daemon run}: a process that systemd, launchd or a container can supervise, and that ends with the daemon.
 
-C{aileron vault unlock} replaces the daemon by a process that is no child of a service manager's. This one stays, and
-watches the home instead of a process.
+C{aileron vault unlock} replaces the daemon by a process that is not a child of the service manager. This process stays
+and watches the home instead of a process.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ POLL_SECONDS = 1.0
 _REPLACED_POLL_SECONDS = 0.1
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 REPLACED_SECONDS = 30.0
-"""How long there may be no daemon while one takes the place of another."""
+"""How long the home may be without a daemon during a replacement."""
 
 
 @click.command("run")
@@ -46,7 +46,7 @@ def run_daemon(cli: CliContext, passphrase_fd: int | None, passphrase_file: Path
     """
     for each in _SIGNALS:
         signal.signal(each, signal.default_int_handler)
-    cli.conceal()  # its environment may hold the passphrase, for as long as this lives
+    cli.conceal()  # its environment may hold the passphrase as long as this process runs
     found = live_discovery(cli.home)
     key = None if locked or found is not None else any_key(cli, passphrase_fd, passphrase_file)
     try:
@@ -64,9 +64,9 @@ def run_daemon(cli: CliContext, passphrase_fd: int | None, passphrase_file: Path
 
 @contextmanager
 def ending_later() -> Iterator[None]:
-    """Let a signal that comes meanwhile take effect at the end: a daemon that is starting cannot be stopped yet.
+    """Delay signals until the end of the block, because a starting daemon cannot be stopped yet.
 
-    :raises KeyboardInterrupt: one came, whatever became of the start; its cause is what the start raised.
+    :raises KeyboardInterrupt: a signal arrived. Its cause is the exception of the block, if any.
     """
     told: list[int] = []
     failed: BaseException | None = None
@@ -86,7 +86,7 @@ def ending_later() -> Iterator[None]:
 def wait_for_end(cli: CliContext, home: Home) -> None:
     """Return when no daemon has served the home for L{REPLACED_SECONDS}.
 
-    :raises CommandError: the last one ended without being told to: what it leaves in the home is still there.
+    :raises CommandError: the last daemon ended unexpectedly: its files are still in the home.
     """
     last = cli.seconds()
     while cli.seconds() - last < REPLACED_SECONDS:
@@ -99,7 +99,7 @@ def wait_for_end(cli: CliContext, home: Home) -> None:
 
 
 def end(cli: CliContext) -> None:
-    """Stop the daemon, and the one that a command is putting in its place.
+    """Stop the daemon, and the one that a command is starting in its place.
 
     :raises CommandError: one of them takes too long.
     """
@@ -111,9 +111,9 @@ def end(cli: CliContext) -> None:
 
 
 def notify_ready(environ: Mapping[str, str]) -> None:
-    """Tell a service manager that waits for it that the daemon is healthy, by sd_notify(3).
+    """Notify the service manager that the daemon is healthy, by sd_notify(3).
 
-    The variable may be inherited from a program whose manager is gone: then there is nobody to tell.
+    If the variable was inherited from a program whose manager has ended, do nothing.
     """
     address = environ.get("NOTIFY_SOCKET", "")
     if address.startswith(("/", "@")):
@@ -122,7 +122,7 @@ def notify_ready(environ: Mapping[str, str]) -> None:
 
 
 def _reap() -> None:
-    """Collect children that have ended: in a container this is the first process, and inherits every daemon."""
+    """Reap ended children: in a container this is the first process and inherits every daemon."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass

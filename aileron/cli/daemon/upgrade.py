@@ -1,4 +1,4 @@
-"""C{aileron upgrade --check}: whether this home and its daemon are of this version, and what an upgrade still takes."""
+"""C{aileron upgrade --check}: compares the home and the daemon with this version, and lists the remaining steps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNFINISHED = frozenset(state for state in RunState if not state.settled) - {Run
 
 
 class Age(StrEnum):
-    """The age of a file's format beside the one that this version writes."""
+    """The age of a file's format compared with the one that this version writes."""
 
     MISSING = "missing"
     OLDER = "older"
@@ -35,10 +35,10 @@ class Age(StrEnum):
 
 @frozen
 class Format:
-    """The version of a file's format; nothing of a file that is not there.
+    """The version of a file's format. All values are None if the file does not exist.
 
-    :ivar found: in the home.
-    :ivar known: which this version writes.
+    :ivar found: the version in the home.
+    :ivar known: the version that this program writes.
     """
 
     found: int | None = None
@@ -46,7 +46,7 @@ class Format:
 
     @property
     def age(self) -> Age:
-        """Compare the two."""
+        """Compare the two versions."""
         if self.found is None or self.known is None:
             return Age.MISSING
         return Age.SAME if self.found == self.known else Age.OLDER if self.found < self.known else Age.NEWER
@@ -56,11 +56,11 @@ class Format:
 class UpgradeState:
     """The state that C{aileron upgrade --check} reports.
 
-    :ivar running: the version of the daemon; L{None}: none runs.
-    :ivar pending: how many approvals are pending; L{None}: there is no database, or it is newer and was not read.
+    :ivar running: the version of the running daemon, or None if none runs.
+    :ivar pending: how many approvals are pending, or None if there is no database or it is newer and was not read.
     :ivar unfinished: how many runs are neither pending nor settled.
-    :ivar advice: of the features.
-    :ivar copies: of the database, made before earlier upgrades of its schema.
+    :ivar advice: the advice of features.
+    :ivar copies: copies of the database made before earlier upgrades of its schema.
     """
 
     running: str | None
@@ -73,7 +73,7 @@ class UpgradeState:
 
     @property
     def code(self) -> int:
-        """The exit code."""
+        """Return the exit code."""
         ages = {self.database.age, self.vault.age}
         if Age.NEWER in ages:
             return _NEWER
@@ -102,7 +102,7 @@ def upgrade(cli: CliContext, context: click.Context, check: bool, as_json: bool)
 
 
 def _inspect(home: Home, features: FeatureSet) -> UpgradeState:
-    """Read the home; nothing in it is changed.
+    """Read the state of the home without changing it.
 
     :raises AileronError: its database or its vault is damaged, or not Aileron's.
     """

@@ -1,1 +1,1 @@
-"""A look at a whole installation, which changes nothing."""
+"""Checks of a whole installation, which change nothing."""

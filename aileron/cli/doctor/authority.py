@@ -1,4 +1,4 @@
-"""The findings about what the operator trusts and has bound, and what happened that should not have."""
+"""Checks of trusted files, credential bindings and security events."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STATES = {
 
 
 async def ask(operator: Operator) -> Answers:
-    """Return the daemon's answers to the operator, each by what it lists."""
+    """Return the daemon's lists for the operator, by name."""
     return {
         "actions": await operator.get("actions"),
         "connectors": await operator.get("connectors"),
@@ -42,9 +42,9 @@ async def ask(operator: Operator) -> Answers:
 
 
 def authority(told: Answers, since: datetime) -> Iterator[DoctorFinding]:
-    """Yield what is to be said of it.
+    """Yield findings about trust, bindings and security events.
 
-    :param since: what was detected earlier is not told again.
+    :param since: events detected earlier are not reported again.
     """
     yield from _files(told["trust"]["items"])
     yield from _unasked(told["trust"]["items"])
@@ -72,17 +72,17 @@ def authority(told: Answers, since: datetime) -> Iterator[DoctorFinding]:
 
 
 def open_and_close(host: str, port: int, seconds: float = 3.0) -> None:
-    """Connect to a program, and hang up.
+    """Connect to a host and port, and disconnect.
 
-    :raises OSError: it cannot be reached.
+    :raises OSError: the host cannot be reached.
     """
     socket.create_connection((host, port), seconds).close()
 
 
 def network(told: Answers, connect: Connect = open_and_close) -> Iterator[DoctorFinding]:
-    """Find services that something is bound to and that cannot be reached.
+    """Find services with a credential that cannot be reached.
 
-    :param connect: opens a connection to host and port and closes it; an OSError says why it cannot.
+    :param connect: opens and closes a connection to host and port, or raises an OSError with the reason.
     """
     bound = {binding["connector"] for binding in told["bindings"]["items"]}
     places = {
@@ -162,5 +162,5 @@ def _check_bound(binding: Item) -> Iterator[DoctorFinding]:
 
 
 def _is_misaddressed(binding: Item) -> bool:
-    """Return whether a binding's address is invalid, which the check of the vault's file reports already."""
+    """Return True if a binding's address is invalid, which the check of the vault's file reports already."""
     return binding["base_url"] is not None and base_url_problem(binding["base_url"]) is not None

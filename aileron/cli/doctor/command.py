@@ -1,4 +1,4 @@
-"""C{aileron doctor}: looks at everything, changes nothing."""
+"""C{aileron doctor}: checks everything and changes nothing."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def doctor(command: OperatorCommand, offline: bool, over_network: bool) -> None:
 
 
 def _ask(command: OperatorCommand) -> tuple[Answers | None, list[DoctorFinding]]:
-    """Ask what the operator is told, or tell why not: the look at everything else goes on."""
+    """Return the daemon's answers, or None and the finding that explains why there are none. Other checks go on."""
     from aileron.client import DaemonError
 
     try:
@@ -81,4 +81,4 @@ def _state(cli: CliContext, found: Discovery | None) -> str | None:
     try:
         return None if found is None else vault_state(cli, found)
     except CommandError:
-        return None  # that it does not answer is a finding of its own
+        return None  # another check reports that the daemon does not respond

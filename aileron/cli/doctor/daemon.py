@@ -1,4 +1,4 @@
-"""The vault's file, the daemon's process, how it can be found, and what features find in its status."""
+"""Checks of the vault's file, the daemon's process and address, and features' checks of its status."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _RESTART = f"Restart it: {_AGAIN}"
 
 
 def vault(cli: CliContext, state: str | None) -> Iterator[DoctorFinding]:
-    """Yield what is to be said of the vault.
+    """Yield findings about the vault.
 
-    :param state: as the daemon says; L{None}: none runs.
+    :param state: the state from the daemon, or None if no daemon runs.
     """
     from aileron.vault.keys import check_file
 
@@ -60,7 +60,7 @@ def vault(cli: CliContext, state: str | None) -> Iterator[DoctorFinding]:
 
 
 def configuration(home: Home) -> Iterator[DoctorFinding]:
-    """Report a fault in C{config.yaml}; the daemon does not start with it once it is trusted."""
+    """Report an error in C{config.yaml}. The daemon does not start with a trusted file that has errors."""
     from aileron.daemon import config_problem
 
     error = config_problem(home) if home.root.exists() else None
@@ -70,7 +70,7 @@ def configuration(home: Home) -> Iterator[DoctorFinding]:
 
 
 def process(cli: CliContext, found: Discovery | None) -> Iterator[DoctorFinding]:
-    """Tell whether the daemon runs, answers, and is closed to other processes."""
+    """Yield whether the daemon runs, responds, and is closed to other processes."""
     home = cli.home
     pid = running_pid(home) if home.root.exists() else None
     if pid is None:
@@ -88,7 +88,7 @@ def process(cli: CliContext, found: Discovery | None) -> Iterator[DoctorFinding]
 
 
 def hardening(pid: int, proc: Path = Path("/proc"), platform: str = sys.platform) -> Iterator[DoctorFinding]:
-    """Yield what the kernel says about a process that should be closed to others."""
+    """Yield the kernel's facts about a process that should be closed to others."""
     if not platform.startswith("linux"):
         return
     try:
@@ -101,7 +101,7 @@ def hardening(pid: int, proc: Path = Path("/proc"), platform: str = sys.platform
         yield wrong("The daemon's process can gain new privileges.", _RESTART)
     if not _CORE.search(limits):
         yield wrong("The daemon's memory would be written to disk if it crashed.", _RESTART)
-    # Root's reading says nothing: it may read every process.
+    # A check by root proves nothing: root may read every process.
     if os.geteuid() != 0 and os.access(proc / str(pid) / "environ", os.R_OK):
         yield wrong("Your other processes can read the daemon's memory.", _RESTART)
 
@@ -134,7 +134,7 @@ def _check_without_daemon(home: Home) -> Iterator[DoctorFinding]:
 
 
 def found_daemon(home: Home) -> Discovery | None:
-    """Find the daemon, if it runs and what leads to it is sound."""
+    """Return the daemon's address if it runs and the file with the address is safe, else None."""
     try:
         return live_discovery(home) if home.root.exists() else None
     except AileronError:
@@ -142,12 +142,12 @@ def found_daemon(home: Home) -> Discovery | None:
 
 
 def report_status(cli: CliContext, found: Discovery | None) -> Iterator[DoctorFinding]:
-    """Report what features find in the daemon's status."""
+    """Yield the findings of features in the daemon's status."""
     if found is None:
         return
     try:
         status = cli.probe(found.url, "/v1/status", found.launch_key)
     except CommandError:
-        return  # that it does not answer is a finding of its own
+        return  # another check reports that the daemon does not respond
     for check in cli.features.doctor_checks():
         yield from check(status)

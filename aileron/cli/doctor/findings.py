@@ -1,4 +1,4 @@
-"""The findings of a look at an installation: how bad each is, a sentence, and what to do."""
+"""The findings of C{aileron doctor}: the severity of each, a sentence, and the remedy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aileron.cli.output import say
 
 
 class Severity(StrEnum):
-    """The severity of a finding: only what is C{WRONG} makes the command fail."""
+    """The severity of a finding. Only C{WRONG} makes the command fail."""
 
     WRONG = "wrong"
     WAITS = "waits for you"
@@ -22,7 +22,7 @@ class Severity(StrEnum):
 
     @property
     def label(self) -> str:
-        """The severity as it is printed for people."""
+        """Return the severity as it is printed for people."""
         return _LABELS.get(self, self.value)
 
 
@@ -35,7 +35,7 @@ class DoctorFinding:
     """One finding.
 
     :ivar says: a sentence.
-    :ivar do: what to do about it; L{None}: nothing needs to be done.
+    :ivar do: the remedy, or None if nothing needs to be done.
     """
 
     severity: Severity
@@ -44,22 +44,22 @@ class DoctorFinding:
 
 
 def wrong(says: str, do: str | None = None) -> DoctorFinding:
-    """Report that something is not as it must be."""
+    """Return a finding about an error."""
     return DoctorFinding(Severity.WRONG, says, do)
 
 
 def waits(says: str, do: str | None = None) -> DoctorFinding:
-    """Report that something does not go on before the operator does something."""
+    """Return a finding about something that waits for the operator."""
     return DoctorFinding(Severity.WAITS, says, do)
 
 
 def remark(says: str, do: str | None = None) -> DoctorFinding:
-    """Report something that is good to know."""
+    """Return a finding for information."""
     return DoctorFinding(Severity.NOTE, says, do)
 
 
 def tell(findings: Iterable[DoctorFinding]) -> None:
-    """Print findings, the worst first, and the verdict in one line."""
+    """Print findings, the worst first, and a summary in one line."""
     found = sorted(findings, key=lambda each: list(Severity).index(each.severity))
     for each in found:
         say("{severity}: {says}", severity=each.severity.label, says=each.says)
@@ -70,7 +70,7 @@ def tell(findings: Iterable[DoctorFinding]) -> None:
 
 
 def _summarize(findings: Sequence[DoctorFinding]) -> str:
-    """Return the verdict: how many findings there are of each severity."""
+    """Return the number of findings of each severity as text."""
     numbers = Counter(each.severity for each in findings)
     parts = [
         f"{numbers[each]} {each.label if numbers[each] == 1 else several}"

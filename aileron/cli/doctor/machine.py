@@ -1,4 +1,4 @@
-"""The findings about who may write what Aileron goes by, and trace its processes."""
+"""Checks of who may write Aileron's files and code, and trace its processes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _LITTLE_BYTES = 100 * 1024 * 1024
 
 
 def files(home: Home, uid: int) -> Iterator[DoctorFinding]:
-    """Yield what is wrong with the home, what lies in it, and the directories above it.
+    """Yield problems of the home, its files, and the directories above it.
 
-    :param uid: whose it should be.
+    :param uid: the ID of the expected owner.
     """
     if not home.root.exists():
         yield remark(f"There is no home at {home.root} yet.", "Create it, with a vault: aileron vault init")
@@ -43,9 +43,9 @@ def files(home: Home, uid: int) -> Iterator[DoctorFinding]:
 
 
 def disk(home: Home, free: int | None) -> Iterator[DoctorFinding]:
-    """Report a disk on which the home has no room, or will soon have none.
+    """Report if the home's disk is full, or nearly full.
 
-    :param free: bytes, or None if the system does not say.
+    :param free: the free bytes, or None if unknown.
     """
     if free is None or free >= _LITTLE_BYTES:
         return
@@ -61,10 +61,10 @@ THIS_PACKAGE = Path(__file__).resolve().parents[2]
 
 
 def program(package: Path, executable: Path, uid: int) -> Iterator[DoctorFinding]:
-    """Yield what is wrong with the code that runs here.
+    """Yield problems of the installed code.
 
-    :param package: where Aileron is installed.
-    :param executable: Python, as it is called.
+    :param package: the directory in which Aileron is installed.
+    :param executable: the path of Python as started.
     """
     if package.is_relative_to(site.getusersitepackages()):
         yield remark(
@@ -84,7 +84,7 @@ def program(package: Path, executable: Path, uid: int) -> Iterator[DoctorFinding
 
 
 def search_path(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
-    """Remark that every program in Python looks for modules in the directory that it is started in."""
+    """Report if Python programs search the working directory for modules."""
     parts = environ.get("PYTHONPATH", "")
     if parts and not all(map(os.path.isabs, parts.split(os.pathsep))):
         yield remark(
@@ -111,7 +111,7 @@ def _private(path: Path, uid: int, what: str) -> Iterator[DoctorFinding]:
 
 
 def _sound(path: Path, uid: int) -> Iterator[DoctorFinding]:
-    """Check what is trusted by its digest: others may read it; who else writes it only makes it untrusted."""
+    """Check a file that is trusted by its digest: others may read it, and a change only makes it untrusted."""
     found = _status(path)
     if found is None:
         return
@@ -123,7 +123,7 @@ def _sound(path: Path, uid: int) -> Iterator[DoctorFinding]:
 
 
 def _check_above(path: Path, uid: int) -> Iterator[DoctorFinding]:
-    """Find directories above that another user may write, and so replace C{path}; sticky ones are safe."""
+    """Find parent directories in which another user may replace C{path}. Sticky ones are safe."""
     for parent in path.parents:
         found = _status(parent)
         if found is None:
@@ -138,7 +138,7 @@ def _entries(directory: Path) -> Iterator[Path]:
     try:
         yield from sorted(path for path in directory.iterdir() if not path.name.startswith("."))
     except OSError:
-        return  # said of the directory itself
+        return  # reported for the directory itself
 
 
 def _status(path: Path) -> os.stat_result | None:
@@ -162,11 +162,11 @@ _CLOSED = {
 def tracing(
     advice: tuple[str, str] | None = None, proc: Path = _PROC, platform: str = sys.platform
 ) -> Iterator[DoctorFinding]:
-    """Report which programs may trace a process of Aileron's while the process starts.
+    """Report which programs may trace a process of Aileron's while it starts.
 
-    No finding is a fault of the installation: the machine is set up so, for all programs.
+    None of the findings is a fault of the installation: the machine allows this for all programs.
 
-    :param advice: a sentence and a command against programs that may trace, or None if there is no such command.
+    :param advice: a sentence and a command that prevents it, or None if there is no such command.
     :param proc: the directory C{/proc} of the kernel.
     """
     if platform.startswith("linux"):

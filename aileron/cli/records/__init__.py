@@ -1,1 +1,1 @@
-"""The commands for what was, and is on record."""
+"""The commands for past runs and sessions, and the audit record."""

@@ -1,4 +1,4 @@
-"""C{aileron audit}: the record, by the daemon, and as it lies in a file, without a daemon and a passphrase."""
+"""C{aileron audit}: the audit record, from the daemon, or from a file without a daemon or a passphrase."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ def _actor(record: Mapping[str, Any]) -> str:
 
 
 def _short_actor(record: Mapping[str, Any]) -> str:
-    """Name who did it; an agent by the end of its session's ID, the operator without the login's number."""
+    """Return the actor: an agent by the end of its session's ID, the operator without the login's number."""
     actor = record["actor"]
     return f"agent {_end(actor['id'])}" if actor["type"] == "agent" else _actor(record)
 
 
 def _end(id_: str | None) -> str | None:
-    """Return the end of an ID, which is enough to name it in a command."""
+    """Return the end of an ID, which identifies it in a command."""
     return None if id_ is None else id_[-_END:]
 
 
 def _subject(record: Mapping[str, Any]) -> str | None:
-    """Name what the record is about: its action, connector, file, credential, agent or host."""
+    """Return the event's subject: its action, connector, file, credential, agent or host, or None."""
     payload = record.get("payload") or {}
     subjects = (record["action"], record["connector"], *(payload.get(name) for name in _SUBJECTS))
     return next((str(each) for each in subjects if each), None)
@@ -185,7 +185,7 @@ def export(cli: CliContext, /, path: Path | None, since: str | None, until: str 
     database = path or cli.home.database
     _present(database)
     with open_copy(database) as copy:
-        # First: of a record that goes on growing none must tell of what is not in this part yet.
+        # First, so that checkpoints of events recorded meanwhile are not compared with this part.
         checkpoints = copy.checkpoints()
         after, last = copy.bounds(_moment(since, "--since"), _moment(until, "--until"))
         told = [each for each in checkpoints if after < each.sequence and (until is None or each.sequence <= last)]

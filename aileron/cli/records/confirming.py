@@ -1,4 +1,4 @@
-"""Holds a record against what the running daemon says, and tells a person what was found."""
+"""Compares an audit record with the running daemon's, and prints the result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from aileron.model.audit import Break, Verdict
 from aileron.model.errors import AileronError
 
 NAME = "the running daemon"
-"""The name of the daemon in a finding, where it knows another record than the file."""
+"""The name of the daemon in a finding, if its record differs from the file."""
 _is_hex = re.compile("(?:[0-9a-fA-F]{2})+").fullmatch
 _TRIES, _PAUSE_SECONDS = 20, 0.1
 _HIDDEN = "{} {}, but daemon.json does not point to it."
@@ -27,10 +27,10 @@ _HIDDEN = "{} {}, but daemon.json does not point to it."
 
 @frozen
 class Confirmation:
-    """The daemon's word on its record, where one runs, or may.
+    """The daemon's statement about its audit record.
 
-    :ivar problem: why it did not say which record is its newest, in a sentence; L{None}: it said so.
-    :ivar record: all that its status tells of the record.
+    :ivar problem: why the daemon did not name its newest event, as a sentence, or None if it did.
+    :ivar record: the part of its status about the audit record.
     """
 
     problem: str | None = None
@@ -38,14 +38,14 @@ class Confirmation:
 
     @property
     def head(self) -> tuple[int, str] | None:
-        """Sequence and hash of the newest record; L{None}: the daemon does not say, or could not be asked."""
+        """Return the sequence number and hash of the newest event, or None if the daemon did not name it."""
         told = self.record.get("head")
         sequence, hash_ = (told.get("sequence"), told.get("hash")) if isinstance(told, Mapping) else (None, None)
         return (sequence, hash_) if type(sequence) is int and isinstance(hash_, str) else None
 
     @property
     def sealed(self) -> Mapping[str, tuple[int, str]]:
-        """The record's heads that a look is held against."""
+        """Return the heads of the record that verification must reach."""
         # guard against attack: the daemon is asked for its newest record -> test_agent.RecordTests.test_while_it_runs,
         #    instead return {}
         return {} if self.head is None else {NAME: self.head}
@@ -57,9 +57,9 @@ class Confirmation:
 
 
 def ask_daemon(cli: CliContext, path: Path) -> Confirmation | None:
-    """Return what the daemon says that writes the record at C{path}, or may; L{None}: none does.
+    """Return the statement of the daemon that writes the record at C{path}, or may, or None if none does.
 
-    To be asked before the file is read: the daemon may write on meanwhile, and never takes anything back.
+    Call before the file is read: the daemon may append meanwhile, and never removes anything.
     """
     home = cli.home
     if not home.database.exists() or not path.samefile(home.database):
@@ -86,11 +86,11 @@ def ask_daemon(cli: CliContext, path: Path) -> Confirmation | None:
 
 
 def held_against(cli: CliContext, path: Path, found: Verdict) -> Verdict:
-    """C{found}, unless the file ends with a record that the daemon did not write: then what was put in.
+    """Return C{found}, or a failed verdict if the file ends with an event that the daemon did not write.
 
-    What was committed a moment ago the daemon itself may not know yet, so it is asked for a while.
+    The daemon may not know the most recently committed events yet, so retry for a while.
 
-    :param found: a look that holds.
+    :param found: a verdict without errors.
     """
     newest = 0
     for _ in range(_TRIES):
@@ -98,7 +98,7 @@ def held_against(cli: CliContext, path: Path, found: Verdict) -> Verdict:
         # guard against attack: what the daemon did not write is found -> test_agent.RecordTests.test_while_it_runs,
         #    instead if True
         if now is None or now.head is None or now.head[0] > found.last:
-            return found  # it ended meanwhile, or went on: what it wrote since was not looked at
+            return found  # the daemon ended or continued meanwhile: its later events were not verified
         if now.head == (found.last, found.head):
             return found
         newest = now.head[0]
@@ -111,18 +111,18 @@ def held_against(cli: CliContext, path: Path, found: Verdict) -> Verdict:
 
 
 def record_of(cli: CliContext, found: Discovery) -> Mapping[str, Any]:
-    """Return what the daemon's status says of the record; empty where it says nothing."""
+    """Return the part of the daemon's status about the audit record, or an empty mapping."""
     return in_status(cli.probe(found.url, "/v1/status", found.launch_key))
 
 
 def in_status(answer: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the part of a status that is about the record."""
+    """Return the part of a status about the audit record."""
     told = answer.get("record")
     return told if isinstance(told, Mapping) else {}
 
 
 def tell_key(cli: CliContext, found: Discovery) -> None:
-    """Show the key of a record that was just begun, to be noted."""
+    """Print the key of a newly created record, for the operator to note."""
     key = record_of(cli, found).get("key")
     if key:
         say("  The audit log is signed with {key}", key=key)
@@ -132,7 +132,7 @@ def tell_key(cli: CliContext, found: Discovery) -> None:
 
 
 def tell_tampering(record: Mapping[str, Any]) -> None:
-    """Say so where signs of tampering are on record."""
+    """Print a warning if the record has signs of tampering."""
     if record.get("tampered"):
         complain("Signs of tampering were found.")
         note("  See what was found: aileron audit list --type tamper.detected")
@@ -149,14 +149,14 @@ def in_words(record: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def is_unconfirmed(found: Verdict, running: Confirmation | None) -> bool:
-    """Tell whether nothing is wrong with the file, but a daemon that may know of more could not be asked."""
+    """Return True if the file is intact, but a daemon that may know more events did not respond."""
     return found.sound and running is not None and running.head is None
 
 
 def tell(found: Verdict, running: Confirmation | None = None) -> None:
-    """Print it.
+    """Print the verdict.
 
-    :param running: what the daemon said that writes this record, or may; L{None}: none does.
+    :param running: the statement of the daemon that writes this record, or may, or None if none does.
     """
     broken = found.broken
     if broken is None:
@@ -190,9 +190,9 @@ def tell(found: Verdict, running: Confirmation | None = None) -> None:
 
 
 def _doubts(found: Verdict, confirmed: int) -> Iterator[str]:
-    """Yield what this look could not tell.
+    """Yield what this verification could not establish.
 
-    :param confirmed: up to which record the daemon confirmed it; 0: it did not.
+    :param confirmed: the last event that the daemon confirmed, or 0 if none.
     """
     if not found.checkpoints and not found.anchored:
         yield "There are no checkpoints and no anchor, so nothing is signed."
@@ -210,7 +210,7 @@ def _doubts(found: Verdict, confirmed: int) -> Iterator[str]:
 
 
 def fingerprints(found: Verdict) -> list[str]:
-    """Return the keys that signed, as a person notes them; what is no key stays as it is."""
+    """Return the fingerprints of the signing keys. Text that is not a key is returned unchanged."""
     from aileron.audit.verify import fingerprint
 
     return [fingerprint(key) if _is_hex(key) else key for key in found.keys]

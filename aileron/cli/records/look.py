@@ -1,4 +1,4 @@
-"""Verifies a record that lies in a file: a database or an export."""
+"""Verifies an audit record in a file: a database or an export."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def look_at(
 ) -> Verdict:
     """Verify the record at C{path}.
 
-    :param keys: the public keys, or their fingerprints, by which its checkpoints must be signed; none: any may sign.
-    :param anchored: checkpoints that were kept elsewhere.
-    :param sealed: further pairs of sequence and hash that a database must reach, and who says so.
-    :raises CommandError: it is no record.
+    :param keys: the public keys or fingerprints that must sign its checkpoints; empty accepts any key.
+    :param anchored: checkpoints stored elsewhere.
+    :param sealed: further pairs of sequence number and hash that a database must reach, by their source.
+    :raises CommandError: the file is not an audit record.
     """
     if not is_database(path):
         return _look_at_export(path, keys, anchored)
@@ -46,7 +46,7 @@ def _look_at_export(path: Path, keys: Collection[str], anchored: Sequence[Checkp
                 f"{path} is neither a database nor an export: {error}.", "Create an export: aileron audit export >FILE"
             ) from None
         part = export.exported
-        # What the anchor tells of records that are not in this part says nothing about it.
+        # An anchor's checkpoints of events outside this part do not concern it.
         within = [each for each in anchored if part.after <= each.sequence <= part.until]
         verification = Verification(part.checkpoints, within, {}, keys, part.after, part.previous)
         try:

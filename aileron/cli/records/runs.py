@@ -1,4 +1,4 @@
-"""C{aileron run}: what was asked for, and what became of it."""
+"""C{aileron run}: runs and their outcomes."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def cancel(command: OperatorCommand, run_id: str, reason: str | None) -> None:
 
 
 def _look(run_id: str, states: Collection[str]) -> Callable[[Operator], Awaitable[object]]:
-    """Make the look whether there is a run, in one of some states."""
+    """Return a check that the run exists and is in one of the states."""
 
     async def look(operator: Operator) -> None:
         state = (await operator.get("runs", run_id))["state"]
@@ -196,9 +196,9 @@ def _show_run(run: Mapping[str, Any]) -> None:
 
 
 def _find_repetition(run: Mapping[str, Any], name: str = "run_again") -> str | None:
-    """Return the id of the run that does this one again, if there is one.
+    """Return the ID of the run that repeats this one, or None if there is none.
 
-    :param name: C{superseded_by} for one that was approved.
+    :param name: C{superseded_by} for a repetition that was approved.
     """
     found: str | None = ((run.get("failure") or {}).get("details") or {}).get(name)
     return found
@@ -224,7 +224,7 @@ def _show_failure(answer: Mapping[str, Any]) -> None:
 
 
 def _set_apart(run: Mapping[str, Any]) -> tuple[JSON, tuple[Attachment, ...]]:
-    """Return a run's result without what is attached; and that, and what is to the answers of its steps, each once."""
+    """Return a run's result without attachments, and each distinct attachment of the result and its steps once."""
     told, attachments = set_apart([run.get("result"), *(step["output"] for step in run.get("steps") or ())])
     return cast("list[JSON]", told)[0], attachments
 
@@ -249,10 +249,10 @@ def _show_attempts(run: Mapping[str, Any]) -> None:
 
 
 def saved(attachments: Sequence[Attachment], directory: Path, name: str) -> Iterator[Path]:
-    """Write each into a file of its own, C{NAME-1.png} say, and tell its path.
+    """Write each attachment to a new file, such as C{NAME-1.png}, and yield its path.
 
-    :param directory: is made where it is not there.
-    :raises OSError: there is a file of that name, which stays as it is; or it cannot be written.
+    :param directory: created if it does not exist.
+    :raises OSError: a file of that name exists, which is not changed, or writing fails.
     """
     directory.mkdir(parents=True, exist_ok=True)
     for number, attachment in enumerate(attachments, 1):

@@ -1,4 +1,4 @@
-"""C{aileron session}: which agents are, or were, at work, and what one of them does as it happens."""
+"""C{aileron session}: agents' sessions, and the events of one session as they happen."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def watch_session(command: OperatorCommand, session: str) -> None:
 
 
 async def _watch(command: OperatorCommand, operator: Operator, session: str) -> None:
-    """Tell each record of a session once, in order, until the session has ended."""
+    """Print each event of a session once, in order, until the session has ended."""
     from twisted.internet.defer import Deferred
 
     from aileron.client import DaemonError
@@ -173,7 +173,7 @@ async def _watch(command: OperatorCommand, operator: Operator, session: str) -> 
     news: list[None] = []
 
     async def follow() -> None:
-        """Note that there is news, until the stream is cut off; then there may be some."""
+        """Signal each new event until the stream ends, and once more then."""
         with suppress(DaemonError):
             await operator.follow(lambda: news.append(None))
         news.append(None)
@@ -209,7 +209,7 @@ async def _records_after(operator: Operator, session: str, last: int) -> list[Ma
 
 
 def line_of(record: Mapping[str, Any]) -> str:
-    """Write one record as a line; the caller shows it visibly."""
+    """Return one event as a line. The caller makes it visible."""
     payload = record.get("payload") or {}
     told = ((name.replace("_", " "), payload.get(name)) for name in ("ending", "exit_code", "reason"))
     more = ", ".join(f"{name} {each}" for name, each in told if each is not None)

@@ -1,1 +1,1 @@
-"""The vault and what lies in it."""
+"""The commands for the vault and its contents."""

@@ -1,4 +1,4 @@
-"""C{aileron credential}: which credential is bound to which connector."""
+"""C{aileron credential}: the credentials bound to connectors."""
 
 from __future__ import annotations
 
@@ -212,14 +212,14 @@ def revoke(command: OperatorCommand, name: str) -> None:
 
 
 def _find(name: str) -> Callable[[Operator], Awaitable[object]]:
-    """Make the look whether there is a credential of this name."""
+    """Return a check that a credential of this name exists."""
     return lambda operator: operator.get("bindings", name)
 
 
 def _find_connector(connector: str, targets: tuple[str, ...]) -> Callable[[Operator], Awaitable[object]]:
-    """Make the look whether there is a connector of this name.
+    """Return a check that a connector of this name exists.
 
-    :param targets: what names of features' targets begin with, of which the daemon tells later.
+    :param targets: the prefixes of features' target names, which the daemon checks later.
     """
 
     async def look(operator: Operator) -> None:
@@ -249,11 +249,11 @@ def _ask_place(cli: CliContext, connector: str, given: Mapping[str, str]) -> Map
 
 
 def ask_place(cli: CliContext, template: UrlTemplate, given: Mapping[str, str]) -> Mapping[str, JSON]:
-    """Return C{base_url} and C{variables} of a binding, as far as they differ from the connector's own.
+    """Return C{base_url} and C{variables} of a binding if they differ from the connector's own.
 
-    Variables that are not given are asked for, where somebody can be asked.
+    If variables are missing and there is a terminal, ask for them.
 
-    :raises CommandError: they make no base URL.
+    :raises CommandError: they do not form a base URL.
     """
     values = dict(given)
     for each in template.variables if cli.interactive() else ():
@@ -273,7 +273,7 @@ def ask_place(cli: CliContext, template: UrlTemplate, given: Mapping[str, str]) 
 async def _rebind(cli: CliContext, operator: Operator, name: str, sure: bool, quiet: bool) -> Mapping[str, Any]:
     """Rebind exactly what was shown.
 
-    :raises CommandError: it fits, its connector is not there, or the person said no.
+    :raises CommandError: it needs no change, its connector does not exist, or the person declined.
     """
     shown = await operator.get("bindings", name)
     if (problem := _address_problem(shown)) is not None:
@@ -312,7 +312,7 @@ def show_parts(scope: Mapping[str, Any]) -> None:
 
 
 def _render(given: str | Sequence[str] | Mapping[str, str] | None) -> str:
-    """One part of a scope, in a line."""
+    """Return one part of a scope as a line."""
     if isinstance(given, Mapping):
         given = [f"{name}={text}" for name, text in sorted(given.items())]
     return given if isinstance(given, str) else ", ".join(given or ()) or "none"
@@ -360,7 +360,7 @@ def _tell_what_to_do(items: Sequence[Mapping[str, Any]]) -> None:
 def service_of(connector: str) -> str:
     """Return the last part of a connector's name: C{slack} of C{builtin://slack}.
 
-    :raises CommandError: it has none that could name a service.
+    :raises CommandError: the name has no part that could name a service.
     """
     last = connector.rstrip("/").rpartition("/")[2]
     if not _service(last):

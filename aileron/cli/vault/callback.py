@@ -1,4 +1,4 @@
-"""The page that a browser comes back to after a sign-in: on loopback, for one sign-in, and gone after it (RFC 8252)."""
+"""The loopback page to which a browser returns after a sign-in. It serves one sign-in (RFC 8252)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NOT_OURS = "Aileron does not wait for this. Nothing was changed."
 
 
 class _QuietSite(Site):
-    """A site that keeps no log: what it is asked for holds a code."""
+    """A site without an access log, because request URLs contain a code."""
 
     noisy = False
 
@@ -40,17 +40,17 @@ class _QuietSite(Site):
 
 
 class CallbackListener(Resource):
-    """Listens for one sign-in; who comes for another thing, or later, changes nothing.
+    """A listener for one sign-in. It refuses all other and later requests without a change.
 
-    :ivar redirect_uri: where the browser is to come back to.
+    :ivar redirect_uri: the URL to which the browser returns.
     """
 
     isLeaf = True
 
     def __init__(self, reactor: Any, port: int) -> None:
-        """Listen on C{port} of 127.0.0.1; 0: on any that is free.
+        """Listen on C{port} of 127.0.0.1, or on any free port if it is 0.
 
-        :raises CommandError: it is taken.
+        :raises CommandError: the port is in use.
         """
         super().__init__()  # type: ignore[no-untyped-call]
         self._reactor = reactor
@@ -69,9 +69,9 @@ class CallbackListener(Resource):
         self.redirect_uri = f"http://{_HOST}:{self.port}{_PATH}"
 
     async def wait(self, read: Callable[[str], str]) -> str:
-        """Return what C{read} makes of the query that the browser brings, and listen no more.
+        """Wait for the browser, pass its query to C{read}, stop listening, and return the result.
 
-        :raises SignInRefused: as C{read} does, or nobody came in time.
+        :raises SignInRefused: C{read} raised it, or the browser did not return in time.
         """
         self._read = read
         try:
@@ -82,7 +82,7 @@ class CallbackListener(Resource):
             self.close()
 
     def close(self) -> None:
-        """Listen no more, and take nothing on connections that are still open.  Twice is safe."""
+        """Stop listening, and ignore requests on open connections. Idempotent."""
         self._read = None
         port, self._port = self._port, None
         if port is not None:
@@ -103,13 +103,13 @@ class CallbackListener(Resource):
                 return _say(request, 400, _NOT_OURS)
             except SignInRefused as refused:
                 self._came = refused
-            # Leads to the same page without the code, so that the browser's history and address bar do not keep it.
+            # Redirects to this page without the code, which then is not in the browser's history or address bar.
             self._reactor.callLater(_FOLLOWS_WITHIN_SECONDS, self._end)
             request.setHeader("Location", _PATH)
             return _say(request, 303, _OVER)
         if query:
             return _say(request, 400, _NOT_OURS)
-        # Who waits may go on to ask at the terminal, and let nothing else happen: the page must have left before.
+        # The waiting caller may block at the terminal next, so the page must be sent first.
         self._reactor.callLater(_SENT_WITHIN_SECONDS, self._end)
         return _say(request, 200, _OVER)
 

@@ -1,4 +1,4 @@
-"""C{aileron vault}: make it, open it, lock it, change its passphrase, begin anew."""
+"""C{aileron vault}: creates, unlocks, locks and resets the vault, and changes its passphrase."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def init(cli: CliContext, passphrase_fd: int | None) -> None:
 
 
 def make_vault(cli: CliContext, descriptor: int | None) -> bytes:
-    """Make a vault where there is none, start the daemon with it, and say so; the operator's key to it."""
+    """Create the vault, start the daemon with it, print that, and return the operator's key."""
     from aileron.vault.keys import operator_key
 
     key = _create(cli, descriptor)
@@ -55,7 +55,7 @@ def make_vault(cli: CliContext, descriptor: int | None) -> bytes:
 
 
 def ensure_open_vault(cli: CliContext) -> bytes | None:
-    """Create the vault, or unlock it, unless it is open. Return the operator's key, or None if it was open already."""
+    """If the vault is open, return None. Otherwise create or unlock it, and return the operator's key."""
     from aileron.vault.keys import operator_key
 
     if not cli.home.secrets.exists():

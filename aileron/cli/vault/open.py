@@ -1,7 +1,7 @@
-"""C{aileron open}: your pages, in your browser, logged in.
+"""C{aileron open}: opens the web pages in the person's browser, logged in.
 
-The browser comes by a private file, a form that posts itself to the operator site once, or by a code that the person
-carries to it; and it shows two words, which the person types here.  No command line has anything secret.
+The browser receives a code from a private file with a form that posts itself once, or the person types the code there.
+The browser then shows two words, which the person types here. No command line contains a secret.
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ _LINK = """<!doctype html>
 
 @frozen
 class _Way:
-    """One way by which a code gets to a browser, as the person reads of it.
+    """One way to pass a code to a browser, with its messages.
 
-    :ivar command: the one that takes it.
-    :ivar opened: said when a browser came; C{url} is the operator site's.
-    :ivar late: said when none came in time.
-    :ivar twice: said when two came.
+    :ivar command: the command that uses it.
+    :ivar opened: the message when a browser connected; C{url} is the operator site's.
+    :ivar late: the message when none connected in time.
+    :ivar twice: the message when two connected.
     """
 
     command: str
@@ -146,7 +146,7 @@ def open_pages(
             await look_first(cli, links, look)
             # A child reads the passphrase: a browser that we start must not inherit from a process that held it.
             token = token_from_child(cli, url, passphrase_fd)
-            # No logout once it is in: the browser's session ends with the login that made it.
+            # No logout after admission: the browser's session ends with the login that created it.
             await let_in(cli, terminal, links.operator(url, token), url, path, by_code=by_code)
 
         cli.drive(carry_out)
@@ -154,7 +154,7 @@ def open_pages(
 
 
 def _terminal(cli: CliContext, stack: ExitStack) -> Conversation:
-    """Had before anything is opened: without one nobody could be let in."""
+    """Return the terminal. Opened first, because without one the words cannot be confirmed."""
     try:
         return stack.enter_context(cli.terminal())
     except InvalidRequest:
@@ -167,19 +167,19 @@ def _terminal(cli: CliContext, stack: ExitStack) -> Conversation:
 async def let_in(
     cli: CliContext, terminal: Conversation, operator: Operator, url: str, path: str, *, by_code: bool = False
 ) -> None:
-    """Let one browser in to the page at C{path}.  Where that fails, or is broken off, the login ends with it.
+    """Admit one browser to the page at C{path}. If that fails or is aborted, the login ends.
 
-    :param url: of the operator site.
-    :param by_code: by a code that the person carries there, and no file.
-    :raises CommandError: none came, somebody else did, or the words did not come in time.
-    :raises DaemonFault: these were not the words.
+    :param url: the URL of the operator site.
+    :param by_code: whether the person types the code there, without a file.
+    :raises CommandError: no browser or a second one connected, or the words were not typed in time.
+    :raises DaemonFault: the words are wrong.
     """
     note_multiplexer(cli.environ)
     try:
         code = (await operator.post("operator", "handover", body={"typed": True} if by_code else None))["code"]
         if by_code:
             there = read_origin(url)
-            host = "localhost" if _has_fresh_name(url) else there.host  # ssh asks a resolver
+            host = "localhost" if _has_fresh_name(url) else there.host  # ssh asks a DNS resolver
             terminal.say(_SHOWN.format(url=url, path=path, host=host, port=there.port, code=code))
             await _wait_for_browser(cli, operator, url, _BY_CODE)
         else:
@@ -192,7 +192,7 @@ async def let_in(
 
 
 async def _send_file(cli: CliContext, operator: Operator, url: str, code: str, path: str) -> None:
-    """Have a browser open a file with the code, which is there no longer than until one has."""
+    """Open a file with the code in a browser, and delete it once a browser has connected."""
     sweep(cli.home)
     file = write_page(cli.home, url, code, path)
     try:
@@ -205,14 +205,14 @@ async def _send_file(cli: CliContext, operator: Operator, url: str, code: str, p
 
 
 async def _wait_for_browser(cli: CliContext, operator: Operator, url: str, way: _Way) -> None:
-    in_safari = _has_fresh_name(url) if way is _BY_CODE else is_for_safari(url)  # the code may be taken to an iPhone
+    in_safari = _has_fresh_name(url) if way is _BY_CODE else is_for_safari(url)  # the code may be typed on an iPhone
     late = f"{way.late} {_NOT_FOUND}" if in_safari else way.late
     while await _state(operator, way, late) is HandOverState.MADE:
         await cli.pause(_POLL_SECONDS)
 
 
 def is_for_safari(url: str, platform: str = sys.platform) -> bool:
-    """Tell whether an address may open in the one browser that does not find it: Safari, if it is the Mac's own."""
+    """Return True if the address may open in Safari, which does not resolve it: the Mac's own address."""
     return platform == "darwin" and _has_fresh_name(url)
 
 
@@ -229,7 +229,7 @@ def _tell(file: Path, opened: bool) -> None:
 
 
 async def _words(cli: CliContext, terminal: Conversation, operator: Operator, url: str, way: _Way) -> str:
-    """Ask for the two words until some are typed, and check meanwhile that the hand-over has not ended."""
+    """Ask for the two words until some are typed, and check meanwhile that the login is still pending."""
     note(way.opened, url=url)
     while True:
         terminal.put(f"The two words shown at {url}/: ")
@@ -243,7 +243,7 @@ async def _words(cli: CliContext, terminal: Conversation, operator: Operator, ur
 
 
 async def _state(operator: Operator, way: _Way, when_late: str) -> HandOverState:
-    """Tell how far it is.
+    """Return the state of the login.
 
     :raises CommandError: it has ended.
     """
@@ -255,9 +255,9 @@ async def _state(operator: Operator, way: _Way, when_late: str) -> HandOverState
 
 
 def browser_command(environ: Mapping[str, str], platform: str = sys.platform) -> tuple[str, ...] | None:
-    """Find the command that opens a page in a browser; L{None} if there is no browser.
+    """Return the command that opens a page in a browser, or None if there is no browser.
 
-    C{BROWSER} comes first; the first of its words that can be run counts, a C{%s} is left out.
+    C{BROWSER} comes first, with its first command that can be run. C{%s} is omitted.
     """
     path = environ.get("PATH", os.defpath)
     for choice in filter(None, environ.get("BROWSER", "").split(os.pathsep)):
@@ -272,7 +272,7 @@ def browser_command(environ: Mapping[str, str], platform: str = sys.platform) ->
 
 
 def open_file(file: Path, environ: Mapping[str, str]) -> bool:
-    """Ask the person's browser to show C{file}; whether there is one to ask."""
+    """Open C{file} in the person's browser, and return whether there is a browser."""
     command = browser_command(environ)
     if command is None:
         return False
@@ -291,17 +291,17 @@ def open_file(file: Path, environ: Mapping[str, str]) -> bool:
 
 
 def write_page(home: Home, operator_url: str, code: str, path: str) -> Path:
-    """Write the file; only this user can read it. The caller removes it.
+    """Write the file that posts the code. Only this user can read it. The caller deletes it.
 
     :param code: works once, within 60 s.
-    :param path: of the page to show, below C{operator_url}.
+    :param path: the path of the page to show, below C{operator_url}.
     """
     page = _PAGE.format(action=html.escape(f"{operator_url}/handover"), code=html.escape(code), path=html.escape(path))
     return _write(home, page)
 
 
 def write_link(home: Home, url: str) -> Path:
-    """Write a file that leads to C{url}, which holds something that no command line may; as L{write_page}."""
+    """Write a private file that redirects to C{url}, which is secret. The caller deletes it."""
     return _write(home, _LINK.format(url=html.escape(url)))
 
 
@@ -316,6 +316,6 @@ def _write(home: Home, page: str) -> Path:
 
 
 def sweep(home: Home) -> None:
-    """Remove files that a command which was killed has left; their codes are long dead."""
+    """Delete files that a killed command has left. Their codes have expired."""
     for left in (home.root / "run").glob("open-*.html"):
         left.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""C{aileron operator}: who is logged in as you, by which passkeys, and a short-lived child that logs in for a token."""
+"""C{aileron operator}: logins and passkeys of the operator, and a short-lived child that logs in to return a token."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ def login(cli: CliContext, token_fd: int, at: str | None, passphrase_fd: int | N
 
 
 def token_from_child(cli: CliContext, url: str, passphrase_fd: int | None) -> str:
-    """Get a token from a child, in whose terminal the person typed the passphrase; we never hold that.
+    """Return a token from a child, in whose terminal the person typed the passphrase. This process never holds it.
 
-    :param url: of the operator site that the token will be shown to.  A program that replaces C{daemon.json} between
-        our look and the child's must not be shown a token of the true daemon.
-    :raises CommandError: the child could not log in, and has said why.
+    :param url: the operator site that the token is for. If a program replaces C{daemon.json} between our check and the
+        child's, it must not receive a token of the true daemon.
+    :raises CommandError: the child could not log in, and has printed the reason.
     :raises KeyboardInterrupt: the person pressed Ctrl-C there.
     """
     import subprocess
@@ -110,7 +110,7 @@ def as_signed_in(
     work: Callable[[Operator], Awaitable[T]],
     look: Callable[[Operator], Awaitable[object]] | None = None,
 ) -> T:
-    """Log in by a child, so that other programs can be started, run C{work} with the operator site, and log out.
+    """Log in with a child, so that other programs may be started, run C{work} with the operator site, and log out.
 
     :param look: see L{look_first}.
     """

@@ -1,6 +1,6 @@
 """The sources of a passphrase: the terminal, a descriptor, and, only to unlock, environment or file.
 
-Never a command line: every process of the machine can read that.
+Never a command line, which every process of the machine can read.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ Type it to go on, or type one of your own (at least 12 characters).
 
 @frozen
 class Unattended:
-    """Sources that prove no person is there, so they only unlock: for C{daemon start} and C{vault unlock}.
+    """Sources that prove no person is present, so they can only unlock: for C{daemon start} and C{vault unlock}.
 
-    :ivar environ: where L{VARIABLE} may be set.
-    :ivar file: a file of this user's that others cannot read.
+    :ivar environ: the environment in which L{VARIABLE} may be set.
+    :ivar file: a file of this user that others cannot read.
     """
 
     environ: Mapping[str, str]
@@ -43,17 +43,17 @@ class Unattended:
 
     @property
     def given(self) -> bool:
-        """True if one of them is there."""
+        """Return True if one of the sources is set."""
         return self.file is not None or VARIABLE in self.environ
 
 
 def read_passphrase(prompt: str, descriptor: int | None = None, unattended: Unattended | None = None) -> str:
-    """Read the passphrase of a vault that exists.
+    """Read the passphrase of an existing vault.
 
-    :param prompt: what the person is asked, without the colon.
-    :param descriptor: inherited, from C{--passphrase-fd}; read to its end and closed.
-    :param unattended: given only by callers that may do without a person.
-    :raises InvalidRequest: there is no terminal, or what came is no text.
+    :param prompt: the prompt, without the colon.
+    :param descriptor: inherited, from C{--passphrase-fd}. It is read to its end and closed.
+    :param unattended: given only by callers that need no person.
+    :raises InvalidRequest: there is no terminal, or the input is not text.
     """
     if descriptor is not None:
         return from_descriptor(descriptor)
@@ -65,12 +65,12 @@ def read_passphrase(prompt: str, descriptor: int | None = None, unattended: Unat
 
 
 def new_passphrase(descriptor: int | None = None, generate: Callable[[], str] = generate_words) -> str:
-    """Choose a passphrase for a vault that is to be made: six words that are shown, or another that is typed twice.
+    """Return a passphrase for a new vault: six generated words that are shown, or a text typed twice.
 
-    The words vanish from the screen: an agent that is started there later may read what a terminal keeps.
+    The words are erased from the screen, because an agent started there later may read the terminal's content.
 
-    :raises WeakPassphrase: what came by the descriptor is refused; in the terminal the person is asked again.
-    :raises InvalidRequest: there is no terminal, what came is no text, or too many attempts failed.
+    :raises WeakPassphrase: the passphrase from the descriptor is too weak. On the terminal the person is asked again.
+    :raises InvalidRequest: there is no terminal, the input is not text, or too many attempts failed.
     """
     if descriptor is not None:
         passphrase = from_descriptor(descriptor)
@@ -81,14 +81,14 @@ def new_passphrase(descriptor: int | None = None, generate: Callable[[], str] = 
 
 
 def from_descriptor(descriptor: int) -> str:
-    """Read all that an inherited descriptor gives, without one newline at its end, and close it.
+    """Read an inherited descriptor to its end, strip one final newline, and close it.
 
-    :raises InvalidRequest: it is not open, empty, too long, or no UTF-8.
+    :raises InvalidRequest: it is not open, or its content is empty, too long, or not UTF-8.
     """
     try:
         with open(descriptor, "rb", buffering=0) as source:
             return _text(_read_all(source.read), "the descriptor")
-    except (OSError, ValueError) as error:  # ValueError: a negative number.
+    except (OSError, ValueError) as error:  # ValueError: a negative number
         raise InvalidRequest("Cannot read the passphrase from its descriptor.") from error
 
 

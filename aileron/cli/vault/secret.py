@@ -1,4 +1,4 @@
-"""Asks for the secret of a service, and notices when a whole header was pasted instead."""
+"""Asks for a service's secret, and detects a pasted whole header."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signs in at a service, in the browser, on another device or as the client itself, and has the person confirm it."""
+"""Signs in to a service, in the browser, on another device or as the client, with the person's confirmation."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ device_option = click.option("--device", is_flag=True, help="Sign in on another 
 
 
 def signs_in(cli: CliContext, connector: str) -> bool:
-    """Tell whether a connector file asks for a credential that is obtained by signing in."""
+    """Return True if a connector file requests a credential that is obtained by signing in."""
     found = find_description(cli, connector)
     return found is not None and found.credential is not None and found.credential.kind == KIND
 
 
 def find_description(cli: CliContext, connector: str) -> ConnectorDescription | None:
-    """Return what a connector's file says, as far as it is one; the daemon need not go by it."""
+    """Return the description in a connector's file, or None if it is invalid. The daemon does not trust it."""
     from aileron.connectors import read_descriptions
 
     return next((each for each, _ in read_descriptions(cli.home.connectors, cli.kinds) if each.name == connector), None)
 
 
 def renewal(item: Mapping[str, Any]) -> str:
-    """Return the command by which a person makes a binding work again, as the daemon shows it."""
+    """Return the command that renews a binding, from the daemon's data about it."""
     settings = (item["scope"] or {}).get("settings", {})
     how = "renew" if item["kind"] == KIND and {"token_url", "discover"} & {*settings} else "replace"
     return f"aileron credential {how} {item['name']}"
@@ -61,11 +61,11 @@ def renewal(item: Mapping[str, Any]) -> str:
 class SignInChoice:
     """The way in which a person signs in.
 
-    :ivar port: where the browser comes back to; 0: to any that is free.
-    :ivar device: whether on another device.
-    :ivar opens_browser: whether a browser may be started; else its address is only shown.
-    :ivar account: that signed in before, if that is known.
-    :ivar before: the state of the credential that is renewed, as the daemon shows it; L{None}: it is a new one.
+    :ivar port: the port to which the browser returns, or 0 for any free port.
+    :ivar device: whether to sign in on another device.
+    :ivar opens_browser: whether to open a browser, or only to show its address.
+    :ivar account: the account that signed in before, if known.
+    :ivar before: the state of the credential to renew, from the daemon, or None if it is new.
     """
 
     port: int = 0
@@ -79,7 +79,7 @@ class SignInChoice:
 class SignedIn:
     """The result of a sign-in.
 
-    :ivar account: who signed in, as the service says; L{None}: it does not.
+    :ivar account: the account that the service names, or None if it names none.
     """
 
     document: OAuth2Document = field(repr=False)
@@ -87,17 +87,17 @@ class SignedIn:
 
     @property
     def secret(self) -> str:
-        """Return it as it is kept in the vault."""
+        """Return the credential in the form that the vault stores."""
         from aileron.credentials import write
 
         return write(self.document).decode("ascii")
 
 
 async def sign_in(cli: CliContext, target: Mapping[str, Any], choice: SignInChoice) -> SignedIn:
-    """Sign in for a credential, and return what came of it, once the person has confirmed it.
+    """Sign in for a credential, ask the person to confirm, and return the result.
 
-    :param target: as the daemon shows it: its scope, and the scopes that trusted actions need, if that is known.
-    :raises CommandError: it came to nothing, and nothing is kept.
+    :param target: the daemon's data: its scope, and the scopes that trusted actions need, if known.
+    :raises CommandError: the sign-in failed. Nothing is stored.
     """
     from aileron.credentials import DISCOVER, SignInRefused
 
@@ -134,12 +134,12 @@ async def sign_in(cli: CliContext, target: Mapping[str, Any], choice: SignInChoi
 async def _find_client(
     cli: CliContext, settings: Mapping[str, str], exchange: TokenExchange, choice: SignInChoice
 ) -> SignInClient:
-    """Find the authorization server of a resource, and return the client that signs in there, once it is confirmed.
+    """Find the authorization server of a resource, and return the client that signs in there, once confirmed.
 
-    The host of an authorization server that only the resource names is asked nothing before the person says so, and
-    neither is another one than before.
+    No request goes to an authorization server that only the resource names, or to another server than before, until the
+    person confirms it.
 
-    :raises CommandError: the person said no; nothing is saved.
+    :raises CommandError: the person declined. Nothing is stored.
     :raises SignInRefused: the servers' metadata is invalid or inconsistent.
     """
     from aileron.credentials import AuthorizationServer, ProtectedResource, found_client
@@ -180,7 +180,7 @@ async def _find_client(
 async def _find_declared_client(
     cli: CliContext, settings: Mapping[str, str], exchange: TokenExchange, choice: SignInChoice
 ) -> SignInClient:
-    """Return the client of a connector file that names the endpoints; another one than before is confirmed."""
+    """Return the client of a connector file that names the endpoints. A changed one must be confirmed."""
     client = _ask_for_client(cli, settings)
     if _tell_moved(choice.before, None, settings["token_url"]):
         confirm(cli, "Sign in there? [y/N] ", "saved", _IN_TERMINAL)
@@ -188,10 +188,10 @@ async def _find_declared_client(
 
 
 def _tell_moved(before: Mapping[str, Any] | None, issuer: str | None, token_url: str | None) -> bool:
-    """Warn that a person signs in at another authorization server than before, and return whether that is so.
+    """If the authorization server differs from before, print a warning. Return whether it does.
 
-    :param before: the state of the credential that is renewed; L{None}: it is a new one.
-    :param token_url: L{None}: it is not known yet.
+    :param before: the state of the credential to renew, or None if it is new.
+    :param token_url: the token endpoint, or None if it is not known yet.
     """
     if before is None:
         return False
@@ -220,7 +220,7 @@ def _tell_moved(before: Mapping[str, Any] | None, issuer: str | None, token_url:
 def _ask_for_client(cli: CliContext, settings: Mapping[str, str]) -> SignInClient:
     """Return the client that the connector file names, or the one that the person registered.
 
-    :raises CommandError: there is nobody to ask, or no answer.
+    :raises CommandError: there is no terminal, or no answer.
     """
     from aileron.credentials import SignInClient
 
@@ -234,7 +234,7 @@ def _ask_for_client(cli: CliContext, settings: Mapping[str, str]) -> SignInClien
 
 
 def _ask_for_secret(cli: CliContext, client: SignInClient) -> SignInClient:
-    """Ask for the client's secret; no browser can be started after that (L{CliContext})."""
+    """Ask for the client's secret. No browser can be started after that (L{CliContext})."""
     return evolve(client, client_secret=cli.secret("Client secret", None) or None)
 
 
@@ -255,7 +255,7 @@ async def _in_browser(cli: CliContext, client: SignInClient, exchange: TokenExch
 
 
 async def _come_back(cli: CliContext, begun: BrowserSignIn, listener: CallbackListener, choice: SignInChoice) -> str:
-    """Send the browser to the service's page, and return the code that it comes back with."""
+    """Open the service's page in the browser, and return the code that it returns with."""
     sweep(cli.home)
     file = write_link(cli.home, begun.authorize_url)
     try:
@@ -294,7 +294,7 @@ async def _on_device(cli: CliContext, client: SignInClient, exchange: TokenExcha
 
 
 async def _as_client(cli: CliContext, client: SignInClient, exchange: TokenExchange) -> SignedIn:
-    """Fetch a first token, which proves that the client's ID and secret are right."""
+    """Request a first token, which proves that the client's ID and secret are valid."""
     from aileron.credentials import CLIENT
 
     client = _ask_for_secret(cli, client)

@@ -1,4 +1,4 @@
-"""The person's terminal itself, whatever standard input and output are."""
+"""The person's terminal itself, independent of standard input and output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _APART, _BACK = "\x1b[?1049h\x1b[2J\x1b[H", "\x1b[2J\x1b[H\x1b[?1049l"
 
 
 def note_multiplexer(environ: Mapping[str, str]) -> None:
-    """Say once a command, before a question whose answer decides, that in tmux or screen others can read and type."""
+    """Before a question that decides, print once a command that in tmux or screen others can read and type."""
     name = "tmux" if environ.get("TMUX") else "screen" if environ.get("STY") else ""
     context = click.get_current_context(silent=True)
     if name and (context is None or not context.meta.setdefault(_NOTED, False)):
@@ -36,7 +36,7 @@ def note_multiplexer(environ: Mapping[str, str]) -> None:
 class Terminal:
     """An open terminal.
 
-    :param descriptor: of the terminal; closed by L{close}.
+    :param descriptor: the terminal's descriptor, which L{close} closes.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -45,9 +45,9 @@ class Terminal:
     @classmethod
     @contextmanager
     def open(cls, path: Path = _TTY) -> Iterator[Terminal]:
-        """Open the terminal until the end.
+        """Open the terminal, and close it at the end of the block.
 
-        :raises InvalidRequest: this process has none.
+        :raises InvalidRequest: this process has no terminal.
         """
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
@@ -61,29 +61,29 @@ class Terminal:
             os.close(descriptor)
 
     def fileno(self) -> int:
-        """Return its descriptor."""
+        """Return the descriptor."""
         return self._descriptor
 
     def say(self, text: str) -> None:
-        """Write, to the person alone."""
+        """Print to the person only."""
         data = text.encode("utf-8", "backslashreplace")
         while data:
             data = data[os.write(self._descriptor, data) :]
 
     def ask(self, prompt: str) -> str:
-        """Ask for one line, shown as it is typed; what was typed before the prompt is thrown away.
+        """Ask for one line with echo. Input typed before the prompt is discarded.
 
-        :raises InvalidRequest: the line is no UTF-8, too long, or the terminal is closed.
+        :raises InvalidRequest: the line is not UTF-8 or too long, or the terminal is closed.
         """
         self.put(prompt)
         return self._line()
 
     def ask_command(self, prompt: str) -> str:
-        """Ask for a command as one types it for a shell: within quotes, and after a backslash, it goes on.
+        """Ask for a shell command, which continues on the next line within quotes and after a backslash.
 
-        What was pasted behind it is thrown away, so that no shell gets it.
+        Text pasted after it is discarded, so that no shell receives it.
 
-        :raises InvalidRequest: as of L{ask}.
+        :raises InvalidRequest: the line is not UTF-8 or too long, or the terminal is closed.
         """
         try:
             text = self.ask(prompt)
@@ -96,7 +96,7 @@ class Terminal:
 
     @contextmanager
     def apart(self) -> Iterator[None]:
-        """Show what follows on a screen of its own, of which nothing is left to scroll back to."""
+        """Show the following output on the alternate screen, which leaves nothing in the scrollback."""
         self.say(_APART)
         try:
             yield
@@ -104,24 +104,24 @@ class Terminal:
             self.say(_BACK)
 
     def put(self, prompt: str) -> None:
-        """Ask, and do not wait; what was typed before is thrown away.  L{answered} tells the answer."""
+        """Show a prompt without waiting. Earlier input is discarded. L{answered} returns the answer."""
         termios.tcflush(self._descriptor, termios.TCIFLUSH)
         self.say(prompt)
 
     def answered(self) -> str | None:
-        """Return the line that was typed since L{put}, or L{None}: there is none yet.
+        """Return the line typed since L{put}, or None if there is none yet.
 
-        :raises InvalidRequest: as of L{ask}.
+        :raises InvalidRequest: the line is not UTF-8 or too long, or the terminal is closed.
         """
         ready, _, _ = select.select([self._descriptor], [], [], 0)
         return self._line() if ready else None
 
     def ask_secret(self, prompt: str) -> str:
-        """Ask for one line, not shown; what was typed before the prompt is thrown away.
+        """Ask for one line without echo. Input typed before the prompt is discarded.
 
-        Whatever ends the wait, Ctrl-C too, the terminal is as it was.
+        The terminal's settings are restored however the wait ends, also by Ctrl-C.
 
-        :raises InvalidRequest: the line is no UTF-8, too long, or the terminal is closed.
+        :raises InvalidRequest: the line is not UTF-8 or too long, or the terminal is closed.
         """
         with self._silent():
             self.say(prompt)
@@ -136,7 +136,7 @@ class Terminal:
         quiet = list(before)
         quiet[3] = (before[3] & ~termios.ECHO & ~termios.ECHONL) | termios.ICANON | termios.ISIG
         try:
-            # TCSAFLUSH throws away what was typed, or pasted by another program, before the person was asked.
+            # TCSAFLUSH discards what was typed, or pasted by another program, before the prompt.
             termios.tcsetattr(self._descriptor, termios.TCSAFLUSH, quiet)
             yield
         finally:
@@ -153,7 +153,7 @@ class Terminal:
 
 
 def _goes_on(text: str) -> bool:
-    """Tell whether a shell would read on: a quote is open, or a backslash is the last character."""
+    """Return True if a shell would read another line: a quote is open, or the last character is a backslash."""
     try:
         shlex.split(text)
     except ValueError:
@@ -164,7 +164,7 @@ def _goes_on(text: str) -> bool:
 def _decode(data: bytes) -> str:
     if not data:
         raise InvalidRequest("The terminal was closed.")
-    if not data.endswith(b"\n") or len(data) >= _MAX_LINE_BYTES:  # a terminal drops what is behind, and says nothing
+    if not data.endswith(b"\n") or len(data) >= _MAX_LINE_BYTES:  # a terminal silently drops the rest
         raise InvalidRequest("The line is too long or was cut off.")
     try:
         return data[:-1].decode("utf-8")

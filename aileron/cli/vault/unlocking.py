@@ -1,4 +1,4 @@
-"""From a passphrase to a daemon whose vault is open; or to another passphrase, or another vault."""
+"""Unlocks the daemon's vault with a passphrase, changes the passphrase, and resets the vault."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 def state_of_file(cli: CliContext) -> str | None:
-    """Tell the state without a daemon: C{locked}, C{missing}, or L{None}: the daemon knows whether it is lost."""
+    """Return the state without a daemon: C{locked}, C{missing}, or None if only the daemon knows whether it is lost."""
     if cli.home.secrets.exists():
         return "locked"
     return None if cli.home.database.exists() else "missing"
 
 
 def refuse_lost(cli: CliContext) -> None:
-    """Make sure that a vault which is not there was never there; where there is history, a daemon tells.
+    """Require that a missing vault never existed. If there is history, the daemon decides.
 
-    :raises CommandError: it is lost, and must not be replaced by the way.
+    :raises CommandError: the vault is lost, and must not be replaced implicitly.
     """
     if state_of_file(cli) is not None:
         return
@@ -38,7 +38,7 @@ def refuse_lost(cli: CliContext) -> None:
 
 
 def any_key(cli: CliContext, descriptor: int | None, file: Path | None) -> DataKey | None:
-    """Return the vault's key, if there is a vault and a passphrase can be had; else L{None}.
+    """Return the vault's key, or None if there is no vault or no passphrase can be read.
 
     :raises WrongPassphrase: it does not open the vault.
     """
@@ -51,10 +51,10 @@ def any_key(cli: CliContext, descriptor: int | None, file: Path | None) -> DataK
 
 
 def unlocking_key(cli: CliContext, descriptor: int | None, file: Path | None) -> DataKey:
-    """Return the vault's key. The sources that prove no person is there are good for this, and for nothing else.
+    """Return the vault's key, also from sources that prove no person is present. Use it only to unlock.
 
     :raises NoVault: there is no vault.
-    :raises WrongPassphrase: it does not open the vault.
+    :raises WrongPassphrase: the passphrase does not open the vault.
     """
     from .passphrase import Unattended
 
@@ -63,12 +63,12 @@ def unlocking_key(cli: CliContext, descriptor: int | None, file: Path | None) ->
 
 
 def restart_with(cli: CliContext, key: DataKey) -> Discovery:
-    """Open the daemon's vault; a daemon that runs with a locked one, or none, is replaced.
+    """Unlock the daemon's vault. A daemon that runs with a locked vault, or none, is replaced.
 
-    Agents keep their sessions: ports and tokens survive.  So do the addresses of providers, unless a person chooses
-    those of this terminal.
+    Agents keep their sessions, because ports and tokens stay. The addresses of providers stay as well, unless a person
+    chooses those of this terminal.
 
-    :raises CommandError: the daemon does not serve, or a feature refused the environment; the key is forgotten then.
+    :raises CommandError: the daemon does not start, or a feature refused the environment. The key is erased.
     """
     found = live_discovery(cli.home)
     if found is not None and vault_state(cli, found) == "unlocked":
@@ -93,12 +93,14 @@ WORD = "reset"
 
 
 def change_passphrase(cli: CliContext, descriptor: int | None, new_descriptor: int | None) -> Discovery:
-    """Change the vault's passphrase, and start the daemon anew.
+    """Change the vault's passphrase, and restart the daemon.
 
-    Both passphrases are known to be good before the daemon is asked to end.  If the file cannot be written the daemon
-    starts again with the old one.
+    Both passphrases are checked before the daemon is asked to end. If the file cannot be written, the daemon starts
+    again
+    with the old one.
 
-    :raises WrongPassphrase, WeakPassphrase, CommandError, StoreUnavailable: nothing was changed, or it was said before.
+    :raises WrongPassphrase, WeakPassphrase, CommandError, StoreUnavailable: nothing was changed, or it was printed
+        before.
     """
     from aileron.vault import keys
 
@@ -122,10 +124,10 @@ def change_passphrase(cli: CliContext, descriptor: int | None, new_descriptor: i
 
 
 def reset(cli: CliContext, new_descriptor: int | None) -> Discovery:
-    """Put an empty vault in the place of the one that is lost, damaged, or shut for good, and start the daemon.
+    """Replace a lost, damaged or permanently locked vault by an empty one, and start the daemon.
 
-    :raises CommandError: the person did not type L{WORD}; nothing was changed.
-    :raises WeakPassphrase, StoreUnavailable: likewise.
+    :raises CommandError: the person did not type L{WORD}. Nothing was changed.
+    :raises WeakPassphrase, StoreUnavailable: nothing was changed.
     """
     from aileron.vault import keys
 
@@ -148,7 +150,7 @@ def reset(cli: CliContext, new_descriptor: int | None) -> Discovery:
 
 
 def start_with(cli: CliContext, key: DataKey | None) -> Discovery:
-    """Start the daemon as L{start} does, and forget the key."""
+    """Start the daemon as L{start} does, and erase the key."""
     try:
         return start(cli, key)
     finally:
