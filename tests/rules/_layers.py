@@ -45,14 +45,6 @@ def layers(source: Source) -> Iterator[str]:
                 yield f"{source.name}:{imported.line} {imported.path} is above {part}"
 
 
-CIRCLES = frozenset(
-    {
-        ("aileron.api.channels.channel", "aileron.api.channels.site"),
-    }
-)
-"""Imports, in a function or for type checkers, that go back to a module that imports the one they are in."""
-
-
 def circles(sources: Iterable[Source]) -> Iterator[str]:
     """Find modules that import each other in a circle, be it for type checkers only."""
     modules = {source.name: source for source in sources if not source.is_package}
@@ -60,8 +52,6 @@ def circles(sources: Iterable[Source]) -> Iterator[str]:
         name: {path for each in source.imports for path in (each.module, each.path) if path in modules}
         for name, source in modules.items()
     }
-    for name, other in CIRCLES:
-        needs.get(name, set()).discard(other)
     try:
         TopologicalSorter(needs).prepare()
     except CycleError as error:

@@ -11,9 +11,9 @@ before it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from twisted.internet.interfaces import IDelayedCall, ITCPTransport
+from twisted.internet.interfaces import IDelayedCall, IReactorTime, ITCPTransport
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 from twisted.web.http import RESPONSES, HTTPChannel, Request
@@ -22,13 +22,12 @@ from twisted.web.http_headers import Headers
 from aileron.api.faults import HEADERS, Answer, http_failure
 from aileron.base.http1 import Body, Malformed, RequestHead, announced, parse_request
 
-from .checks import MAX_BODY_BYTES, RequestRefused, StaticAnswer, too_long
+from .checks import MAX_BODY_BYTES, RequestRefused, SiteRules, StaticAnswer, too_long
+from .limiter import ConnectionLimiter, RequestTurns
 from .request import MemoryRequest
 
 if TYPE_CHECKING:
     from twisted.internet.tcp import Connection
-
-    from .site import GuardedSite
 
 MAX_HEAD_BYTES = 16384
 LINGER_SECONDS = 2.0
@@ -44,10 +43,26 @@ discard: Callable[[bytes], int] = len
 """A handler of received bytes that discards them."""
 
 
+class ChannelSite(Protocol):
+    """A site as its channels use it.
+
+    :ivar rules: the checks of each request.
+    :ivar limiter: the connections that the site holds.
+    :ivar turns: the order in which the requests of busy clients begin.
+    :ivar request_seconds: the longest time in which one request may arrive, head and body.
+    """
+
+    rules: SiteRules
+    limiter: ConnectionLimiter
+    turns: RequestTurns
+    reactor: IReactorTime
+    request_seconds: float
+
+
 class Channel(HTTPChannel):
     """An L{HTTPChannel} that processes one request at a time, after its checks passed."""
 
-    site: GuardedSite
+    site: ChannelSite
     requestFactory: type[MemoryRequest]
     transport: Connection
     most_head_bytes = MAX_HEAD_BYTES

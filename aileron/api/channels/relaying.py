@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 
-from aileron.base.http1 import HeadCache, RelayedExchange, RequestHead, Route
+from aileron.base.http1 import HeadCache, RelayedExchange, RelayHandler, RequestHead, Route
 
-from .channel import Channel, discard
+from .channel import Channel, ChannelSite, discard
 
 MAX_TAKEN_HEAD_BYTES = 65536
 """The longest head of a relayed request, since agents send long fields."""
 
 
+class RelayingSite(ChannelSite, Protocol):
+    """A site that gives requests away.
+
+    :ivar taker: is offered each request before its body.
+    """
+
+    taker: RelayHandler
+
+
 class RelayingChannel(Channel):
     """A L{Channel} that first offers each request to the L{RelayHandler}, and is the L{Client} of the relayed ones."""
 
+    site: RelayingSite
     most_head_bytes = MAX_TAKEN_HEAD_BYTES
     _taken: RelayedExchange | None = None
     _known: tuple[HeadCache, Route] | None = None  # of the last request: the client's next heads look alike
