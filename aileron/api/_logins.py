@@ -16,8 +16,7 @@ class OperatorLogins(Protocol):
         :param nonce: the client's nonce, 16 to 64 bytes as unpadded base64url.
         :param address: the operator URL that the client believes it is connected to.
         :return: the daemon's nonce (single use, valid for 60 s), and its proof over both nonces, the daemon's instance
-            and
-            the address.
+            and the address.
         :raises VaultLocked: the vault is not unlocked.
         :raises InvalidRequest: the nonce is malformed.
         :raises Forbidden: the address is not an address of this daemon.
@@ -52,7 +51,9 @@ class OperatorLogins(Protocol):
         """Return the progress of the last hand-over of this login, or None if there was none."""
 
     def redeem(self, code: str) -> tuple[str, str, OperatorSession]:
-        """Redeem a code for a browser. It has no rights until its two words are typed in the terminal within 120 s.
+        """Redeem a code for a browser. The browser has no rights until its two words are typed in the terminal.
+
+        The words can be typed within 120 s.
 
         :param code: the code. In a typed code, case and separators of groups are ignored.
         :return: the cookie's value, the page key, and the session of the login that created the code.

@@ -139,8 +139,7 @@ async def on_operator_site(request: IRequest, deps: Dependencies) -> Caller:
     """Return the caller on the operator site.
 
     The credential is a token, or a browser's cookie and signature together. The metrics also accept their own token,
-    and
-    routes that only read, pause or lock accept the local key of C{daemon.json}.
+    and routes that only read, pause or lock accept the local key of C{daemon.json}.
 
     :raises Unauthorized: there is no valid credential.
     """

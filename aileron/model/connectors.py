@@ -260,8 +260,7 @@ class Outcome:
     :ivar status: the HTTP status, or None.
     :ivar notes: further details to record. C{echoed}: the kinds of forms in which the secret came back
         (C{plain url json html hex base64 base64url split}), each of which was replaced. C{more}: a read in pages was
-        not
-        completed. C{refused}: a request of the server that was refused. C{api}: counts of its requests to its API.
+        not completed. C{refused}: a request of the server that was refused. C{api}: counts of its requests to its API.
         C{answer}: the service's answer to a failed attempt (C{text} and its C{type}), without
         secrets and truncated.
     """

@@ -30,7 +30,7 @@ class Usage:
 class UsageSum:
     """The usage of a number of calls.
 
-    :ivar calls: the number of calls. For all sessions, it includes calls without reported usage.
+    :ivar calls: the number of calls.
     """
 
     usage: Usage = field(factory=Usage)

@@ -309,7 +309,7 @@ class Channel(HTTPChannel):
             due.cancel()
 
     def _settle(self) -> None:
-        """Cancel all timers."""
+        """Cancel the deadline and leave the queue of requests, so that no callback follows."""
         self._settle_deadline()
         self._queued = False
         self.site.turns.leave(self)

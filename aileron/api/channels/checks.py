@@ -120,9 +120,8 @@ class SiteRules:
     def check_browser(self, head: RequestHead) -> None:
         """Refuse requests that a page of another origin could send, service worker scripts, and unsuitable bodies.
 
-        A service worker would outlive the daemon and answer in its place. No page of ours has one, so every request for
-        the
-        script of one is refused.
+        A service worker would outlive the daemon and answer in its place. No page of ours has
+        one, so every request for the script of one is refused.
 
         :raises RequestRefused: the request is refused, with 403, 413 or 415.
         :raises StaticAnswer: it is a navigation from another site.

@@ -90,7 +90,7 @@ class RelayingChannel(Channel):
         return len(data) if end < 0 else end
 
     def _take_head(self, data: bytes) -> int:
-        """Recognize a request whose head equals the previous one."""
+        """Relay a request whose head equals the previous one, or else parse the head. Return the bytes used."""
         if self._known is not None and not self._choked:
             cache, route = self._known
             found = cache.measure(data)

@@ -22,8 +22,9 @@ from aileron.model.errors import AileronError
 
 _UNTRUSTED = frozenset(("new", "changed"))
 _TRUSTED = ("action", "connector", "config")
+"""The kinds of files that can be trusted. Trusting an action includes the connectors that it needs."""
+
 _CREATE = "aileron vault init"
-"""The kinds of files that can be trusted; with an action the connectors that it needs are."""
 
 
 @click.command()

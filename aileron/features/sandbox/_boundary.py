@@ -1,7 +1,7 @@
-"""Checks, before an agent starts, that its sandbox lets nothing out but to Aileron.
+"""Checks, before an agent starts, that its sandbox can reach nothing but Aileron.
 
-What runs inside tries each way out, as the agent could; this is the side that it must not reach, and the judge of what
-it found.
+A script inside tries each way out, as the agent could. This module provides the targets that it must not reach, and
+evaluates its report.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _LOOPBACK = "127.0.0.1"
 
 
 class BoundaryCheck:
-    """One check: sockets outside that nothing inside may reach, and the question that is asked inside.
+    """One check: sockets outside that the sandbox must not reach, and the instructions for the script inside.
 
-    :ivar proxy_port: of the proxy, inside.
+    :ivar proxy_port: the proxy's port inside.
     """
 
     def __init__(self, proxy_port: int) -> None:
@@ -40,12 +40,12 @@ class BoundaryCheck:
         self._answer = b""
 
     def close(self) -> None:
-        """Close the sockets.  Twice is safe."""
+        """Close the sockets. Idempotent."""
         self._tcp.close()
         self._udp.close()
 
     def question(self) -> str:
-        """Write what the script inside is told, as JSON."""
+        """Return the instructions for the script inside, as JSON."""
         return json.dumps(
             {
                 "tcp": self._tcp.getsockname()[1],
@@ -56,9 +56,10 @@ class BoundaryCheck:
         )
 
     def judge(self, piece: bytes) -> list[str] | None:
-        """Judge the answer that came from inside, by all its pieces.
+        """Evaluate the report from inside with this further piece of it.
 
-        :return: what is open, or was not tried; empty: nothing.  L{None}: the answer goes on.
+        :return: the ways out that are open or were not tried, empty if there are none, or None if the report is
+            incomplete.
         """
         self._answer += piece
         if piece and not self._answer.endswith(b"\n") and len(self._answer) < _MOST_BYTES:
@@ -73,7 +74,7 @@ class BoundaryCheck:
         return problems + self._look()
 
     def _look(self) -> list[str]:
-        """Tell what arrived here all the same."""
+        """Return the ways out by which data arrived here nevertheless."""
         arrived = []
         for way, receive in (("TCP", self._tcp.accept), ("UDP", lambda: self._udp.recv(16))):
             try:

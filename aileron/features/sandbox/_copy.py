@@ -1,4 +1,4 @@
-"""Gives a sandbox a copy of the project's repository: the real one is neither seen nor written there.
+"""Copies the project's repository for a sandbox, in which the real one is hidden.
 
 The copy has the refs, the index and the configuration, and reads the objects of the real repository, which are
 mounted beside its own.  See ADR 31.
@@ -24,10 +24,10 @@ REAL_OBJECTS = "aileron-objects"
 """The directory of the copy where the real repository's objects are mounted."""
 
 OPERATIONS = ("rebase-merge", "rebase-apply", "sequencer", "BISECT_LOG")
-"""What lies in a repository while an operation of several steps is under way that may run commands."""
+"""The files of a repository during an operation of several steps that may run commands."""
 
 MERGE_FILES = ("MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "SQUASH_MSG", "AUTO_MERGE")
-"""What lies in a repository while a merge, a cherry-pick or a revert waits for its commit: object names and text."""
+"""The files of a repository during a merge, a cherry-pick or a revert before its commit: object names and text."""
 
 _SNAPSHOT = "snapshot.json"
 _MOUNTED = ("modules", "lfs")
@@ -38,10 +38,10 @@ _KEPT_AS_WERE = ("index", "config", "config.worktree", "shallow", *MERGE_FILES)
 
 @frozen
 class Snapshot:
-    """The repository as it was copied.
+    """The refs of a repository when it was copied.
 
     :ivar refs: object names by ref.
-    :ivar head: the ref that C{HEAD} names, or an object name where it names none.
+    :ivar head: the ref that C{HEAD} names, or an object name if it is detached.
     """
 
     repository: Repository
@@ -62,10 +62,10 @@ class Snapshot:
 
 @frozen
 class RepositoryCopy:
-    """A copy and the snapshot that it was made from.
+    """A copy and the snapshot of its original.
 
-    :ivar directory: holds the copy (C{git}), the snapshot, the files of the repository as they were (C{before}), and
-        what was taken out of the copy before anything was imported (C{discarded}).
+    :ivar directory: contains the copy (C{git}), the snapshot, the original files of the repository (C{before}), and
+        the files removed from the copy before the import (C{discarded}).
     """
 
     directory: Path
@@ -74,16 +74,16 @@ class RepositoryCopy:
 
     @property
     def git_dir(self) -> Path:
-        """The copy, which is mounted in the place of the real repository."""
+        """The copy, which is mounted in place of the real repository."""
         return self.directory / "git"
 
     @property
     def before(self) -> Path:
-        """The files of the real repository as they were when it was copied."""
+        """The files of the real repository at the time of the copy."""
         return self.directory / "before"
 
     def mounts(self) -> Iterator[str]:
-        """Yield the options of bubblewrap that put the copy in the place of the repository."""
+        """Yield the options of bubblewrap that mount the copy in place of the repository."""
         place, common = self.snapshot.repository.git_dir, Path(self.snapshot.repository.common_dir)
         # guard against attack: the repository is a copy -> test_sandbox_git.GitTests.test_hooks,
         #    instead yield from ("--bind", place, place)
@@ -99,16 +99,16 @@ class RepositoryCopy:
 
 
 def make_copy(repository: Repository, git: Git, directory: Path) -> RepositoryCopy:
-    """Copy a repository into a directory that is empty and private.
+    """Copy a repository into an empty private directory.
 
-    :raises InvalidRequest: it could not be copied whole.
+    :raises InvalidRequest: it could not be copied completely.
     """
     copy, before = directory / "git", directory / "before"
     try:
         _copy(repository, copy)
         _link_objects(repository, copy)
         made = git.at(copy, repository.root)
-        if repository.is_linked:  # what the main work tree's settings say of it is not so here
+        if repository.is_linked:  # the settings of the main work tree do not apply here
             made.run("config", "--file", str(copy / "config"), "core.bare", "false")
         before.mkdir()
         for name in filter(lambda each: (copy / each).is_file(), _KEPT_AS_WERE):
@@ -122,12 +122,12 @@ def make_copy(repository: Repository, git: Git, directory: Path) -> RepositoryCo
 
 
 def was_copied(directory: Path) -> bool:
-    """Return whether a copy was made there to its end, and not deleted since."""
+    """Return whether the directory contains a complete copy that was not deleted since."""
     return (directory / _SNAPSHOT).exists()
 
 
 def read_copy(directory: Path, git: Git) -> RepositoryCopy | None:
-    """Return the copy that lies in a directory, if it was made whole."""
+    """Return the copy in a directory, or None if there is no complete copy."""
     try:
         snapshot = Snapshot.from_json((directory / _SNAPSHOT).read_text(encoding="utf-8"))
     except (OSError, ValueError, LookupError, TypeError):
@@ -138,22 +138,22 @@ def read_copy(directory: Path, git: Git) -> RepositoryCopy | None:
 
 
 def forget_copy(copy: RepositoryCopy) -> None:
-    """Delete a copy; one that is half deleted is none."""
+    """Delete a copy. A partly deleted copy does not count as a copy."""
     (copy.directory / _SNAPSHOT).unlink(missing_ok=True)
     shutil.rmtree(copy.directory, ignore_errors=True)
 
 
 def refs_of(git: Git) -> Mapping[str, str]:
-    """Return the object name of every ref that is not symbolic.
+    """Return the object name of every ref that is not symbolic, by ref.
 
-    :raises GitError: they cannot be read.
+    :raises GitError: the refs cannot be read.
     """
     lines = os.fsdecode(git.run("for-each-ref", "--format=%(objectname) %(refname) %(symref)")).split("\n")
     return {ref: name for name, ref, symbolic in (line.split(" ") for line in lines if line) if not symbolic}
 
 
 def head_of(git: Git) -> str:
-    """Return the ref that C{HEAD} names, or the object name where it is detached."""
+    """Return the ref that C{HEAD} names, or the object name if it is detached."""
     return git.text("symbolic-ref", "-q", "HEAD") or git.text("rev-parse", "--verify", "-q", "HEAD")
 
 
@@ -168,7 +168,7 @@ def _copy(repository: Repository, copy: Path) -> None:
 
 
 def _copy_files(source: str, target: Path, left_out: set[str]) -> None:
-    """Copy directories and plain files; links, sockets and lock files stay."""
+    """Copy directories and plain files, but no links, sockets or lock files."""
 
     def ignored(directory: str, names: list[str]) -> list[str]:
         top = left_out if directory == source else frozenset()
@@ -183,7 +183,7 @@ def _is_plain(directory: str, name: str) -> bool:
 
 
 def _link_objects(repository: Repository, copy: Path) -> None:
-    """Have the copy read the real repository's objects, which are mounted in it."""
+    """Configure the copy to read the real repository's objects, which are mounted in it."""
     for name in (REAL_OBJECTS, "objects/pack", "objects/info"):
         (copy / name).mkdir(parents=True)
     lines = [f"{repository.git_dir}/{REAL_OBJECTS}", *_alternates(Path(repository.common_dir) / "objects")]
@@ -191,7 +191,7 @@ def _link_objects(repository: Repository, copy: Path) -> None:
 
 
 def _alternates(objects: Path) -> Iterator[str]:
-    """Yield where else the real repository's objects lie, which it may name relative to itself."""
+    """Yield the further object directories of the real repository, which may be relative to it."""
     listed = objects / "info" / "alternates"
     for line in listed.read_text().splitlines() if listed.is_file() else ():
         if line and not line.startswith("#"):

@@ -1,10 +1,10 @@
-"""A script that runs in the sandbox before the agent: listens as the daemon would, and hands that to the launcher.
+"""A script that runs in the sandbox before the agent: it listens like the daemon and passes the socket to the launcher.
 
-C{_entrypoint.py PORT DESCRIPTOR BOUNDARY PROGRAM [ARGUMENTS…]}.  The sandbox has a network of its own with nothing in
-it.  What connects to that port there is taken by the launcher, which is outside and hands it on to the daemon.
+C{_entrypoint.py PORT DESCRIPTOR BOUNDARY PROGRAM [ARGUMENTS…]}.  The sandbox has an empty network of its own.
+The launcher, which is outside, accepts connections to that port and forwards them to the daemon.
 
-C{BOUNDARY} is C{-}, or the launcher's question (JSON): then there is a second port, of the proxy, and before the agent
-starts this script, which is what the agent will be, tries every other way out and tells what it found.
+C{BOUNDARY} is C{-}, or the launcher's instructions (JSON). Then there is a second port, of the proxy, and before the
+agent starts, this script, which the agent will replace, tries every other way out and reports the results.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _KINDS = (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET, socket.S
 
 
 def enter(ports: Sequence[int], descriptor: int, question: str, command: list[str]) -> None:
-    """Hand the listening sockets over, have the boundary checked, and become C{command}.
+    """Pass the listening sockets to the launcher, check the boundary if asked, and execute C{command}.
 
-    :param descriptor: of a socket whose other end the launcher has; closed for the command.
+    :param descriptor: a socket to the launcher, closed before the command starts.
     """
     with socket.socket(fileno=descriptor) as launcher:
         listening = [socket.create_server(("127.0.0.1", port), backlog=_BACKLOG) for port in ports]
@@ -50,10 +50,10 @@ def _wait(launcher: socket.socket) -> None:
 
 
 def probe(question: dict[str, int], known: set[int]) -> dict[str, list[str]]:
-    """Try every way out: what each came to, nothing where it is closed.
+    """Try every way out, and return the result of each, empty if it is closed.
 
-    :param question: ports of the launcher's outside (C{tcp}, C{udp}), of the proxy inside, and the network outside.
-    :param known: descriptors that the agent will not have.
+    :param question: the ports of the launcher outside (C{tcp}, C{udp}), of the proxy inside, and the outside network.
+    :param known: the descriptors that the agent will not inherit.
     """
     return {
         "network": list(_try_network(question["network"])),
@@ -91,7 +91,7 @@ def _try_tcp(port: int) -> Iterator[str]:
 
 
 def _try_udp(port: int) -> Iterator[str]:
-    """Send a datagram that must not leave, and one that the launcher must not get."""
+    """Send a datagram that must not leave the sandbox, and one that the launcher must not receive."""
     for family, host, number, must_fail in (
         (socket.AF_INET, _OUTSIDE_4, 443, True),
         (socket.AF_INET6, _OUTSIDE_6, 443, True),
@@ -107,7 +107,7 @@ def _try_udp(port: int) -> Iterator[str]:
 
 
 def _try_dns() -> Iterator[str]:
-    """Ask the system's name servers, which nothing inside may reach."""
+    """Query the system's name servers, which must be unreachable."""
     try:
         with open("/etc/resolv.conf", encoding="utf-8", errors="replace") as file:
             words = [line.split() for line in file]
@@ -130,7 +130,7 @@ def _try_dns() -> Iterator[str]:
 
 
 def _try_unix() -> Iterator[str]:
-    """Make a socket by which a service behind a path, an abstract name or a virtual machine's address can be called."""
+    """Try to create sockets that could reach a service by path, by abstract name or in a virtual machine."""
     for name, family in _FORBIDDEN.items():
         for kind in _KINDS:
             try:
@@ -147,12 +147,12 @@ def _try_unix() -> Iterator[str]:
 
 
 def _check_descriptors(known: set[int]) -> Iterator[str]:
-    """Look at what was inherited: only the standard descriptors, and none by which another peer can be called."""
+    """Check that only the standard descriptors are inherited, and that none can connect to another peer."""
     for number in sorted(map(int, os.listdir("/proc/self/fd"))):
         try:
             mode = os.fstat(number).st_mode
         except OSError:
-            continue  # it was that of the directory's listing
+            continue  # it belonged to the directory listing
         if number in known:
             continue
         if number > _STDERR:
@@ -162,7 +162,7 @@ def _check_descriptors(known: set[int]) -> Iterator[str]:
 
 
 def _is_a_pair(number: int) -> bool:
-    """Return whether a socket is connected for good, as one end of a pair that a parent made."""
+    """Return whether a socket is permanently connected, as one end of a pair made by a parent."""
     with socket.socket(fileno=os.dup(number)) as each:
         if each.family != socket.AF_UNIX or each.type == socket.SOCK_DGRAM:
             return False

@@ -1,14 +1,14 @@
-"""Builds the C{seccomp(2)} program by which the kernel refuses some of an agent's calls, as bubblewrap takes it.
+"""Builds the C{seccomp(2)} program by which the kernel refuses some system calls of an agent.
 
-* C{ioctl} with TIOCSTI, or TIOCLINUX on a console, which would type into the terminal that it shares with the user's
-  shell.  So it can stay in the terminal's session, and gets Ctrl-C and changes of its size.
-* C{socket} for any family but IPv4, IPv6 and netlink, which the sandbox has of its own.  A socket of somebody who holds
-  keys is a path, which no network namespace keeps apart, or a virtual machine's.
+* C{ioctl} with TIOCSTI, or TIOCLINUX on a console, which would type into the terminal shared with the user's
+  shell. So the agent can stay in the terminal's session, and receives Ctrl-C and size changes.
+* C{socket} for any family but IPv4, IPv6 and netlink, of which the sandbox has its own. Sockets of programs that hold
+  keys have a path, which no network namespace isolates, or belong to a virtual machine.
 * C{socketpair} for datagrams: one end could be connected to another address.
-* C{io_uring_setup}: what is asked by a ring passes by every filter.
-* C{unshare} and C{clone} with CLONE_NEWUSER, and C{setns}: in a mount namespace of its own nothing would keep what is
-  mounted read-only from being moved away.  C{clone3}, whose flags no filter sees, does not exist for it.
-* C{add_key}, C{request_key} and C{keyctl}: the kernel's keys are the user's, whatever the namespace.
+* C{io_uring_setup}: operations in a ring bypass every filter.
+* C{unshare} and C{clone} with CLONE_NEWUSER, and C{setns}: in a mount namespace of its own, the agent could move
+  read-only mounts away. C{clone3}, whose flags a filter cannot read, fails as unimplemented.
+* C{add_key}, C{request_key} and C{keyctl}: the kernel's keys belong to the user in every namespace.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class _SystemCalls:
     ioctl: tuple[int, ...]
     socket: tuple[int, ...]
     socketpair: tuple[int, ...]
-    clone: tuple[int, ...]  # and unshare: both take their flags first
-    refused: tuple[int, ...]  # setns, and those of keys
+    clone: tuple[int, ...]  # and unshare: both have their flags as first argument
+    refused: tuple[int, ...]  # setns, and the calls for keys
     socketcall: tuple[int, ...] = ()
     missing: tuple[int, ...] = (_IO_URING_SETUP, _CLONE3)
 
@@ -96,19 +96,19 @@ _MACHINES = {
 
 
 def filter_for(machine: str) -> bytes | None:
-    """Return the program for a machine; L{None} for one that is not known here.
+    """Return the program for a machine, or None if the machine is unknown.
 
-    :param machine: as C{platform.machine()} calls it.
+    :param machine: the value of C{platform.machine()}.
     """
     calls = _MACHINES.get(machine)
     if calls is None:
         return None
-    # A program of an architecture that is not listed gets none of its calls.
+    # A program of an unlisted architecture may make no system call.
     return b"".join((*map(_block, calls), _refuse(errno.EPERM)))
 
 
 def _block(calls: _SystemCalls) -> bytes:
-    """Judges the programs of one architecture; those of others go on behind it."""
+    """Return the part that decides the calls of one architecture. Calls of others continue with the next part."""
     rules = b"".join(
         (
             # guard against attack: typing into the terminal is refused -> test_sandbox.SandboxTests.test_typing
@@ -140,7 +140,10 @@ def _block(calls: _SystemCalls) -> bytes:
 
 
 def _rule(numbers: tuple[int, ...], decision: bytes) -> bytes:
-    """Decides a call that has one of these numbers; else goes on behind, with the call's number still loaded."""
+    """Return the instructions that apply a decision to these calls.
+
+    Other calls continue with the number still loaded.
+    """
     chosen = [
         _step(_EQUALS, len(numbers) - place, 0 if place < len(numbers) else _length(decision), number)
         for place, number in enumerate(numbers, 1)

@@ -1,4 +1,4 @@
-"""Runs git for the launcher: without hooks, monitors or prompts, and never by the caller's C{GIT_DIR}."""
+"""Runs git for the launcher: without hooks, monitors or prompts, and never with the caller's C{GIT_DIR}."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEUTRAL = (
     "maintenance.auto=false",
     "submodule.recurse=false",
 )
-"""The settings that every command is given, as git lists them."""
+"""The settings passed to every command, as git lists them."""
 
 _INHERITED = ("HOME", "PATH", "TMPDIR", "XDG_CONFIG_HOME")
 _OURS = {
@@ -36,10 +36,10 @@ _OURS = {
 _STEERING = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
 
 GITLINK = b"160000"
-"""The mode of an entry that is a repository of its own."""
+"""The mode of an index entry that is a nested repository."""
 
 Entries = Mapping[bytes, frozenset[bytes]]
-"""Of each path of an index its entries: mode, object name and stage."""
+"""The entries of an index by path: mode, object name and stage."""
 
 
 class GitError(Exception):
@@ -50,10 +50,10 @@ class GitError(Exception):
 class Git:
     """One repository's git.
 
-    :ivar program: its absolute path.
-    :ivar environment: of its processes.
-    :ivar git_dir: the repository; empty: found from the work tree.
-    :ivar work_tree: where it runs.
+    :ivar program: the absolute path of git.
+    :ivar environment: the environment of its processes.
+    :ivar git_dir: the repository, or empty to find it from the work tree.
+    :ivar work_tree: the working directory of its processes.
     """
 
     program: str
@@ -62,19 +62,19 @@ class Git:
     work_tree: str = "/"
 
     def at(self, git_dir: str | Path, work_tree: str) -> Git:
-        """Return the same git for another repository."""
+        """Return a copy for another repository."""
         return evolve(self, git_dir=str(git_dir), work_tree=work_tree)
 
     def with_index(self, path: Path) -> Git:
-        """Return the same git, with another file as the index."""
+        """Return a copy that uses another index file."""
         return evolve(self, environment={**self.environment, "GIT_INDEX_FILE": str(path)})
 
     def run(self, *arguments: str, given: bytes | IO[bytes] = b"", into: IO[bytes] | None = None) -> bytes:
-        """Run a command and return what it printed.
+        """Run a command and return its output.
 
-        :param given: its standard input.
-        :param into: the file that it prints into; L{None}: none.
-        :raises GitError: it failed, or did not end within ten minutes.
+        :param given: the standard input.
+        :param into: the file for the output, or None to return the output.
+        :raises GitError: it failed, or exceeded ten minutes.
         """
         settings = [word for setting in NEUTRAL for word in ("-c", setting)]
         where = [f"--git-dir={self.git_dir}", f"--work-tree={self.work_tree}"] if self.git_dir else []
@@ -97,21 +97,21 @@ class Git:
         return ran.stdout or b""
 
     def text(self, *arguments: str) -> str:
-        """Return what a command prints, without its last line end; empty where it fails."""
+        """Return the output of a command without its last line end, or an empty text if it fails."""
         try:
             return os.fsdecode(self.run(*arguments)).rstrip("\n")
         except GitError:
             return ""
 
     def records(self, *arguments: str) -> Iterator[bytes]:
-        """Yield what a command prints with C{-z}, record by record."""
+        """Yield the records of a command's output with C{-z}."""
         return filter(None, self.run(*arguments).split(b"\0"))
 
 
 def find_git(environment: Mapping[str, str]) -> Git | None:
-    """Return the git on the caller's C{PATH}, if there is one.
+    """Return the git on the caller's C{PATH}, or None.
 
-    :raises InvalidRequest: a variable makes git look elsewhere than in the project.
+    :raises InvalidRequest: a variable makes git use another repository than the project's.
     """
     if named := [name for name in _STEERING if environment.get(name)]:
         raise InvalidRequest(f"A sandbox cannot protect a repository that {named[0]} names: unset it.")
@@ -123,24 +123,24 @@ def find_git(environment: Mapping[str, str]) -> Git | None:
 
 
 def copy_objects(source: Git, target: Git, *options: str, given: bytes) -> None:
-    """Copy objects that lie in one repository itself to another, which checks each of them.
+    """Copy objects from one repository to another, which checks each of them.
 
-    :param options: of C{git pack-objects}.
-    :param given: which objects, as that command reads it.
+    :param options: options of C{git pack-objects}.
+    :param given: the list of objects as input of that command.
     :raises GitError: an object is missing or malformed.
     """
-    with TemporaryFile(dir=os.path.dirname(source.git_dir)) as pack:  # it may be larger than our memory
+    with TemporaryFile(dir=os.path.dirname(source.git_dir)) as pack:  # it may exceed our memory
         source.run("pack-objects", "--local", "--stdout", "-q", *options, given=given, into=pack)
         pack.seek(_NUMBER_OF_OBJECTS)
-        if any(pack.read(4)):  # git refuses to store a pack of none
+        if any(pack.read(4)):  # git refuses to store an empty pack
             pack.seek(0)
             target.run("index-pack", "--stdin", "--strict", given=pack)
 
 
 def entries_of(git: Git, index: Path) -> Entries:
-    """Return the entries of an index; none where there is no such file.
+    """Return the entries of an index, or none if the file does not exist.
 
-    :raises GitError: it cannot be read.
+    :raises GitError: the index cannot be read.
     """
     found: dict[bytes, frozenset[bytes]] = {}
     for record in git.with_index(index).records("ls-files", "--stage", "-z"):
@@ -150,16 +150,16 @@ def entries_of(git: Git, index: Path) -> Entries:
 
 
 def linked_paths(entries: Entries) -> set[bytes]:
-    """Return the paths of an index that are repositories of their own."""
+    """Return the paths of an index that are nested repositories."""
     return {path for path, found in entries.items() if any(entry.startswith(GITLINK) for entry in found)}
 
 
 def import_index(before: Entries, after: Entries, source: Git, target: Git) -> list[str]:
     """Stage in the real repository what was staged in the copy.
 
-    Only entries that differ are written, so that the others keep what git knows of their files.
+    Only entries that differ are written, so that the others keep git's cached file data.
 
-    :return: the paths that are repositories of their own there and were none before: they are not staged.
+    :return: the paths that became nested repositories in the copy. They are not staged.
     :raises GitError: an object is missing or malformed, or the index is locked.
     """
     changed = {path: after.get(path, frozenset()) for path in {*before, *after} if before.get(path) != after.get(path)}
@@ -178,9 +178,9 @@ def import_index(before: Entries, after: Entries, source: Git, target: Git) -> l
 
 
 def _records(staged: Entries, digits: int) -> list[bytes]:
-    """Return the input of C{git update-index}: each path without an entry, then with those that it has now.
+    """Return the input of C{git update-index}: the removal of each path, then its new entries.
 
-    :param digits: of an object's name.
+    :param digits: the length of an object name.
     """
     removed = [b"0 " + b"0" * digits + b"\t" + path + b"\0" for path in sorted(staged)]
     added = [entry + b"\t" + path + b"\0" for path, entries in sorted(staged.items()) for entry in sorted(entries)]

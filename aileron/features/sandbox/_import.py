@@ -1,7 +1,7 @@
-"""Imports into the real repository what an agent committed and staged in its copy; nothing that steers git comes along.
+"""Imports into the real repository the commits and the index of an agent's copy, but nothing that configures git.
 
-A ref moves only where it still stands as it stood when the copy was made.  What cannot be imported stays in the copy,
-which is then kept.
+A ref moves only if it has not changed since the copy was made. Parts that cannot be imported stay in the copy,
+which is then preserved.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _NAMING = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "AUTO_MERGE")
 class Import:
     """One import.
 
-    :ivar lines: what the user is to be told.
-    :ivar complete: nothing of the agent's work is in the copy alone.
+    :ivar lines: the messages for the user.
+    :ivar complete: True if no work of the agent exists only in the copy.
     """
 
     copy: RepositoryCopy
@@ -36,7 +36,7 @@ class Import:
     complete: bool = True
 
     def run(self) -> None:
-        """Import all that can be imported.  Twice is safe; nothing is raised."""
+        """Import everything that can be imported. Idempotent. It raises nothing."""
         try:
             discarded, operation = sanitize(self.copy)
             for name in discarded:
@@ -79,7 +79,7 @@ class Import:
             self._tell_finished()
 
     def _find_moved_refs(self, refs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-        """Yield the refs that are new or moved; what is done to others is told."""
+        """Yield the new or moved refs, and report all other changes of refs."""
         before = self.copy.snapshot.refs
         for ref in sorted({*refs, *before}):
             if refs.get(ref) == before.get(ref) or ref == _STASH:
@@ -92,7 +92,7 @@ class Import:
                 self.lines.append(f"Not imported: {ref}, which was changed in the sandbox.")
 
     def _import_objects(self, wanted: set[str]) -> None:
-        """Copy what the wanted objects lead to and the real repository has not; git checks every object."""
+        """Copy the wanted objects and all they refer to, unless the real repository has them. git checks each one."""
         if not wanted:
             return
         lines = [*sorted(wanted), "--not", *sorted(set(self.copy.snapshot.refs.values()))]
@@ -101,9 +101,9 @@ class Import:
         copy_objects(self._source, self._target, "--revs", given="".join(f"{line}\n" for line in lines).encode())
 
     def _import_ref(self, ref: str, name: str, busy: str) -> bool:
-        """Move a ref to what it was moved to in the sandbox, or keep that under a name of its own.
+        """Move a ref as in the sandbox, or store its new value under another name.
 
-        :param busy: why it must stay; empty: it need not.
+        :param busy: why the ref must not move, or empty.
         """
         old = self.copy.snapshot.refs.get(ref, "")
         if linked := self._new_gitlinks(name):
@@ -120,7 +120,7 @@ class Import:
         return False
 
     def _update_ref(self, ref: str, name: str, old: str) -> bool:
-        """Move a ref that is as it was; whether it was."""
+        """Move a ref if it is unchanged, and return whether it moved."""
         try:
             self._target.run(
                 "update-ref", "--create-reflog", "-m", "aileron: sandbox", ref, name, old or "0" * len(name)
@@ -141,7 +141,7 @@ class Import:
         return f"{count or 'no'} new commit{'' if count == '1' else 's'}, now at {name[:10]}"
 
     def _new_gitlinks(self, name: str) -> list[str]:
-        """Return the paths that a commit says are repositories of their own, and were none before."""
+        """Return the paths of a commit that became nested repositories."""
         if self._target.text("cat-file", "-t", f"{name}^{{}}") != "commit":
             return []
         known = linked_paths(self._read_staged_before())
@@ -153,9 +153,9 @@ class Import:
         return [os.fsdecode(path) for mode, _, path in listed if mode.startswith(GITLINK) and path not in known]
 
     def _is_checked_out_elsewhere(self, ref: str) -> bool:
-        """Return whether another work tree of the repository has a branch.
+        """Return whether another work tree of the repository has the branch checked out.
 
-        git lists the main work tree first, that of a submodule by the path of its repository.
+        git lists the main work tree first, and that of a submodule by the path of its repository.
         """
         repository = self.copy.snapshot.repository
         here = f"worktree {repository.root}"
@@ -164,7 +164,7 @@ class Import:
         return any(f"branch {ref}" in lines for lines in others if here not in lines)
 
     def _new_stashes(self, refs: Mapping[str, str]) -> Iterator[str]:
-        """Yield the entries of the stash that were made in the sandbox, oldest first."""
+        """Yield the entries that were added to the stash in the sandbox, oldest first."""
         if _STASH not in refs:
             return
         known = set(self._target.text("reflog", "show", "--format=%H", _STASH).split())
@@ -180,20 +180,20 @@ class Import:
         self.lines.append(f"stash: {message or name[:10]}")
 
     def _tell_operation(self, operation: str, head: str) -> None:
-        """Keep a rebase or the like that is under way: its next steps may run commands."""
+        """Report an unfinished operation such as a rebase. It stays in the copy, since its steps may run commands."""
         real = Path(self.copy.snapshot.repository.git_dir)
         untouched = head == self.copy.snapshot.head and self._read_staged() == self._read_staged_before()
         if not untouched or not (real / operation).exists():
             self._keep(f"an unfinished operation ({operation}), with HEAD and the index")
 
     def _tell_finished(self) -> None:
-        """Tell that an operation is over that was under way when the copy was made."""
+        """Report an operation that was unfinished when the copy was made and is finished now."""
         real = Path(self.copy.snapshot.repository.git_dir)
         for name in filter(lambda each: (real / each).exists(), OPERATIONS):
             self.lines.append(f"The operation in progress here ({name}) was ended in the sandbox. Quit it with git.")
 
     def _import_head(self, head: str, refs: Mapping[str, str]) -> bool:
-        """Have C{HEAD} name what it named in the sandbox; whether it does."""
+        """Point C{HEAD} to the ref it had in the sandbox, and return whether that succeeded."""
         now, before = head_of(self._target), self.copy.snapshot.head
         if now == head:
             return True
@@ -212,7 +212,10 @@ class Import:
         return True
 
     def _index_is_busy(self) -> str:
-        """Return why the real index cannot be written; empty: it can.  No branch that it belongs to may move then."""
+        """Return why the real index cannot be written, or an empty text.
+
+        If it cannot, its branch must not move either.
+        """
         real = Path(self.copy.snapshot.repository.git_dir)
         if (real / "index.lock").exists():
             return "the index is locked"
@@ -226,7 +229,7 @@ class Import:
         return ref == head_of(self._target)
 
     def _import_index(self) -> None:
-        """Import the index, which was not changed outside."""
+        """Import the index if it did not change outside."""
         before, after = self._read_staged_before(), self._read_staged()
         if after == before:
             return
@@ -242,7 +245,7 @@ class Import:
         return entries_of(self._target, self.copy.before / "index")
 
     def _import_merge(self) -> None:
-        """Import that a merge, a cherry-pick or a revert waits for its commit, or that it was committed."""
+        """Import the state of an unfinished merge, cherry-pick or revert, or its completion."""
         real = Path(self.copy.snapshot.repository.git_dir)
         for name in MERGE_FILES:
             old, new = merge_file(self.copy.before, name), merge_file(self.copy.git_dir, name)
@@ -254,7 +257,7 @@ class Import:
                 (real / name).write_bytes(new)
 
     def _merging(self) -> Iterator[str]:
-        """Yield the commits that an unfinished merge names."""
+        """Yield the commits named by an unfinished merge."""
         for name in _NAMING:
             words = (merge_file(self.copy.git_dir, name) or b"").split()
             yield from (word.decode() for word in words if _OBJECT_NAME(word))

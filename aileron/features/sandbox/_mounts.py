@@ -1,4 +1,4 @@
-"""Finds the other paths by which this machine shows a directory: bind mounts, whole file systems, and snapshots."""
+"""Finds further paths by which this machine exposes a directory: bind mounts, whole file systems, and snapshots."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from pathlib import Path
 from attrs import frozen
 
 _MOUNTINFO = "/proc/self/mountinfo"
-_ESCAPE = re.compile(r"\\([0-7]{3})")  # a blank, a tab, a line end or a backslash, proc_pid_mountinfo(5)
+_ESCAPE = re.compile(r"\\([0-7]{3})")  # a space, a tab, a line end or a backslash, proc_pid_mountinfo(5)
 _ON_DISK = frozenset(
     "9p bcachefs btrfs drvfs erofs ext2 ext3 ext4 f2fs fuse.bindfs fuse.mergerfs fuse.unionfs-fuse jfs overlay "
     "reiserfs squashfs virtiofs xfs zfs".split()
 )
-"""File systems on which a copy of a home may lie; what lies on a network may not answer for a long time."""
+"""The file systems that may contain a copy of a home. Network file systems are left out, as they may not respond."""
 
 _SNAPSHOTS = (".snapshots", ".zfs/snapshot", ".snapshot", "timeshift/snapshots", "timeshift-btrfs/snapshots")
 _TREES = ("snapshot", "localhost", "@", "@home")
-"""The directories of a snapshot that hold its files, as Snapper and Timeshift call them."""
+"""The directories of a snapshot that contain its files, as named by Snapper and Timeshift."""
 
 _MOST_SNAPSHOTS = 500
 
 
 @frozen
 class Mount:
-    """A mount, as the kernel lists it.
+    """One mount in the kernel's list.
 
-    :ivar device: of the file system, the same for each of its mounts.
-    :ivar root: what of the file system is mounted.
-    :ivar place: where.
-    :ivar kind: of the file system.
+    :ivar device: the device of the file system, equal for all its mounts.
+    :ivar root: the mounted directory of the file system.
+    :ivar place: the mount point.
+    :ivar kind: the type of the file system.
     """
 
     device: str
@@ -42,9 +42,9 @@ class Mount:
 
 
 def read_mounts(text: str | None = None) -> tuple[Mount, ...]:
-    """Return the mounts of this process, in the kernel's order; none where the kernel does not list them.
+    """Return the mounts of this process in the kernel's order, or none if the kernel has no list.
 
-    :param text: in the form of C{/proc/self/mountinfo}; L{None}: that itself.
+    :param text: a list in the form of C{/proc/self/mountinfo}, or None to read that file.
     """
     if text is None:
         try:
@@ -65,9 +65,9 @@ def _unescape(text: str) -> str:
 
 
 def second_paths(directory: str, mounts: Sequence[Mount]) -> Iterator[str]:
-    """Yield the other paths that lead to a directory, or to a part of it that is mounted elsewhere.
+    """Yield the other paths of a directory, or of a part of it that is mounted elsewhere.
 
-    Each is compared by device and inode: what a later mount covers is not there.
+    Each is compared by device and inode, so paths covered by a later mount are left out.
 
     :param directory: without symbolic links.
     """
@@ -91,10 +91,10 @@ def second_paths(directory: str, mounts: Sequence[Mount]) -> Iterator[str]:
 
 
 def find_copies(directory: str, marker: str, mounts: Sequence[Mount]) -> Iterator[str]:
-    """Yield copies of a directory, as snapshots and file systems of another system have them.
+    """Yield copies of a directory in snapshots and in file systems of other installed systems.
 
     :param directory: without symbolic links.
-    :param marker: the name of a file in it, without which a directory is no copy.
+    :param marker: the name of a file that a directory must contain to count as a copy.
     """
     parts = Path(directory).parts[1:]
     tails = [join(*parts[start:]) for start in range(len(parts))]
@@ -108,7 +108,7 @@ def find_copies(directory: str, marker: str, mounts: Sequence[Mount]) -> Iterato
 
 
 def _snapshots(place: str) -> Iterator[str]:
-    """Yield the snapshots that a file system shows in a directory."""
+    """Yield the snapshots that a file system exposes in a directory."""
     for name in _SNAPSHOTS:
         base = join(place, name)
         try:

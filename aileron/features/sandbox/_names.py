@@ -1,4 +1,4 @@
-"""Judges by its name whether a file may be one that another program obeys by itself, such as a setting."""
+"""Decides by its name whether other programs may read a file without being asked, such as a settings file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FILES = re.compile(
 _CACHES = frozenset(
     ".cache .mypy_cache .nyc_output .parcel-cache .pytest_cache .ruff_cache .svelte-kit .turbo __pycache__".split()
 )
-"""Directories of what programs have worked out for themselves."""
+"""The directories of caches."""
 
 _NO_SETTINGS = frozenset(".coverage .ds_store .eslintcache .gitkeep .keep .nojekyll".split())
 _ENDINGS = frozenset(
@@ -44,17 +44,17 @@ _DIRECTORIES_OF_SETTINGS = frozenset("mise config direnv hooks systemd autostart
 
 
 def is_known(name: str, directories: Iterable[str]) -> bool:
-    """Return whether shells, editors, package managers or agents are known to obey a file of this name by themselves.
+    """Return whether shells, editors, package managers or agents are known to read files of this name automatically.
 
-    :param directories: the names of those that it lies in.
+    :param directories: the names of the directories above it.
     """
     return name in _DIRECTORIES or not _DIRECTORIES.isdisjoint(directories) or _FILES(name) is not None
 
 
 def is_configuration(name: str, directories: Iterable[str]) -> bool:
-    """Return whether a file may be a setting or a recipe: most of what programs obey looks like that.
+    """Return whether a file looks like a settings file or a build recipe.
 
-    :param directories: the names of those that it lies in.
+    :param directories: the names of the directories above it.
     """
     lowered, around = name.lower(), [each.lower() for each in directories]
     if lowered in _NO_SETTINGS or not _CACHES.isdisjoint(around):

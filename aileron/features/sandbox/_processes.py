@@ -1,7 +1,7 @@
-"""Ends every process of a sandbox, and waits until none is left: only then may be looked at what they wrote.
+"""Ends every process of a sandbox and waits for it, before the files that they wrote are read.
 
-bubblewrap itself ends when the agent does; the first process of the sandbox, and with it all others, ends later, or not
-at all where the agent tampered with it.
+bubblewrap itself ends when the agent does. The first process of the sandbox, and with it all others, ends later, or not
+at all if the agent tampered with it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _MOST_BYTES = 4096
 
 @define
 class SandboxProcesses:
-    """The processes of one sandbox, by the first of them: when that has ended, the kernel has ended all.
+    """The processes of one sandbox. When the first one has ended, the kernel has ended all.
 
-    :ivar record: the file in which a later launch finds that process, should this one be killed; L{None}: nowhere.
-    :ivar timeout_seconds: how long the kernel has to end them.
+    :ivar record: the file by which a later launch finds the first process if this one is killed, or None.
+    :ivar timeout_seconds: the time for the kernel to end them.
     """
 
     _info: int
@@ -33,7 +33,7 @@ class SandboxProcesses:
     _first: int | None = field(init=False, default=None)
 
     def find_first(self) -> None:
-        """Learn from bubblewrap which process is the first; nothing of the agent has run so far.
+        """Read from bubblewrap which process is the first. The agent has not started yet.
 
         :raises OSError: it cannot be found.
         """
@@ -43,7 +43,7 @@ class SandboxProcesses:
             self.record.write_text(json.dumps([pid, _start_time(pid)]), encoding="utf-8")
 
     def end(self) -> bool:
-        """End them all; whether they have.  Twice is safe: those that did not end are ended again."""
+        """End all processes, and return whether they have ended. A repeated call tries again."""
         if self._first is not None and _end(self._first, self.timeout_seconds):
             os.close(self._first)
             self._first = None
@@ -51,20 +51,20 @@ class SandboxProcesses:
 
 
 def end_recorded(record: Path) -> bool:
-    """End the processes of a sandbox whose launcher was killed; whether they have."""
+    """End the processes of a sandbox whose launcher was killed, and return whether they have ended."""
     try:
         pid, started = json.loads(record.read_text(encoding="utf-8"))
         first = os.pidfd_open(pid)
     except (OSError, ValueError):
         return True
     try:
-        return _start_time(pid) != started or _end(first, _SECONDS)  # else it is another process by now
+        return _start_time(pid) != started or _end(first, _SECONDS)  # else the number belongs to another process now
     finally:
         os.close(first)
 
 
 def _end(pidfd: int, timeout_seconds: float) -> bool:
-    """Kill a process; whether it ended in time."""
+    """Kill a process, and return whether it ended in time."""
     with suppress(ProcessLookupError):
         # guard against attack: processes are ended before anything is imported
         #    -> test_breakout.BreakoutTests.test_outlived, instead return True
@@ -75,7 +75,7 @@ def _end(pidfd: int, timeout_seconds: float) -> bool:
 
 
 def _start_time(pid: int) -> str:
-    """Return when a process began, in the kernel's ticks; empty where there is none."""
+    """Return the start time of a process in the kernel's ticks, or an empty text if it does not exist."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
     except (OSError, IndexError):

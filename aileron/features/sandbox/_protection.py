@@ -1,7 +1,7 @@
-"""Decides what of the writable directories an agent must not write: what runs outside of the sandbox later.
+"""Finds the files in writable directories that an agent must not write, since programs outside use them.
 
-Every path of the answer is there, and no component of it below its writable directory is a symbolic link, which could
-be replaced.  What cannot be protected is refused.
+Every returned path exists, and below its writable directory no component is a symbolic link, which could
+be replaced. If a file cannot be protected, the launch is refused.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _START_FILES = (
     ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile "
     ".kshrc .cshrc .tcshrc .login .xprofile .xinitrc .xsessionrc"
 ).split()
-_START_VARIABLES = ("ZDOTDIR", "BASH_ENV", "ENV")  # a directory, then two files; ENV often is something else
+_START_VARIABLES = ("ZDOTDIR", "BASH_ENV", "ENV")  # a directory, then two files; ENV often has another meaning
 _START_FILES_OF_ZSH = ".zshenv .zprofile .zshrc .zlogin .zlogout".split()
 _DIRECTORIES_OF_FISH = ("conf.d", "functions", "completions")
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
 _DEPENDENCIES = "node_modules"
-_HUSKY = "_"  # its hooks run what lies beside their directory
+_HUSKY = "_"  # its hooks run files beside their directory
 
 
 def find_protected(
@@ -49,14 +49,14 @@ def find_protected(
     copied: str = "",
     also: Iterable[str] = (),
 ) -> list[str]:
-    """Return what stays read-only in a sandbox, of an agent as of a connector's program; sorted.
+    """Return the sorted paths that are read-only in the sandbox of an agent or of a connector's program.
 
-    :param tree: of the layout's root.
-    :param git: L{None}: there is none, and so nothing obeys settings.
-    :param environment: the caller's, by which shells and programs are found.
-    :param copied: the repository that a copy stands in for; empty: none.
+    :param tree: the snapshot of the layout's root.
+    :param git: git, or None if it is not installed, so that no program obeys git settings.
+    :param environment: the caller's environment, by which shells and programs are found.
+    :param copied: the repository that is replaced by a copy, or empty.
     :param also: further paths.
-    :raises InvalidRequest: something that runs outside could not be protected.
+    :raises InvalidRequest: a file that programs outside use cannot be protected.
     """
     refuse_second_paths(layout, environment)
     protected = (
@@ -72,7 +72,7 @@ def find_protected(
 
 
 def refuse_second_paths(layout: SandboxLayout, environment: Mapping[str, str]) -> None:
-    """Refuse writable directories that programs outside use by another path, where they would not be protected.
+    """Refuse writable directories that programs outside use by another path, which would be unprotected.
 
     :raises InvalidRequest: C{PATH}, a program or the home leads to one, by a bind mount for example.
     """
@@ -89,18 +89,18 @@ def refuse_second_paths(layout: SandboxLayout, environment: Mapping[str, str]) -
 
 
 def protected_settings(places: Iterable[str]) -> Iterator[str]:
-    """Yield the settings of shells and editors that are there, in each of these directories."""
+    """Yield the existing settings of shells and editors in each of these directories."""
     yield from (join(place, name) for place in places for name in _KEPT if lexists(join(place, name)))
 
 
 def protected_start_files(home: str, writable: Sequence[str], environment: Mapping[str, str]) -> Iterator[str]:
     """Yield the start files of the user's shells, and directories of such files, that the agent could write.
 
-    These lie in writable directories, or behind a link in one.  Missing directories are made, since then the agent
-    cannot make them.
+    They are in writable directories, or behind a link in one. Missing directories are created, so that the agent
+    cannot create them.
 
-    :param environment: the caller's, which may say where start files are.
-    :raises InvalidRequest: such a file is not there, and the agent could make it.
+    :param environment: the caller's environment, which may set the paths of start files.
+    :raises InvalidRequest: such a file is missing, and the agent could create it.
     """
     named = {name: environment[name] for name in _START_VARIABLES if environment.get(name)}
     for name, path in named.items():
@@ -112,7 +112,7 @@ def protected_start_files(home: str, writable: Sequence[str], environment: Mappi
     zsh = named.pop("ZDOTDIR", home)
     fish = [join(base, "fish") for base in (environment.get("XDG_CONFIG_HOME") or "", join(home, ".config")) if base]
     read_whole = [join(each, name) for each in fish for name in ("", *_DIRECTORIES_OF_FISH)]
-    kept: list[str] = []  # nothing can be made in a directory that is
+    kept: list[str] = []  # nothing can be created in an existing read-only directory
     for path in (step for directory in (zsh, *read_whole) for step in steps(directory)):
         if is_within_any(path, writable) and not is_within_any(path, kept):
             os.makedirs(path, exist_ok=True)
@@ -137,12 +137,12 @@ def protected_start_files(home: str, writable: Sequence[str], environment: Mappi
 
 
 def protected_repositories(root: str, tree: TreeSnapshot, git: Git | None, replaced: str) -> Iterator[str]:
-    """Yield the repositories in a directory, hooks and programs that their settings name, and where submodules belong.
+    """Yield the repositories in a directory, their hooks and configured programs, and the directories of submodules.
 
-    :param tree: of C{root}.
-    :param git: L{None}: there is none, and so nothing obeys settings.
-    :param replaced: the repository that a copy stands in for; empty: none.
-    :raises InvalidRequest: a setting names what cannot be protected.
+    :param tree: the snapshot of C{root}.
+    :param git: git, or None if it is not installed.
+    :param replaced: the repository that is replaced by a copy, or empty.
+    :raises InvalidRequest: a setting names a file that cannot be protected.
     """
     # guard against attack: repositories in the project are protected -> test_sandbox_git.GitTests.test_nested,
     #    instead yield from ()
@@ -161,11 +161,11 @@ def protected_repositories(root: str, tree: TreeSnapshot, git: Git | None, repla
 
 
 def protected_programs(writable: Sequence[str], programs: Iterable[str], path: str) -> Iterator[str]:
-    """Yield the programs that lie in writable directories, each with the environment that it belongs to.
+    """Yield the programs in writable directories, each with its Python or package environment.
 
-    :param programs: directories and files that run outside, Aileron's own among them.
+    :param programs: the directories and files that run outside, including Aileron's.
     :param path: the caller's C{PATH}.
-    :raises InvalidRequest: a program, or what C{PATH} names, cannot be protected.
+    :raises InvalidRequest: a program or an entry of C{PATH} cannot be protected.
     """
     for program in programs:
         # guard against attack: Aileron and the agent are protected -> test_sandbox.ProgramTests.test_environment,
@@ -227,7 +227,7 @@ def _find_named_by_settings(root: str, work_tree: str, git: Git) -> Iterator[str
 
 
 def _steps_within(root: str, path: str) -> Iterator[str]:
-    """Yield where a path leads, and the links on the way, as far as they lie in a directory but in no repository."""
+    """Yield the target of a path and the links on the way, if they are in a directory and outside of repositories."""
     for step in steps(path):
         if is_within(step, root) and ".git" not in Path(step[len(root) :]).parts:
             yield step
@@ -258,7 +258,7 @@ def _environments_of(writable: Sequence[str], paths: Iterable[str]) -> Iterator[
 
 
 def _environment(path: str, place: str) -> str:
-    """Return the outermost Python environment or directory of packages, below C{place}, that a program belongs to."""
+    """Return the outermost Python environment or package directory below C{place} that contains a program."""
     found = path
     current = path
     while is_within(current, place) and current != place:

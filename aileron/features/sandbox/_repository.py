@@ -1,4 +1,4 @@
-"""Finds the repository that an agent works in, and what of the project its configuration names."""
+"""Finds the repository of a project, and the files of the project that its configuration names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aileron.model.errors import InvalidRequest
 from ._git import GITLINK, NEUTRAL, Git, GitError
 
 _WORDS = re.compile(r"[A-Za-z0-9_.@%+=:,~/-]+")
-_STARTS = re.compile(r"\)/|\$[A-Za-z{]").search  # a path behind what a shell would put in its place
+_STARTS = re.compile(r"\)/|\$[A-Za-z{]").search  # a path after a shell expansion
 _RUNS = re.compile(
     r"core\.(?:fsmonitor|sshcommand|pager|editor|askpass|gitproxy|alternaterefscommand)|sequence\.editor|diff\.external"
     r"|gpg\..*program|credential\..*helper|interactive\.difffilter|pager\..*|uploadpack\.packobjectshook"
@@ -27,11 +27,11 @@ _OPTIONS_OF_PYTHON = re.compile(r"-([^WXcm]*)([WXcm]?)(.*)", re.DOTALL).fullmatc
 
 @frozen
 class Repository:
-    """A work tree and the directories of its repository, all without symbolic links.
+    """A work tree and the directories of its repository, without symbolic links.
 
-    :ivar root: the work tree's.
-    :ivar git_dir: what belongs to this work tree alone: C{HEAD} and the index.
-    :ivar common_dir: what all work trees share; the same as C{git_dir} but for a linked work tree.
+    :ivar root: the directory of the work tree.
+    :ivar git_dir: the data of this work tree only: C{HEAD} and the index.
+    :ivar common_dir: the data of all work trees. It equals C{git_dir} except for a linked work tree.
     """
 
     root: str
@@ -45,10 +45,10 @@ class Repository:
 
 
 def find_repository(root: str, git: Git) -> Repository | None:
-    """Return the repository of a work tree, if git knows it for one.
+    """Return the repository of a work tree, or None if git does not recognize one.
 
-    :param root: a directory that holds C{.git}.
-    :raises InvalidRequest: C{.git} is a symbolic link, which nothing could keep from being replaced.
+    :param root: a directory that contains C{.git}.
+    :raises InvalidRequest: C{.git} is a symbolic link, which the agent could replace.
     """
     if git.at("", root).text("rev-parse", "--is-inside-git-dir", "--is-bare-repository").startswith("true"):
         raise InvalidRequest(f"A sandbox cannot protect the repository {root} itself: change to a work tree of it.")
@@ -63,25 +63,25 @@ def find_repository(root: str, git: Git) -> Repository | None:
 
 
 def work_tree_around(git: Git, directory: str) -> str:
-    """Return the work tree that a directory lies in, or the directory itself if it lies in none."""
+    """Return the work tree that contains a directory, or the directory itself if there is none."""
     return os.path.realpath(git.at("", directory).text("rev-parse", "--show-toplevel") or directory)
 
 
 def refuse_inside(git: Git, directory: str) -> None:
     """Refuse a directory among a repository's own files.
 
-    :raises InvalidRequest: it is one.
+    :raises InvalidRequest: the directory is inside a C{.git} directory.
     """
     if git.at("", directory).text("rev-parse", "--is-inside-git-dir") == "true":
         raise InvalidRequest(f"A sandbox cannot protect a repository from what works inside it: {directory}.")
 
 
 def gitlinks(git: Git, root: str) -> Iterator[str]:
-    """Yield the directories of the work tree that the index says are repositories of their own."""
+    """Yield the directories of the work tree that the index lists as nested repositories."""
     try:
         records = list(git.at("", root).records("ls-files", "--stage", "-z"))
     except GitError:
-        return  # there is no index that anything could obey
+        return  # there is no index that a program could obey
     for record in records:
         head, _, path = record.partition(b"\t")
         if head.startswith(GITLINK):
@@ -89,7 +89,7 @@ def gitlinks(git: Git, root: str) -> Iterator[str]:
 
 
 def tracked_files(git: Git, directory: str) -> frozenset[str]:
-    """Return the files below a directory that the index of its repository has; none where there is no repository."""
+    """Return the files below a directory in its repository's index, or none if there is no repository."""
     try:
         return frozenset(
             os.path.join(directory, os.fsdecode(path)) for path in git.at("", directory).records("ls-files", "-z")
@@ -99,7 +99,7 @@ def tracked_files(git: Git, directory: str) -> frozenset[str]:
 
 
 def hooks_directory(git: Git, root: str) -> str | None:
-    """Return where hooks lie, as C{core.hooksPath} or git itself says; L{None}: nothing says it."""
+    """Return the hooks directory by C{core.hooksPath} or git's default, or None if git knows none."""
     named = [value for _, key, value in _settings(git, root) if key == "core.hookspath"]
     if named and named[-1]:
         return os.path.join(root, os.path.expanduser(named[-1]))
@@ -108,9 +108,9 @@ def hooks_directory(git: Git, root: str) -> str | None:
 
 
 def named_paths(git: Git, root: str) -> Iterator[str]:
-    """Yield the files of the user's configuration and of includes, and where new repositories get hooks, there or not.
+    """Yield the user's configuration files, included files, and templates of new repositories, existing or not.
 
-    A file that has no setting is in no list of git's.
+    A file without settings is in no list of git's.
     """
     yield from _global_files(git)
     for origin, key, value in _settings(git, root):
@@ -132,7 +132,7 @@ def _global_files(git: Git) -> Iterator[str]:
 
 
 def configured_files(git: Git, root: str) -> Iterator[str]:
-    """Yield the files of the configuration, and those that a word of it names: filters, monitors, helpers."""
+    """Yield the configuration files, and the files that their values name: filters, monitors, helpers."""
     for origin, _, value in _settings(git, root):
         if origin:
             yield os.path.join(root, origin)
@@ -143,7 +143,7 @@ def configured_files(git: Git, root: str) -> Iterator[str]:
 
 
 def missing_programs(git: Git, root: str) -> Iterator[str]:
-    """Yield the paths of programs that git's configuration names and that do not exist."""
+    """Yield the paths of missing programs that git's configuration names."""
     for _, value in _commands(git, root):
         for path in _paths(value):
             found = _list_below(root, path)
@@ -152,14 +152,14 @@ def missing_programs(git: Git, root: str) -> Iterator[str]:
 
 
 def module_commands(git: Git, root: str) -> Iterator[str]:
-    """Yield the settings by which git runs a module of Python's, which Python looks for in the work tree first."""
+    """Yield the settings by which git runs a Python module, which Python searches in the work tree first."""
     for key, value in _commands(git, root):
         if _runs_module(value):
             yield key
 
 
 def _runs_module(command: str) -> bool:
-    """Return whether a command runs a Python module (C{-m}) that is looked up in the working directory."""
+    """Return whether a command runs a Python module (C{-m}) that is searched in the working directory."""
     in_options = isolated = in_argument = False
     for word in _BETWEEN_WORDS.split(command):
         options = _OPTIONS_OF_PYTHON(word)
@@ -181,7 +181,7 @@ def _runs_module(command: str) -> bool:
 
 
 def _commands(git: Git, root: str) -> Iterator[tuple[str, str]]:
-    """Yield the settings that have git run something, and what."""
+    """Yield the settings that make git run a command, each with the command."""
     for _, key, value in _settings(git, root):
         if _RUNS(key) or (key.startswith("alias.") and value.startswith("!")):
             yield key, value
@@ -192,16 +192,16 @@ def _list_below(root: str, path: str) -> str:
 
 
 def _paths(value: str) -> set[str]:
-    """Return the words of a setting that may be paths: as a shell splits them, at every sign that is in no name."""
+    """Return the words of a setting that may be paths, split as by a shell and at every character not in names."""
     return {word.strip("/") if word.startswith("/") and _STARTS(value) else word for word in _WORDS.findall(value)}
 
 
 def _settings(git: Git, root: str) -> Iterator[tuple[str, str, str]]:
-    """Yield each setting: the file that it stands in, or nothing for one of the environment; its key; its value."""
+    """Yield each setting as file (empty for the environment), key and value."""
     try:
         records = list(git.at("", root).records("config", "--list", "--includes", "--show-origin", "-z"))
     except GitError:
-        return  # git knows no repository there, and so obeys none
+        return  # git recognizes no repository there, so it obeys none
     for origin, setting in zip(records[::2], records[1::2], strict=False):
         kind, _, path = os.fsdecode(origin).partition(":")
         key, _, value = os.fsdecode(setting).partition("\n")

@@ -1,4 +1,4 @@
-"""Reduces a copy of a repository that an agent had to data: refs, index and objects, with settings of ours."""
+"""Reduces an agent's copy of a repository to data: refs, index and objects, with our settings."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ _MERGE_FILE_BYTES = 1 << 16
 
 
 def sanitize(copy: RepositoryCopy) -> tuple[list[str], str]:
-    """Take all but data out of a copy, and restore the settings that it was made with.  Twice is safe.
+    """Remove everything but data from a copy, and restore its original settings. Idempotent.
 
-    What is taken out lies in C{discarded} beside the copy then.
+    The removed files are afterwards in C{discarded} beside the copy.
 
-    :return: the settings, hooks and directories that lead elsewhere, relative to the repository, which were not there,
-        or were otherwise, when the copy was made; and the operation of several steps that is under way in the copy, or
-        nothing.
+    :return: the settings, hooks and redirecting directories, relative to the repository, that are new or changed
+        since the copy was made, and the unfinished operation of several steps in the copy, or an empty text.
     :raises OSError: something could not be moved or deleted.
     """
     _open_directories(copy.git_dir)
@@ -51,7 +50,7 @@ def sanitize(copy: RepositoryCopy) -> tuple[list[str], str]:
 
 
 def merge_file(directory: Path, name: str) -> bytes | None:
-    """Return one of L{MERGE_FILES}, if it is there and short."""
+    """Return the content of one of L{MERGE_FILES}, or None if it is missing or long."""
     path = directory / name
     if path.is_symlink() or not path.is_file() or path.stat().st_size > _MERGE_FILE_BYTES:
         return None
@@ -59,7 +58,7 @@ def merge_file(directory: Path, name: str) -> bytes | None:
 
 
 def _find_changed(copy: RepositoryCopy) -> list[str]:
-    """Return what steers git and is not as it was."""
+    """Return the changed files that configure git."""
     real = Path(copy.snapshot.repository.common_dir)
     settings = [name for name in _RESTORED if not _is_same(copy.git_dir / name, copy.before / name)]
     leading = [name for name in ("commondir", "gitdir") if os.path.lexists(copy.git_dir / name)]
@@ -73,7 +72,7 @@ def _find_changed(copy: RepositoryCopy) -> list[str]:
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """Return whether two plain files hold the same, or neither is there."""
+    """Return whether two plain files have equal content, or both are missing."""
     if not os.path.lexists(one) and not os.path.lexists(other):
         return True
     plain = all(path.is_file() and not path.is_symlink() for path in (one, other))
@@ -90,7 +89,7 @@ def _operation(copy: RepositoryCopy) -> str:
 
 
 def _open_directories(root: Path) -> None:
-    """Make every directory one that we can enter, whatever its mode was made."""
+    """Make every directory accessible to us, whatever its mode."""
     root.chmod(0o700)
     for directory, directories, _ in os.walk(root):
         for name in directories:
@@ -100,7 +99,7 @@ def _open_directories(root: Path) -> None:
 
 
 def _delete_links(root: Path) -> None:
-    """Delete what is neither a directory nor a plain file."""
+    """Delete everything that is neither a directory nor a plain file."""
     for directory, directories, names in os.walk(root):
         for name in (*directories, *names):
             mode = os.lstat(os.path.join(directory, name)).st_mode

@@ -1,4 +1,4 @@
-"""The one way out of a sandbox: what connects inside is taken here, outside, and handed on to the daemon."""
+"""Forwards connections from inside a sandbox to the daemon. There is no other way out."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _UNPROVEN = "Sandbox: the agent was not started, because its boundary could not 
 @implementer(IReadDescriptor)
 @define(eq=False)
 class SocketForwarder:
-    """Forwards connections from sockets that listen inside to the daemon, from C{open} until C{close}.
+    """A forwarder of connections from sockets that listen inside to the daemon, from L{open} until L{close}.
 
-    :ivar factories: what takes the connections of each socket, in their order.
-    :ivar meeting: by which the listening sockets come; its other end is inside.  It is the forwarder's to close.
-    :ivar begun: called when they have come, before the agent starts.
+    :ivar factories: the factories for the connections of each socket, in order.
+    :ivar meeting: the socket by which the listening sockets arrive. The forwarder closes it.
+    :ivar begun: is called when they have arrived, before the agent starts.
     :ivar say: shows the user one line.
-    :ivar check: of what else may lead out, which must come to nothing before the agent starts; L{None}: it is not made.
-    :ivar proven: what the user is told when it did.
+    :ivar check: the check of other ways out, which must pass before the agent starts, or None for no check.
+    :ivar proven: the message for the user when the check passed.
     """
 
     _reactor: Any
@@ -44,12 +44,12 @@ class SocketForwarder:
     _listening: list[IListeningPort] = field(init=False, factory=list)
 
     def open(self) -> None:
-        """Take the listening sockets as soon as they come."""
+        """Start waiting for the listening sockets."""
         self._meeting.setblocking(False)
         self._reactor.addReader(self)
 
     def close(self) -> None:
-        """Take nothing more.  Twice is safe."""
+        """Stop forwarding. Idempotent."""
         if self._meeting.fileno() >= 0:
             self._reactor.removeReader(self)
             self._meeting.close()
@@ -59,11 +59,11 @@ class SocketForwarder:
             self._check.close()
 
     def fileno(self) -> int:
-        """Return the descriptor by which the listening sockets come."""
+        """Return the descriptor by which the listening sockets arrive."""
         return self._meeting.fileno()
 
     def doRead(self) -> None:
-        """Take the listening sockets that have come, if the sandbox has not ended without; then what was checked."""
+        """Receive the listening sockets, or the result of the check. If the sandbox ended without them, stop."""
         if self._listening:
             self._judge(self._meeting.recv(_MOST_BYTES))
             return
@@ -74,12 +74,12 @@ class SocketForwarder:
         for descriptor, factory in zip(descriptors, self._factories, strict=False):
             os.set_blocking(descriptor, False)
             self._listening.append(self._reactor.adoptStreamPort(descriptor, socket.AF_INET, factory))
-            os.close(descriptor)  # the reactor has a copy
+            os.close(descriptor)  # the reactor has its own copy
         if self._check is None or not descriptors:
             self._leave()
 
     def _judge(self, piece: bytes) -> None:
-        """Let the agent start if nothing else leads out; else what waits inside ends by itself."""
+        """Start the agent if the check passed. Otherwise the process inside ends without starting the agent."""
         problems = None if self._check is None else self._check.judge(piece)
         if problems is None:
             return
@@ -95,16 +95,16 @@ class SocketForwarder:
         self._meeting.close()
 
     def connectionLost(self, reason: Failure) -> None:
-        """Note that the reactor is done with it."""
+        """Do nothing when the reactor drops this reader."""
         self.close()
 
     def logPrefix(self) -> str:
-        """Name it in the log."""
+        """Return the name for the log."""
         return "sandbox"
 
 
 def forward_to(reactor: Any, host: str, port: int) -> ProxyFactory:
-    """Make what hands connections on to an address as they are, from the address that is for sandboxes."""
+    """Return a factory that forwards connections unchanged to an address, from the source address of sandboxes."""
 
     class Server(ProxyServer):
         transport: Any

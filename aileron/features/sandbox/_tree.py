@@ -1,4 +1,4 @@
-"""Finds what changes while an agent runs: what other programs obey by themselves, and what it was not to write."""
+"""Finds files that changed during an agent's run: those that other programs obey, and protected ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GIT = ".git"
 _BARE = ({"HEAD", "objects", "refs"}, {"HEAD", "commondir"})
 _DEPENDENCIES = "node_modules"
 _MOST_OF_ONE = 5
-"""Settings of one new directory that are listed one by one; of more only the directory is."""
+"""The most settings of one new directory that are listed singly. If there are more, only the directory is listed."""
 _MOST_HELD = 256  # descriptors
 
 Signature = tuple[int, ...]
@@ -26,13 +26,13 @@ Signature = tuple[int, ...]
 
 @frozen
 class TreeSnapshot:
-    """A snapshot of what other programs obey in a directory.
+    """A snapshot of the files in a directory that other programs obey.
 
-    :ivar repositories: the paths of C{.git}, and of directories that git takes for a repository.
-    :ivar autorun: the files that shells, editors, package managers and agents are known to obey by themselves, and
-        those that have a second name somewhere.
-    :ivar configuration: other files that look like settings and recipes.
-    :ivar directories: all of them.
+    :ivar repositories: the paths of C{.git}, and of directories that git treats as a repository.
+    :ivar autorun: the files that shells, editors, package managers and agents obey automatically, and
+        files with a second hard link.
+    :ivar configuration: other files that look like settings or recipes.
+    :ivar directories: all directories.
     """
 
     repositories: dict[str, Signature] = field(factory=dict)
@@ -41,9 +41,9 @@ class TreeSnapshot:
     directories: set[str] = field(factory=set)
 
     def changes(self, later: TreeSnapshot, tracked: Collection[str] = frozenset()) -> tuple[str, ...]:
-        """Return what is new or changed in C{later}: repositories, known files, then what looks like settings.
+        """Return the new or changed paths in C{later}: repositories, known files, then likely settings.
 
-        :param tracked: files whose changes a repository shows, if they only look like settings.
+        :param tracked: files to leave out if they only look like settings, since a repository shows their changes.
         """
         pairs = ((self.repositories, later.repositories), (self.autorun, later.autorun))
         known = tuple(path for old, new in pairs for path in sorted(new) if new[path] != old.get(path))
@@ -52,7 +52,7 @@ class TreeSnapshot:
         return (*known, *self._summed_up(others))
 
     def _summed_up(self, paths: Iterable[str]) -> Iterator[str]:
-        """Yield paths, but of a new directory with many of them only that, once."""
+        """Yield paths, but replace many paths in one new directory by the directory."""
         places = {path: self._new_directory(path) for path in paths}
         counts = Counter(filter(None, places.values()))
         told: set[str] = set()
@@ -64,7 +64,7 @@ class TreeSnapshot:
                 yield f"{place}{os.sep} (new, with {counts[place]} such files)"
 
     def _new_directory(self, path: str) -> str:
-        """Return the outermost directory of a path that was not there; empty: all were."""
+        """Return the outermost new directory of a path, or an empty text if none is new."""
         found, current = "", os.path.dirname(path)
         while current not in self.directories and len(current) > 1:
             found, current = current, os.path.dirname(current)
@@ -72,10 +72,10 @@ class TreeSnapshot:
 
 
 def read_tree(root: str) -> TreeSnapshot:
-    """Return a snapshot of a directory and all below it; links are not followed, and no repository is entered.
+    """Return a snapshot of a directory tree. Links are not followed, and repositories are not entered.
 
-    A file that was written and put back as it was counts as changed: the kernel notes when that was.  A directory that
-    cannot be listed counts as a repository, since git would enter one there.
+    A file that was changed and restored counts as changed, by its change time. A directory that
+    cannot be listed counts as a repository, since git would find one there.
     """
     found = TreeSnapshot()
     waiting = [root]
@@ -86,9 +86,9 @@ def read_tree(root: str) -> TreeSnapshot:
 
 @contextmanager
 def hold_open(paths: Iterable[str]) -> Iterator[Mapping[str, int]]:
-    """Open paths, to be mounted by their descriptors: provide these.
+    """Open paths so that they can be mounted by descriptor, and provide the descriptors within the context.
 
-    :raises InvalidRequest: another program has put a link in the place of one, or of a directory above.
+    :raises InvalidRequest: another program replaced a path or a directory above it by a link.
     """
     with ExitStack() as held:
         opened = {}
@@ -104,7 +104,7 @@ def hold_open(paths: Iterable[str]) -> Iterator[Mapping[str, int]]:
 
 
 def read_files(paths: Iterable[str]) -> Mapping[str, Mapping[str, Signature]]:
-    """Return, of each path, the files there or below it, and which version of each; links are not followed."""
+    """Return for each path the files there or below it with their signatures. Links are not followed."""
     return {path: {found: _version(found) for found in _files_below(path)} for path in paths}
 
 
@@ -117,11 +117,11 @@ def _files_below(path: str) -> Iterator[str]:
 
 @contextmanager
 def watch_replacements(paths: Iterable[str]) -> Iterator[Callable[[], tuple[str, ...]]]:
-    """Watch paths; yield a function that lists those that lead to something else by now.
+    """Watch paths, and provide a function that lists those that were replaced.
 
-    A mount ends with the file that it covers: where the user's editor, or C{git checkout}, puts another file in its
-    place, the agent may write that one.  An open descriptor of each first file keeps the kernel from giving its inode
-    to the next one.
+    A mount ends with the file that it covers: if the user's editor or C{git checkout} replaces the file,
+    the agent may write the new one. An open descriptor of each original file prevents the kernel from reusing its inode
+    for the next one.
     """
     before = {path: identity_of(path) for path in paths}
     with ExitStack() as held:
@@ -131,9 +131,9 @@ def watch_replacements(paths: Iterable[str]) -> Iterator[Callable[[], tuple[str,
 
 
 def _read_directory(root: str, directory: str, found: TreeSnapshot) -> list[str]:
-    """Note what lies in one directory.
+    """Add the contents of one directory to a snapshot.
 
-    :return: the directories in it that are to be read as well.
+    :return: the subdirectories to read.
     """
     try:
         entries = {entry.name: entry.is_dir(follow_symlinks=False) for entry in os.scandir(directory)}
@@ -162,7 +162,7 @@ def _read_directory(root: str, directory: str, found: TreeSnapshot) -> list[str]
 
 
 def _is_shared(path: str) -> bool:
-    """Return whether a file has another name, outside perhaps: who writes it writes that."""
+    """Return whether a file has another hard link, possibly outside, which a write would change."""
     try:
         # guard against attack: a file with another name is told -> test_breakout.ToldTests.test_hard_link,
         #    instead return False
@@ -172,7 +172,7 @@ def _is_shared(path: str) -> bool:
 
 
 def identity_of(path: str) -> Signature:
-    """Return what tells one file at a path from another; empty where there is none."""
+    """Return a signature that identifies the file at a path, or an empty one if there is none."""
     try:
         found = os.lstat(path)
     except OSError:

@@ -62,8 +62,8 @@ class ProgramSandboxes:
 
 
 def find_program_sandboxes(reactor: Any, environment: Mapping[str, str]) -> ProgramSandboxes:
-    """Try the sandboxes of this machine, and return what makes them.
+    """Test the sandboxes of this machine, and return their factory.
 
-    :raises NotFound, Forbidden: this machine makes none.
+    :raises NotFound, Forbidden: this machine cannot make sandboxes.
     """
     return ProgramSandboxes(find_sandbox(reactor, environment, "--bind-fd", "0", "/"), environment)

@@ -1,7 +1,7 @@
-"""Decides what an agent sees and may write in its sandbox, as options of bubblewrap, and follows paths for that.
+"""Decides which files an agent sees and may write in its sandbox, as options of bubblewrap.
 
-Everything can be read and nothing written, but for the project and what is the agent's own; then come the things that
-stay read-only within these, and last those that are hidden, so that they are hidden whatever lies around them.
+Everything is readable and nothing writable, except the project and the agent's own files. Read-only mounts
+inside these follow, and hidden directories come last, so that no later mount exposes them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PROFILES = (
     *("snap", ".var/app", ".tor project", ".mullvad/mullvadbrowser", ".moonchild productions"),
     *(f"{name}/Browser/TorBrowser/Data" for name in ("tor-browser", "tor-browser_en-US", "mullvad-browser")),
 )
-"""Where browsers keep profiles, in the user's home; C{.var/app} is of flatpaks, C{snap} of snaps."""
+"""The directories of browser profiles in the user's home. C{.var/app} is for flatpaks, C{snap} for snaps."""
 
 _BROWSERS = (
     *"chromium chromium-beta chromium-dev thorium yandex-browser yandex-browser-beta".split(),
@@ -34,16 +34,16 @@ _BROWSERS = (
     *"mozilla thunderbird librewolf waterfox floorp zen torbrowser tor-browser mullvad-browser".split(),
     *("tor project", "mullvad/mullvadbrowser", "moonchild productions"),
 )
-"""What browsers call their directories among a user's settings, data and caches."""
+"""The names of browsers' directories among a user's settings, data and caches."""
 
 _BASES = {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_CACHE_HOME": ".cache"}
-"""The variables that say where those lie, and where in the user's home they lie else."""
+"""The variables that set the directories of settings, data and caches, and their defaults in the user's home."""
 
 _MADE_ANEW = ("*.sqlite*", "installation_id", "tmp", ".tmp", "shell_snapshots", "thread-writer-locks", "locks")
-"""Among settings what is none, and is of no use where it cannot be written: what comes of it is thrown away, too."""
+"""Files among an agent's settings that are no settings and useless if read-only. Their changes are discarded, too."""
 
 _MARKER = "secrets.json"
-"""What makes a directory Aileron's home: the vault's file."""
+"""The name of the vault's file, by which a directory is recognized as Aileron's home."""
 
 _SHARED = ("/tmp", "/run/user", "/var/tmp")  # noqa: S108  # hidden, not written to
 _NAMESPACES = (
@@ -62,14 +62,14 @@ _NO_RIGHTS = ("--cap-drop", "ALL", "--die-with-parent")
 class SandboxLayout:
     """The directories of one sandbox.
 
-    :ivar home: the user's.
+    :ivar home: the user's home.
     :ivar state: Aileron's home.
-    :ivar project: where the agent works.
-    :ivar own: directories in which the agent keeps what is its own; they may lie among its settings.
-    :ivar own_files: such files.
-    :ivar programs: what it must be able to read, though it lies where others' files are hidden, and must not write.
-    :ivar settings: directories of the agent's settings: what it writes there is thrown away.
-    :ivar whole_repository: whether the whole repository around the project can be written; else the project alone.
+    :ivar project: the agent's working directory.
+    :ivar own: the directories of the agent's own files. They may be among its settings.
+    :ivar own_files: the agent's own files outside these.
+    :ivar programs: files that it must read although they are in hidden directories, and must not write.
+    :ivar settings: the directories of the agent's settings. Its changes there are discarded.
+    :ivar whole_repository: True if the whole repository around the project is writable, else only the project.
     """
 
     home: str
@@ -83,9 +83,9 @@ class SandboxLayout:
 
     @property
     def root(self) -> str:
-        """The project's repository, or the project's directory where there is none or it is not to be written.
+        """The project's repository, or the project's directory if there is none or it is not writable.
 
-        :raises InvalidRequest: the project would have the user's whole home in it.
+        :raises InvalidRequest: the directory contains the user's whole home.
         """
         project, home = realpath(self.project), realpath(self.home)
         if any(is_within(each, project) for each in (home, *second_paths(home, read_mounts()))):
@@ -122,12 +122,12 @@ class SandboxLayout:
     ) -> list[str]:
         """Return the options of bubblewrap that make this sandbox.
 
-        :param read_only: what is there in writable directories and stays as it is; sorted.
-        :param repository: the options that put a copy in the place of the project's repository.
-        :param environment: the user's, which may say that browsers keep their profiles elsewhere.
-        :param opened: descriptors in which some of L{mounted} are open already, so that no link that takes the place of
-            one is followed.
-        :raises InvalidRequest: the project would have the user's whole home in it.
+        :param read_only: the sorted existing paths in writable directories that are read-only.
+        :param repository: the options that mount a copy in place of the project's repository.
+        :param environment: the user's environment, which may move browser profiles.
+        :param opened: open descriptors of some of L{mounted}, so that a link that replaces
+            one is not followed.
+        :raises InvalidRequest: the project contains the user's whole home.
         """
         hidden = self._list_hidden(environment)
         return [
@@ -143,7 +143,7 @@ class SandboxLayout:
         ]
 
     def mounted(self, read_only: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-        """Return the root and what is mounted in it, or in what is the agent's own: what others could replace."""
+        """Return the root and the mounts in it or in the agent's own directories, which others could replace."""
         above = self._above(read_only, self._list_hidden(environment))
         return list(dict.fromkeys((self.root, *sorted((*above, *read_only)))))
 
@@ -163,7 +163,7 @@ class SandboxLayout:
                 yield from ("--ro-bind", path, path)
 
     def _above(self, read_only: Sequence[str], hidden: Sequence[str]) -> set[str]:
-        """Return the directories above settings, and above what is read-only or hidden, that could be moved away."""
+        """Return the directories above settings, read-only and hidden paths, which could otherwise be moved away."""
         settings, own = tuple(map(realpath, self.settings)), self._kept
         return {
             str(parent)
@@ -174,10 +174,11 @@ class SandboxLayout:
         }
 
     def _mounts(self, read_only: Sequence[str], hidden: Sequence[str], opened: Mapping[str, int]) -> Iterator[str]:
-        """Yield mounts of settings, of the agent's own and of what is read-only, each behind what would cover it else.
+        """Yield the mounts of settings, of the agent's own files and of read-only paths, outer mounts first.
 
-        The directories above these are mounted, too: a mount cannot be moved away.  What lies in something read-only is
-        left to it.
+        The directories above these are mounted, too, since a mount cannot be moved away. Paths inside a read-only path
+        need
+        no mount.
         """
         settings, own = tuple(map(realpath, self.settings)), self._kept
         mounts = {
@@ -196,10 +197,10 @@ class SandboxLayout:
                 yield from mounts[path]
 
     def _list_hidden(self, environment: Mapping[str, str]) -> list[str]:
-        """Return the directories that are empty here: they are mounted last of all, so that nothing opens them again.
+        """Return the directories to hide with empty mounts, which come last.
 
-        Where a variable says that profiles lie elsewhere, older ones may still lie in the home.  Other paths to the
-        same directories are hidden as well, and copies of Aileron's home in snapshots.
+        If a variable moves profiles, older ones may still be in the home. Other paths of these
+        directories are hidden as well, and copies of Aileron's home in snapshots.
         """
         bases = [join(self.home, place) for place in _BASES.values()]
         bases += [environment[name] for name in _BASES if isabs(environment.get(name, ""))]
@@ -223,7 +224,7 @@ def _hide(path: str) -> tuple[str, ...]:
 
 
 def _discard_writes(directory: str) -> Iterator[str]:
-    """Yield the options of a directory that is forgotten, with what the true one holds to be read in it."""
+    """Yield the options for a writable directory whose changes are discarded, with the real content readable."""
     yield from ("--tmpfs", directory)
     for path in sorted(Path(directory).iterdir()) if Path(directory).is_dir() else ():
         if not any(path.match(pattern) for pattern in _MADE_ANEW):
@@ -231,12 +232,12 @@ def _discard_writes(directory: str) -> Iterator[str]:
 
 
 def _bind(path: str, opened: Mapping[str, int], option: str = "--bind") -> tuple[str, str, str]:
-    """Return the option that mounts a path in its own place, by the descriptor in which it is open if there is one."""
+    """Return the option that mounts a path at its own place, by its open descriptor if there is one."""
     return (f"{option}-fd", str(opened[path]), path) if path in opened else (option, path, path)
 
 
 def installed_programs() -> tuple[str, ...]:
-    """Return where Aileron and its Python are installed."""
+    """Return the directories where Aileron and its Python are installed."""
     return tuple(dict.fromkeys((sys.prefix, sys.base_prefix, *map(os.path.abspath, sys.path))))
 
 
@@ -251,9 +252,9 @@ def is_within_any(path: str, directories: Iterable[str]) -> bool:
 
 
 def steps(path: str) -> Iterator[str]:
-    """Yield each symbolic link on the way of an absolute path, in whatever directory, and at last where it leads.
+    """Yield each symbolic link on the way of an absolute path, in any directory, and at last the target.
 
-    The directories of what is yielded are without links.
+    The directories of the yielded paths contain no links.
     """
     current, waiting, links = "/", path.split(os.sep)[::-1], 0
     while waiting:
@@ -274,7 +275,7 @@ def steps(path: str) -> Iterator[str]:
 
 
 def linked_from(directory: str) -> Iterator[str]:
-    """Yield where the links in a directory lead, and each link on the way there but themselves."""
+    """Yield the targets of the links in a directory, and each link on the way except the first."""
     try:
         links = [entry.path for entry in os.scandir(realpath(directory)) if entry.is_symlink()]
     except OSError:
@@ -284,9 +285,9 @@ def linked_from(directory: str) -> Iterator[str]:
 
 
 def check_protectable(paths: Iterable[str], writable: Sequence[str]) -> list[str]:
-    """Return the paths that lie in writable directories, once each, in order.
+    """Return the paths in writable directories, in order and without duplicates.
 
-    :raises InvalidRequest: to protect one would leave nothing to write, or it can be replaced.
+    :raises InvalidRequest: protecting a path would leave nothing writable, or it can be replaced.
     """
     found = {path for path in paths if any(is_within(path, place) or is_within(place, path) for place in writable)}
     for path in found:

@@ -1,4 +1,4 @@
-"""Builds the sandbox around a connector's program: that of agents, but for a copy of the repository and a way out."""
+"""Builds the sandbox of a connector's program: like an agent's, but without a copy of the repository or a way out."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _NETWORK = "--unshare-net"
 class ProgramSandbox:
     """The sandbox of one process.
 
-    :ivar options: of bubblewrap.
-    :ivar opened: paths that it finds open, each in the descriptor after the last one's.
+    :ivar options: the options of bubblewrap.
+    :ivar opened: the paths to open, in consecutive descriptors.
     """
 
     options: tuple[str, ...]
@@ -36,30 +36,30 @@ class ProgramSandbox:
     _identities: Mapping[str, Signature] = field(repr=False)
 
     def is_current(self) -> bool:
-        """Return whether everything that is mounted is still in its place.
+        """Return whether no mounted file was replaced.
 
-        A mount ends with the file that it covers: where a user's editor has put another file in the place of one that
-        is read-only, the program could write that.
+        A mount ends with the file that it covers: if an editor replaces a read-only file,
+        the program could write the new one.
         """
         return all(identity_of(path) == found for path, found in self._identities.items())
 
     def changes(self) -> tuple[str, ...]:
-        """Return the paths that are new or changed since, and that other programs obey by themselves."""
+        """Return the new or changed paths that other programs obey automatically."""
         return self._before.changes(read_tree(self._root), self._tracked)
 
 
 def build_program_sandbox(
     layout: SandboxLayout, environment: Mapping[str, str], *, network: bool, first_descriptor: int
 ) -> ProgramSandbox:
-    """Build a sandbox in which a program writes to the layout's root alone.
+    """Build a sandbox in which a program can write only to the layout's root.
 
-    What is read-only there is read-only in every sandbox (L{find_protected}); so are Python environments, since nobody
-    knows whose C{PATH} leads to them, and the repository itself, which is not copied.
+    The read-only paths are those of every sandbox (L{find_protected}), and also Python environments, which any
+    C{PATH} may contain, and the repository itself, which is not copied.
 
-    :param environment: the daemon's.
-    :param network: whether the program shares the network.
-    :param first_descriptor: the first in which the program's starter opens paths.
-    :raises InvalidRequest: something that runs outside could not be protected.
+    :param environment: the daemon's environment.
+    :param network: True if the program shares the network.
+    :param first_descriptor: the first descriptor of the paths that the program's starter opens.
+    :raises InvalidRequest: a file that programs outside use cannot be protected.
     """
     root, git = layout.root, find_git(environment)
     if not isdir(root):

@@ -1,4 +1,4 @@
-"""Prepares a project for a sandbox, and afterwards imports the agent's work and tells what to look at."""
+"""Prepares a project for a sandbox, and afterwards imports the agent's work and reports changes to review."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ Say = Callable[[str], object]
 
 @frozen
 class SandboxProject:
-    """A project that an agent works in, behind a layout.
+    """A project in which an agent works in a sandbox.
 
-    :ivar environment: the caller's, by which git and programs are found.
+    :ivar environment: the caller's environment, by which git and programs are found.
     :ivar say: shows the user one line.
     """
 
@@ -54,13 +54,13 @@ class SandboxProject:
     def prepared(
         self, processes: SandboxProcesses, *, first_descriptor: int | None = None
     ) -> Iterator[tuple[list[str], Mapping[int, int]]]:
-        """Provide the options of bubblewrap; afterwards import the agent's work, and tell what to review.
+        """Provide the options of bubblewrap within the context. Afterwards import the agent's work, and report changes.
 
-        :param processes: of the sandbox, which are ended first.
-        :param first_descriptor: from where bubblewrap is to find open what is mounted in the project, so that no link
-            is followed that another agent puts there meanwhile; L{None}: it mounts by paths.
+        :param processes: the processes of the sandbox, which are ended first.
+        :param first_descriptor: the first descriptor in which bubblewrap finds the mounted paths open, so that no link
+            made meanwhile by another agent is followed, or None to mount by paths.
         :return: the options, and bubblewrap's descriptors with ours.
-        :raises InvalidRequest: something that runs outside could not be protected from the agent.
+        :raises InvalidRequest: a file that programs outside use cannot be protected from the agent.
         """
         root, git = self.layout.root, find_git(self.environment)
         repository = None if git is None or not os.path.lexists(f"{root}/.git") else find_repository(root, git)
@@ -99,11 +99,11 @@ class SandboxProject:
         processes: SandboxProcesses,
         replaced: Callable[[], tuple[str, ...]],
     ) -> Iterator[list[str]]:
-        """Provide the options that put a copy in the place of the repository, if there is one.
+        """Provide the options that mount a copy in place of the repository, if there is one.
 
-        Whether or not, a directory holds what the next launch needs, should this launcher be killed.
+        In any case a directory contains the data that the next launch needs if this launcher is killed.
 
-        :param replaced: what the agent may have written though it was mounted read-only.
+        :param replaced: returns the read-only paths that the agent may have written after a replacement.
         """
         directory = self._copies / secrets.token_hex(6)
         directory.mkdir(mode=0o700, parents=True)
@@ -116,7 +116,7 @@ class SandboxProject:
                 ended = processes.end()
                 # guard against attack: nothing is imported where a file was replaced
                 #    -> test_sandbox_replaced.ReplacedTests.test_program
-                if copy is not None and replaced():  # git here may obey what the agent wrote there
+                if copy is not None and replaced():  # git here may obey files that the agent wrote there
                     self.say(_NOT_YET.format(directory=directory))
                 else:
                     self._conclude(directory, copy, ended=ended)
@@ -126,9 +126,9 @@ class SandboxProject:
         return Path(self.layout.state) / _COPIES
 
     def _recover(self, root: str, git: Git | None) -> None:
-        """End what earlier sandboxes left running; import what those of this project left, and delete what is no copy.
+        """End processes of earlier sandboxes, import their copies for this project, and delete incomplete copies.
 
-        A directory whose lock is held belongs to a launcher that lives.
+        A directory whose lock is held belongs to a running launcher.
         """
         for directory in sorted(self._copies.iterdir()) if self._copies.is_dir() else ():
             if not directory.is_dir() or (directory / _KEPT).exists():
@@ -144,7 +144,7 @@ class SandboxProject:
                     self._conclude(directory, copy, ended=ended)
 
     def _conclude(self, directory: Path, copy: RepositoryCopy | None, *, ended: bool) -> None:
-        """Import a sandbox's copy, if it has one, and delete what is not needed any more."""
+        """Import a sandbox's copy, if there is one, and delete its directory."""
         if not ended:
             self.say(_NOT_ENDED.format(directory=directory))
             return
@@ -161,7 +161,7 @@ class SandboxProject:
             (copy.directory / _KEPT).touch()
 
     def _tell_what_stays(self, before: Mapping[str, Mapping[str, Signature]]) -> None:
-        """Tell where in the user's home the agent has made or changed files of its own."""
+        """Report where in the user's home the agent has created or changed its own files."""
         after = read_files(before)
         counts = {path: sum(found != before[path].get(name) for name, found in after[path].items()) for path in after}
         found = [f"{visible(path)} ({_files(count)})" for path, count in counts.items() if count]
@@ -189,7 +189,7 @@ def _files(count: int) -> str:
 
 @contextmanager
 def _lock(directory: Path) -> Iterator[None]:
-    """Hold a directory's lock, which the kernel drops when the process ends.
+    """Hold a directory's lock, which the kernel releases when the process ends.
 
     :raises BlockingIOError: another process holds it.
     """

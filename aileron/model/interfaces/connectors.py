@@ -50,8 +50,7 @@ class IConnector(Interface):
         Cancelling drops the connection and errbacks. L{aileron.base.waiting.Interrupted} contains what was noted.
 
         :param seconds: the wall-clock limit for sending. If no byte has left by then, none is sent, and the outcome is
-            a
-            C{resource_limit_exceeded} that was not C{sent}.
+            a C{resource_limit_exceeded} that was not C{sent}.
         :param late_seconds: the further time to wait for the answer to a request that was sent. If it is exceeded, the
             outcome is a C{resource_limit_exceeded} that is not classified.
         :raises BindingFailed, VaultLocked: the credential cannot be opened. Nothing was sent.

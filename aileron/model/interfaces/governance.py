@@ -73,8 +73,8 @@ class IGrantService(Interface):
 
         :raises NotFound: as L{grant}.
         :raises VaultLocked: the vault is not unlocked.
-        :raises StoreUnavailable: the vault could not be written, so the grant stays, or the event could not be
-            recorded.
+        :raises StoreUnavailable: the vault could not be written, so the grant stays. Or the grant is revoked, but the
+            event could not be recorded.
         """
 
 

@@ -42,8 +42,7 @@ class ISubmission(Interface):
         :raises InvalidRequest: the arguments are invalid. It lists every problem.
         :raises Paused: all runs or those of the session are paused. Nothing is stored.
         :raises LimitExceeded: too many approvals are pending, a limit is reached, or the session or action is stopped
-            for
-            a while after denials or repeated calls. Nothing is stored.
+            for a while after denials or repeated calls. Nothing is stored.
         :raises ApprovalDenied: an identical call of an agent was denied recently. Nothing is stored.
         :raises VaultLocked: the action needs no approval, and the vault is not unlocked. Nothing is stored.
         :raises BindingRequired, CapabilityDenied: a binding or capability is missing. Nothing is stored.

@@ -37,8 +37,7 @@ class Exchange(ABC):
     A server calls, in this order: send L{pieces}, then L{feed} for each piece of the answer, then L{end}.  If there are
     calls, it runs them, calls L{answer}, and unless the turn is mixed starts again with the new L{pieces}. At last it
     stores L{memory} if there is one, and writes the result of L{finish}. At any time it may write L{keep_alive}, and
-    end
-    the reply with L{fail}.  It has no clock, no sockets and no state outside itself.
+    end the reply with L{fail}.  It has no clock, no sockets and no state outside itself.
 
     :ivar streams: True if the client reads events. Else an answer is one document, and L{feed} returns nothing.
     :ivar warnings: the warnings to record. Of the client's content they contain only names of tools.
