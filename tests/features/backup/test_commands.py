@@ -171,7 +171,8 @@ class RestoreTests(BackupCase):
         self.create()
         content = self.file.read_bytes()
         half = len(content) // 2
-        for damaged in (content[:-1], content[:half], content[:half] + b"?" + content[half + 1 :]):
+        altered = content[:half] + bytes([content[half] ^ 1]) + content[half + 1 :]
+        for damaged in (content[:-1], content[:half], altered):
             self.file.write_bytes(damaged)
             home = self.elsewhere()
             code, _, err = self.given("restore", str(self.file))
