@@ -147,7 +147,7 @@ class Offerings:
         refused: dict[str, str] = {}
         for action in actions:
             found = [LoadError("connector", problem, action.path) for problem in self._mismatches(action)]
-            # guard of promise 2: an action is trusted as it lies there -> NoDecisionTests.test_untrusted
+            # guard of promise 2: an action is trusted in its present form -> NoDecisionTests.test_untrusted
             found += [LoadError(UNTRUSTED, problem, action.path) for problem in self._untrusted(action)]
             faults += found
             if found:

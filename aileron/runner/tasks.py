@@ -47,7 +47,7 @@ class Tasks:
 
     def shielded(self, work: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:
         """Return the result of C{work}, which completes even if the caller is cancelled."""
-        # guard of promise 4: a decision outlives whoever took it -> KeptTests.test_caller_leaves,
+        # guard of promise 4: a decision outlives its caller -> KeptTests.test_caller_leaves,
         #    instead return Deferred.fromCoroutine(work)
         told: Deferred[T] = Deferred()
         self._running[told] = task = Deferred.fromCoroutine(work)

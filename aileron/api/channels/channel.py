@@ -102,7 +102,7 @@ class Channel(HTTPChannel):
         return self._step is not None
 
     def divert(self, head: RequestHead, rest: bytes) -> int:
-        """Take a request out of this channel before its body arrives. Its address is checked. Subclasses override this.
+        """Handle a request outside this channel, before its body arrives and after its address was checked.
 
         :param rest: the bytes after the head: of its body, or of the next request.
         :return: the number of bytes of C{rest} used, or -1 to pass the request to the site's resources.

@@ -160,7 +160,7 @@ def tell(found: Verdict, running: Confirmation | None = None) -> None:
     """
     broken = found.broken
     if broken is None:
-        # guard against attack: it is said that nothing is confirmed -> test_agent.RecordTests.test_hidden
+        # guard against attack: a record that nothing confirms is reported as such -> test_agent.RecordTests.test_hidden
         if is_unconfirmed(found, running):
             say("Not confirmed: a daemon may be running, but could not be asked for its newest record.")
         say("The audit log is consistent, from record {first} to {last}.", first=found.first, last=found.last)
@@ -196,7 +196,7 @@ def _doubts(found: Verdict, confirmed: int) -> Iterator[str]:
     """
     if not found.checkpoints and not found.anchored:
         yield "There are no checkpoints and no anchor, so nothing is signed."
-    # guard against attack: it is said that the newest records are not signed
+    # guard against attack: unsigned newest records are reported
     #    -> test_agent.RecordTests.test_while_none_runs
     if found.sound and found.unsigned:
         newest = "The newest record is" if found.unsigned == 1 else f"The {found.unsigned} newest records are"

@@ -108,7 +108,7 @@ class ReplyLoop:
                 self._upstream.abort()
 
     async def _refuse_stranger(self, client: InBandExchange) -> None:
-        """Have the gateway refuse a request with an unknown key. The body is not read."""
+        """Refuse a request whose key is unknown, as the gateway does. The body is not read."""
         upstream, said = await self._ask(client, ()), bytearray()
         upstream.hear(said.extend, raw=True)
         await upstream.ended

@@ -33,7 +33,7 @@ BENCHES: Mapping[str, Callable[[Specimen, Bench], Rig | str]] = {
 
 
 def set_up(specimen: Specimen, bench: Bench) -> Rig | str:
-    """Put a connector on the bench; where there is no double for it, return why."""
+    """Put a connector on the bench, or return why it cannot be proved if there is no double of its service."""
     kind = specimen.kind
     if kind is None:
         return "its file has faults"

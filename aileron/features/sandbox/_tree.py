@@ -138,10 +138,10 @@ def _read_directory(root: str, directory: str, found: TreeSnapshot) -> list[str]
     try:
         entries = {entry.name: entry.is_dir(follow_symlinks=False) for entry in os.scandir(directory)}
     except OSError:
-        # guard against attack: a directory that cannot be listed is told -> test_breakout.UnreadableTests
+        # guard against attack: a directory that cannot be listed is reported -> test_breakout.UnreadableTests
         found.repositories[directory] = ()
         return []
-    # guard against attack: a bare repository that was made is told
+    # guard against attack: a new bare repository is reported
     #    -> test_breakout.ToldTests.test_root_becomes_a_repository
     if any(needed <= entries.keys() for needed in _BARE):
         found.repositories[directory] = identity_of(directory)
@@ -152,7 +152,7 @@ def _read_directory(root: str, directory: str, found: TreeSnapshot) -> list[str]
     for name, is_directory in entries.items():
         path = os.path.join(directory, name)
         if name.lower() == _GIT:
-            # guard against attack: a repository that was made is told -> test_sandbox_git.GitTests.test_no_repository
+            # guard against attack: a new repository is reported -> test_sandbox_git.GitTests.test_no_repository
             found.repositories[path] = identity_of(path)
         elif not is_directory and ((counts and is_known(name, below)) or _is_shared(path)):
             found.autorun[path] = _version(path)
@@ -164,7 +164,7 @@ def _read_directory(root: str, directory: str, found: TreeSnapshot) -> list[str]
 def _is_shared(path: str) -> bool:
     """Return whether a file has another hard link, possibly outside, which a write would change."""
     try:
-        # guard against attack: a file with another name is told -> test_breakout.ToldTests.test_hard_link,
+        # guard against attack: a file with another name is reported -> test_breakout.ToldTests.test_hard_link,
         #    instead return False
         return os.lstat(path).st_nlink > 1
     except OSError:

@@ -83,10 +83,10 @@ class SandboxProject:
                 processes.end()
                 self._tell_what_stays(own)
                 changed = (
-                    # guard against attack: a file that was replaced is told
+                    # guard against attack: a replaced file is reported
                     #    -> test_sandbox_replaced.ReplacedTests.test_program
                     *replaced(),
-                    # guard against attack: new and changed files are told -> test_sandbox.SandboxTests.test_told
+                    # guard against attack: new and changed files are reported -> test_sandbox.SandboxTests.test_told
                     *before.changes(read_tree(root), tracked),
                 )
                 self._tell(changed)
