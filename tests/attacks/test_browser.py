@@ -50,6 +50,7 @@ _MOVED = """(() => { try {
   ours.focus();
   return ours.closed ? "apart" : String(ours.length);
 } catch (error) { return error.name; } })()"""
+_LANDING = "document.readyState !== 'complete' || document.getElementById('stuck') !== null"
 _TOSS = "document.cookie = `%s=%s; domain=aileron.localhost; path=%s`"
 
 
@@ -133,13 +134,16 @@ class BrowserTests(DoorTestCase):
         await self.still_works()
 
     async def window_at(self, url: str) -> str:
-        """The target of the window at an address that is not the operator's own tab."""
+        """The target of the window at an address that is not the operator's own tab, once a page of ours is there.
+
+        Before that the landing is at the same address.
+        """
         mine = await self.page.call("Target.getTargetInfo")
         for _ in range(100):
             targets = (await self.browser.call("Target.getTargets"))["targetInfos"]
             others = [each for each in targets if each["targetId"] != mine["targetInfo"]["targetId"]]
             found = [str(each["targetId"]) for each in others if each["type"] == "page" and each["url"] == url]
-            if found:
+            if found and not await self.evaluate_in(found[0], _LANDING):
                 return found[0]
             await self.pause(0.1)
         raise AssertionError(f"no window is at {url}: {targets}")
