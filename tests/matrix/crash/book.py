@@ -40,7 +40,7 @@ class Call:
     :ivar confirmed: of that, what was answered with a yes.
     :ivar end: its end, once somebody has seen it.
     :ivar path: of the protocol in which a model is asked to make it; empty: the agent makes it.
-    :ivar tries: how often the model was asked.
+    :ivar tries: how often the model was asked; C{is_with_model}: it is being asked now.
     :ivar approvals: how often a yes was asked for.
     :ivar begins: no sooner than this, by the wall clock, whichever yes counts.
     :ivar done_again: somebody asked that it be done again; C{children}: as what.
@@ -58,6 +58,7 @@ class Call:
     end: str | None = None
     path: str = ""
     tries: int = 0
+    is_with_model: bool = False
     approvals: int = 0
     begins: float = float("inf")
     done_again: bool = False

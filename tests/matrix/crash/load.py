@@ -59,7 +59,8 @@ class Load:
     async def _agent(self) -> None:
         with suppress(GoneError):
             for call in self.book.again():
-                await self._call(call)
+                if not call.is_with_model:  # an SDK repeats a request only once the one before has failed
+                    await self._call(call)
             while self.new > 0:
                 self.new -= 1
                 await self._call(self._fresh())
@@ -79,7 +80,11 @@ class Load:
         """
         tries, call.tries = call.tries, call.tries + 1
         body = request(call.path, call.kind.name.replace("-", "_"), call.text)
-        said = await self.agent.ask_model(call.path, body, tries)
+        call.is_with_model = True
+        try:
+            said = await self.agent.ask_model(call.path, body, tries)
+        finally:
+            call.is_with_model = False
         locked = self.operator is None or self.governing.locked
         assert said.well or locked, f"in-band, {call.kind.name}: {said}"
         for run_id, run in (await every_run(self.agent)).items():
