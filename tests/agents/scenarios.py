@@ -231,7 +231,7 @@ class ScenariosTestCase(case.AgentTestCase):
         """A question for the outcome of what was told as pending, which waits for it."""
 
         def arguments(received: Received) -> Mapping[str, Any]:
-            return {"approval_id": approval_id(received.tool_results[-1]), "wait_seconds": 45}
+            return {"approval_id": approval_id(received.tool_results[-1]), "wait_seconds": 20}
 
         return Call(self.kind.own_tool("check_action_status"), arguments)
 
