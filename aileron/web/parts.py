@@ -104,6 +104,9 @@ _POLICY = (
 _ADVICE = {kind: [advice.kept, advice.on_page] for kind, advice in ADVICE.items()}
 
 
+_LINK = '<a href="{path}"><svg class="icon" aria-hidden="true"><use href="#icon-feature"/></svg>{title}</a>\n'
+
+
 class Shell:
     """The shell and its static files, read once.
 
@@ -113,7 +116,7 @@ class Shell:
     def __init__(self, navigation: Mapping[str, str]) -> None:
         self._files = {path.name: (_TYPES[path.suffix], path.read_bytes()) for path in _list_shipped()}
         template = (STATIC / "shell.html").read_text(encoding="utf-8")
-        links = "".join(f'<a href="{path}">{html.escape(title)}</a>\n' for path, title in navigation.items())
+        links = "".join(_LINK.format(path=path, title=html.escape(title)) for path, title in navigation.items())
         told = template.replace("{{navigation}}", links)
         self._template = told.replace("{{advice}}", html.escape(json.dumps(_ADVICE)))
 

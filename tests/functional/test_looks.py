@@ -9,11 +9,13 @@ from tests.functional.browsed import JUDGED, PICTURES, SIZES, STYLES, PagesTestC
 from tests.functional.chromium import Page
 from tests.functional.operated import GATED, UNGATED
 
-UNCOVERED = """["#trouble", "#sound", "nav a[aria-current]"].map((each) => document.querySelector(each))
+UNCOVERED = """["#trouble", ".brand", "header a[aria-current]"].map((each) => document.querySelector(each))
   .every((each) => {
     const { x, y, width, height } = each.getBoundingClientRect();
     return each.contains(document.elementFromPoint(x + width / 2, y + height / 2));
   })"""
+_LINKED = """[...document.querySelectorAll('header a')]
+  .flatMap((a) => [a.pathname, ...(a.dataset.also ?? "").split(" ").filter(Boolean)])"""
 _FOLLOWED = """(() => {
   const link = document.createElement("a");
   link.href = %s;
@@ -35,8 +37,8 @@ class LooksTestCase(PagesTestCase):
         await page.until(f"location.pathname === '{path}' && {wanted}")
 
     async def menu(self, page: Page) -> Sequence[str]:
-        """Every page that the navigation leads to."""
-        found: Sequence[str] = await page.evaluate("[...document.querySelectorAll('nav a')].map((a) => a.pathname)")
+        """Every page that the navigation leads to, the brand and the pages that a link stands for included."""
+        found: Sequence[str] = await page.evaluate(_LINKED)
         return found
 
 

@@ -113,16 +113,16 @@ class OtherPagesTests(PagesTestCase):
         page = await self.opened()
         await self.assert_installable(page)
         await page.look(width=390, height=800)
-        is_open = "document.querySelector('#more').matches(':popover-open')"
-        shows = "document.querySelector('#more a').checkVisibility()"
+        is_open = "document.querySelector('#menu').matches(':popover-open')"
+        shows = "document.querySelector('#menu a').checkVisibility()"
         self.assertFalse(await page.evaluate(shows))
-        await self.use(page, "#show-more")
+        await self.use(page, "#show-menu")
         await page.until(f"{is_open} && {shows}")
         await self.keep(page, "more-phone")
-        await self.use(page, '#more a[href="/grants"]')
+        await self.use(page, '#menu a[href="/grants"]')
         await page.shows("No limits set")
         self.assertEqual(await page.evaluate(f"[location.pathname, {is_open}]"), ["/grants", False])
-        await page.click("#show-more")
+        await page.click("#show-menu")
         await page.until(is_open)
         await page.press("Escape")
         await page.until(f"!{is_open}")

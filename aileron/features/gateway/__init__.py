@@ -22,7 +22,7 @@ class GatewayFeature(Feature):
     name = "gateway"
     summary = "Relays LLM traffic of agents to their providers, and counts it."
     targets: ClassVar[Mapping[str, str]] = {"gateway://": "provider of the gateway"}
-    navigation: ClassVar[Mapping[str, str]] = {"/gateway": "Gateway"}
+    navigation: ClassVar[Mapping[str, str]] = {"/gateway": "LLM traffic"}
 
     @property
     def variables(self) -> Sequence[str]:  # type: ignore[override]

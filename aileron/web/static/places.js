@@ -2,8 +2,8 @@
 
 import { say } from "./view.js";
 
-const more = document.getElementById("more");
-const links = [...document.querySelectorAll("nav a")];
+const menu = document.getElementById("menu");
+const links = [...document.querySelectorAll("body > header a")];
 
 export function armPlaces(changed) {
   document.addEventListener("click", (event) => {
@@ -24,17 +24,18 @@ export function armPlaces(changed) {
   mark();
 }
 
-// Which of the pages this is.
+// Which of the pages this is.  A link that stands for further pages names them in data-also.
 export function mark() {
   const first = `/${location.pathname.split("/")[1] || "approvals"}`;
   for (const link of links) {
-    if (link.getAttribute("href") === first) link.setAttribute("aria-current", "page");
+    const all = [link.getAttribute("href"), ...(link.dataset.also ?? "").split(" ")];
+    if (all.includes(first)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
 }
 
 function go(address, changed) {
-  if (more.matches(":popover-open")) more.hidePopover();
+  if (menu.matches(":popover-open")) menu.hidePopover();
   history.pushState(null, "", address);
   say("trouble", "");
   changed(true);
