@@ -18,7 +18,8 @@ from ._editor_page import draw_dry_run, draw_edit, draw_new, draw_try
 from ._grants_page import draw_grants
 from ._history_page import draw_history
 from ._home_page import draw_home
-from ._runs_page import draw_run, draw_runs
+from ._run_page import draw_run
+from ._runs_page import draw_runs
 from ._sessions_page import draw_session, draw_sessions
 from ._settings_page import draw_passkeys, draw_settings
 from ._trust_page import draw_trust
