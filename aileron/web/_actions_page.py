@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from twisted.web.template import Tag, tags
 
@@ -12,9 +12,8 @@ from aileron.base.text import duration, visible
 from aileron.model.actions import Action, ApprovalRule, Cap, Input, Offer, is_action_name
 from aileron.model.errors import NotFound
 from aileron.model.queries import RunQuery
-from aileron.model.runs import Run
 
-from ._runs_page import runs_table
+from ._runs_page import Lane, read_lanes, runs_table
 from .blocks import Cell, Part, act, answer, back, chip, draw_whole, facts, heading, link, page, quiet, table
 from .parts import Drawing, Visit
 from .texts import count
@@ -53,10 +52,11 @@ async def draw_action(deps: Dependencies, visit: Visit, name: str) -> Drawing:
     if offer is None:
         raise NotFound("No action has this name.")
     found = await deps.submission.runs(RunQuery(action=name, limit=_FEW))
-    return Drawing(lambda: _page(offer, found.items))
+    lanes = await read_lanes(deps, found.items)
+    return Drawing(lambda: _page(offer, lanes))
 
 
-def _page(offer: Offer, runs: Iterable[Run]) -> Tag:
+def _page(offer: Offer, lanes: Sequence[Lane]) -> Tag:
     action = offer.action
     return page(
         action.name,
@@ -79,7 +79,7 @@ def _page(offer: Offer, runs: Iterable[Run]) -> Tag:
         tags.h2("Steps"),
         table("Steps", ("Step", "Operation", "Connector"), _steps(action), "No steps"),
         tags.h2("Recent runs"),
-        runs_table(runs, "Recent runs"),
+        runs_table(lanes, "Recent runs"),
     )
 
 

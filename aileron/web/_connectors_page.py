@@ -17,7 +17,7 @@ from aileron.model.runs import Run
 
 from ._actions_page import limits, problems, row
 from ._credentials_part import ComparedBinding, draw_connect, draw_credential, read_credentials
-from ._runs_page import runs_table
+from ._runs_page import Lane, read_lanes, runs_table
 from .blocks import Cell, Part, act, answer, back, chip, command, facts, heading, link, page, quiet, table
 from .parts import Visit
 from .texts import count, segment
@@ -56,7 +56,7 @@ async def draw_connector(deps: Dependencies, visit: Visit, fqn: str) -> Tag:
     bound = _bound(about, await read_credentials(deps))
     offers = [each for _, each in sorted(deps.submission.offering().offers.items()) if _used(each.action, fqn)]
     tests = [each.action.name for each in offers if _is_test(each)][:_MOST_TESTS]
-    runs = await _latest(deps, tests)
+    lanes = await read_lanes(deps, await _latest(deps, tests))
     users = [each.action.name for each in offers if any(_is_pinned(about, name) for name in _used(each.action, fqn))]
     changed = [each for each in await _latest(deps, users[:_MOST_PINNED]) if each.fault and each.fault.kind == _CHANGED]
     how = draw_connect(about, "setup" in deps.features.features.commands())
@@ -69,10 +69,10 @@ async def draw_connector(deps: Dependencies, visit: Visit, fqn: str) -> Tag:
         facts((("Hosts", ", ".join(about.hosts)), ("Content hash", about.content_hash))),
         tags.h2("Credential"),
         *_credentials(about, bound, [each.action.name for each in offers if each.enabled], how),
-        *(_test(about, tests, runs) if bound or not _needs_one(about) else ()),
+        *(_test(about, tests, lanes) if bound or not _needs_one(about) else ()),
         tags.h2("What an agent can do"),
         table("Actions that use it", _ACTIONS, (_action(each, fqn, caps) for each in offers), _NOTHING),
-        *_changes(about, changed),
+        *_changes(about, await read_lanes(deps, changed)),
         tags.h2("Operations"),
         quiet(_UNUSED) if about.operations else "",
         table("All that it declares", _OPERATIONS, _operations(about, offers), "No operations"),
@@ -90,11 +90,11 @@ def _is_pinned(about: ConnectorDescription, name: str) -> bool:
     return operation is not None and operation.pin is not None
 
 
-def _changes(about: ConnectorDescription, runs: Sequence[Run]) -> Iterator[Part]:
+def _changes(about: ConnectorDescription, lanes: Sequence[Lane]) -> Iterator[Part]:
     """Draw a warning if a run found that a tool of the connector has changed."""
-    if runs:
+    if lanes:
         yield tags.p("The server has changed tools since you reviewed them. They are not run.", **{"class": "warning"})
-        yield runs_table(runs, "Runs that found it")
+        yield runs_table(lanes, "Runs that found it")
         yield quiet("To see what changed, in your terminal:")
         yield command("aileron", "connector", "import", about.name)
 
@@ -144,7 +144,7 @@ def _credentials(
         yield from how
 
 
-def _test(about: ConnectorDescription, tests: Sequence[str], runs: Sequence[Run]) -> Iterator[Part]:
+def _test(about: ConnectorDescription, tests: Sequence[str], lanes: Sequence[Lane]) -> Iterator[Part]:
     """Draw a test button for each read-only action without arguments, with the outcome of its last run."""
     yield tags.h2("Test connection")
     if tests:
@@ -153,7 +153,7 @@ def _test(about: ConnectorDescription, tests: Sequence[str], runs: Sequence[Run]
         )
         run = (act(f"Run {each}", f"POST /v1/actions/{segment(each)}/run", name=f"test-{each}") for each in tests)
         yield tags.p(*run, **{"class": "buttons"})
-        yield runs_table(runs, "Latest run of each") if runs else quiet("Not tested yet")
+        yield runs_table(lanes, "Latest run of each") if lanes else quiet("Not tested yet")
         return
     reads = [name for name, each in sorted(about.operations.items()) if each.effect == READ]
     if not reads:

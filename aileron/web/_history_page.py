@@ -124,7 +124,7 @@ def _page(found: Timeline, given: Mapping[str, str], days: Sequence[Day]) -> Tag
         "History",
         count(len(found.records), "entry", "entries"),
         heading("History"),
-        quiet(link("/runs", "Runs"), " · ", link("/sessions", "Sessions"), " · ", link("/audit", "Audit log")),
+        quiet(link("/runs", "Activity"), " · ", link("/sessions", "Sessions"), " · ", link("/audit", "Audit log")),
         filters(
             "/history",
             choice("kind", "Kind", [("", "Any"), *KINDS.items()], kind),

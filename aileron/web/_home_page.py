@@ -261,7 +261,7 @@ def _running(running: Page[Run], sessions: int) -> Tag:
         tags.li(link(f"/runs/{run.id}", run.action), tags.small(state_chip(run.state), " ", moment(run.changed_at)))
         for run in running.items
     ]
-    more = [tags.p(link("/runs", "All runs"))] if running.cursor is not None else []
+    more = [tags.p(link("/runs", "All activity"))] if running.cursor is not None else []
     active = count(sessions, "active session", "active sessions") + ("" if sessions < MOST_COUNTED else " or more")
     agents = link("/sessions?live=yes", active) if sessions else "No active sessions"
     return _card("Running now", _list(rows) if rows else quiet("Nothing is running."), *more, quiet(agents))

@@ -1,34 +1,32 @@
-"""The pages of runs: the list, and one whole run."""
+"""Activity: the runs with what was asked, how long each waited and ran, and a search."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from twisted.web.template import Tag
+from attrs import evolve, frozen
+from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
-from aileron.model.faults import Fault
-from aileron.model.queries import Page, RunQuery
+from aileron.base.json import JSON, plain, strings_in
+from aileron.base.text import visible
+from aileron.model.queries import RunQuery
 from aileron.model.runs import Run, RunState
 
-from .blocks import (
-    Cell,
-    chip,
-    choice,
-    draw_whole,
-    field,
-    filters,
-    heading,
-    link,
-    older,
-    page,
-    table,
-)
+from .blocks import Cell, chip, choice, field, filters, heading, link, older, page, quiet, table
 from .parts import Drawing, Visit
 from .texts import STATES, count
 
 _MOST = 50
+_AT_A_TIME, _MOST_READ = 100, 2000
+_SEARCHED_BYTES = 512 * 1024
+"""The size of runs that a search reads at once: some ten milliseconds of work."""
+
+_FILTERS = ("state", "action", "session", "text")
+_MOST_CHARACTERS, _AROUND = 100, 40
+_SENT = frozenset((RunState.EXECUTING, RunState.COMPLETED, RunState.FAILED, RunState.UNKNOWN))
 _KINDS = {
     RunState.COMPLETED: "good",
     RunState.FAILED: "bad",
@@ -61,49 +59,156 @@ def took(start: datetime, end: datetime | None) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.0f} h"
 
 
-def runs_table(runs: Iterable[Run], caption: str) -> Tag:
-    """Draw runs as a table."""
-    return table(caption, ("Action", "State", "Requested", "Duration", "Reason"), map(_row, runs), "No matching runs")
+@frozen
+class Lane:
+    """A run with the moments that separate waiting from running.
+
+    :ivar decided: when the operator decided, or None if the run is pending or needed no approval.
+    :ivar began: when its first request was sent, or None if none was.
+    """
+
+    run: Run
+    decided: datetime | None = None
+    began: datetime | None = None
+
+    @property
+    def waited(self) -> str:
+        """How long it waited for a decision, in words, or an empty string if it needed none or waits still."""
+        ended = self.run.changed_at if self.run.state.settled and self.began is None else None
+        return took(self.run.received_at, self.decided or ended) if self.run.gated else ""
+
+    @property
+    def ran(self) -> str:
+        """How long it ran, in words, or an empty string if it never started or runs still."""
+        return took(self.began, self.run.changed_at if self.run.state.settled else None) if self.began else ""
+
+
+async def read_lanes(deps: Dependencies, runs: Sequence[Run]) -> list[Lane]:
+    """Read when each run was decided and when it began. Read nothing of a run that never started."""
+    return [await _read_lane(deps, run) for run in runs]
+
+
+async def _read_lane(deps: Dependencies, run: Run) -> Lane:
+    if run.state not in _SENT:
+        return Lane(run)
+    _, attempts = await deps.submission.history(run.id)
+    decided = (await deps.decisions.approval(run.id)).decided_at if run.gated else None
+    return Lane(run, decided, min((each.started_at for each in attempts), default=run.changed_at))
+
+
+def runs_table(lanes: Sequence[Lane], caption: str, text: str = "") -> Tag:
+    """Draw runs as a table.
+
+    :param text: the text that was searched for; each row then shows where it occurs.
+    """
+    heads = ("Request", "State", "Requested", "Waited", "Ran", "Reason")
+    return table(caption, heads, (_row(each, text) for each in lanes), "No matching runs")
 
 
 async def draw_runs(deps: Dependencies, visit: Visit) -> Drawing:
-    """Draw the list of runs, newest first."""
-    query = visit.query
-    state, action, session = (query.get(name, "") for name in ("state", "action", "session"))
-    states = tuple(each for each in RunState if each.value == state)
-    wanted = RunQuery(states, session or None, action or None, limit=_MOST, cursor=query.get("cursor"))
-    found = await deps.submission.runs(wanted)
-    return Drawing(lambda: _list(found, query))
+    """Draw the runs that match the filters, newest first, pending and denied ones included."""
+    given = {name: visit.query[name] for name in _FILTERS if visit.query.get(name)}
+    states = tuple(each for each in RunState if each.value == given.get("state"))
+    wanted = RunQuery(states, given.get("session"), given.get("action"), limit=_MOST, cursor=visit.query.get("cursor"))
+    found = await _find(deps, wanted, given.get("text", ""))
+    lanes = await read_lanes(deps, found.runs)
+    return Drawing(lambda: _list(found, lanes, given))
 
 
-def _list(found: Page[Run], query: Mapping[str, str]) -> Tag:
+@frozen
+class FoundRuns:
+    """One page of runs.
+
+    :ivar read: how many runs were searched.
+    :ivar cursor: where the next page begins, or None if there are no older runs.
+    """
+
+    runs: Sequence[Run]
+    read: int
+    cursor: str | None
+
+
+async def _find(deps: Dependencies, query: RunQuery, text: str) -> FoundRuns:
+    """Read one page of runs. If a search text is set, read on until enough runs match or the limit is reached."""
+    runs: list[Run] = []
+    read, wanted = 0, text.casefold()
+    query = evolve(query, limit=_AT_A_TIME, most_bytes=_SEARCHED_BYTES) if wanted else query
+    while True:
+        found = await deps.submission.runs(query)
+        read += len(found.items)
+        runs += [each for each in found.items if wanted in _searched(each).casefold()] if wanted else found.items
+        if found.cursor is None or not wanted or len(runs) >= _MOST or read >= _MOST_READ:
+            return FoundRuns(runs, read, found.cursor)
+        query = evolve(query, cursor=found.cursor)
+
+
+def _searched(run: Run) -> str:
+    """Return the text that a search looks through: the action, arguments, reason, failure and result of a run."""
+    failure = "" if run.fault is None else run.fault.message
+    shown = (json.dumps(plain(each), ensure_ascii=False) for each in (run.arguments, run.result) if each is not None)
+    return "\n".join((run.action, run.id, *shown, run.reason or "", failure))
+
+
+def _list(found: FoundRuns, lanes: Sequence[Lane], given: Mapping[str, str]) -> Tag:
     options = [("", "Any"), *((each.value, STATES[each]) for each in RunState)]
-    state, action, session = (query.get(name, "") for name in ("state", "action", "session"))
+    state, action, session, text = (given.get(name, "") for name in _FILTERS)
+    searched = f"Searched {found.read:,} runs. Older runs may match." if text and found.cursor is not None else ""
     return page(
-        "Runs",
-        count(len(found.items), "run", "runs"),
-        heading("Runs"),
+        "Activity",
+        count(len(lanes), "run", "runs"),
+        heading("Activity"),
         filters(
             "/runs",
             choice("state", "State", options, state),
             field("action", "Action", action),
             field("session", "Session", session),
             given=bool(state or action or session),
+            search=field("text", "Search", text, "search"),
         ),
-        runs_table(found.items, "Runs, newest first"),
-        older("/runs", {name: query[name] for name in ("state", "action", "session") if name in query}, found.cursor),
+        runs_table(lanes, "Runs, newest first", text),
+        quiet(searched) if searched else "",
+        older("/runs", given, found.cursor),
     )
 
 
-def _row(run: Run) -> tuple[Cell, ...]:
+def _row(lane: Lane, text: str) -> tuple[Cell, ...]:
+    run = lane.run
     why = run.fault.message if run.fault is not None else run.reason
-    state, lasted = draw_state(run), took(run.received_at, run.changed_at if run.state.settled else None)
-    return link(f"/runs/{run.id}", run.action), state, run.received_at, lasted, why or ""
+    found = _find_snippet(run, text) if text else ""
+    about = tags.small(visible(found or describe_arguments(run.arguments)), **{"class": "quiet"})
+    name = tags.div(link(f"/runs/{run.id}", run.action), tags.br(), about)
+    return name, draw_state(run), run.received_at, lane.waited, lane.ran, why or ""
 
 
-def _fault(fault: Fault) -> Iterator[tuple[str, Cell]]:
-    yield "Class", fault.kind
-    yield "Message", fault.message
-    yield "Where", fault.boundary
-    yield "Retriable", "Yes" if fault.retriable else "No"
-    yield "Details", draw_whole("details", dict(fault.details), "Details") if fault.details else None
+def describe_arguments(arguments: Mapping[str, JSON]) -> str:
+    """Return the beginnings of a run's texts and numbers as one short line, such as C{#deploys · Deploy of 2.1}."""
+    said, left = [], _MOST_CHARACTERS
+    for each in (part for value in arguments.values() for part in _shown_in(value)):
+        words = _cut(" ".join(each[:_MOST_CHARACTERS].split()), _MOST_CHARACTERS // 2)
+        if words and left > 0:
+            said.append(words)
+        left -= len(words)
+        if left <= 0:
+            break
+    return _cut(" · ".join(said), _MOST_CHARACTERS)
+
+
+def _shown_in(value: JSON) -> Iterator[str]:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield str(value)
+    else:
+        yield from strings_in(value)
+
+
+def _find_snippet(run: Run, text: str) -> str:
+    """Return the text around the first occurrence of what was searched for."""
+    whole = " ".join(_searched(run).split())
+    at = whole.casefold().find(" ".join(text.casefold().split()))
+    if at < 0:
+        return ""
+    start, end = max(at - _AROUND, 0), at + len(text) + _AROUND
+    return f"{'…' if start else ''}{whole[start:end]}{'…' if end < len(whole) else ''}"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

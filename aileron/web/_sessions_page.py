@@ -12,11 +12,11 @@ from aileron.api import COMMAND_SESSION, Dependencies
 from aileron.base.text import visible
 from aileron.model.errors import NotFound
 from aileron.model.queries import RunQuery
-from aileron.model.runs import Run, RunState
+from aileron.model.runs import RunState
 from aileron.model.sessions import Session, SessionTally
 from aileron.model.usage import UsageSum
 
-from ._runs_page import runs_table
+from ._runs_page import Lane, read_lanes, runs_table
 from .blocks import (
     Cell,
     Part,
@@ -45,19 +45,6 @@ _NARROW = 3
 _NAME = 24
 _MOST_BARS, _SHORT = 10, 10
 _ENDED_WITHOUT = frozenset((RunState.DENIED, RunState.CANCELLED, RunState.EXPIRED))
-
-
-@frozen
-class Lane:
-    """One call on a session's timeline.
-
-    :ivar decided: when the operator decided, or None if the call is pending or needed no approval.
-    :ivar began: when its first request was sent, or None if none was.
-    """
-
-    run: Run
-    decided: datetime | None = None
-    began: datetime | None = None
 
 
 def draw_timeline(lanes: Sequence[Lane], now: datetime) -> Tag:
@@ -123,7 +110,6 @@ def _end(lane: Lane, now: datetime) -> datetime:
 
 _MOST = 50
 _SHOWN = [("", "All agents"), ("yes", "Active"), ("all", "All, with those of commands")]
-_SENT = frozenset((RunState.EXECUTING, RunState.COMPLETED, RunState.FAILED, RunState.UNKNOWN))
 
 
 async def draw_sessions(deps: Dependencies, visit: Visit) -> Tag:
@@ -151,7 +137,7 @@ async def draw_session(deps: Dependencies, visit: Visit, session_id: str) -> Tag
         raise NotFound("No session has this ID.")
     found = await deps.submission.runs(RunQuery(session_id=session_id, limit=MOST_DRAWN))
     more = f" Only the newest {MOST_DRAWN} are shown." if found.cursor else ""
-    lanes = [await _read_lane(deps, run) for run in reversed(found.items)]
+    lanes = await read_lanes(deps, found.items[::-1])
     added = [part for draw in deps.features.features.slots("session") for part in await draw(deps, visit, session)]
     tally, used = await deps.sessions.tally(session_id), await deps.usage.of_sessions([session_id])
     return page(
@@ -165,7 +151,7 @@ async def draw_session(deps: Dependencies, visit: Visit, session_id: str) -> Tag
         tags.h2("Calls"),
         quiet(f"Dashed: waiting for your approval. Solid: running.{more}") if lanes else "",
         draw_timeline(lanes, deps.now()) if lanes else "",
-        runs_table(found.items, "Calls, newest first"),
+        runs_table(lanes[::-1], "Calls, newest first"),
         older("/runs", {"session": session_id}, found.cursor),
     )
 
@@ -254,12 +240,3 @@ def _ends(session: Session) -> Cell:
     if not session.live:
         return None
     return "When its launcher exits" if session.leased else session.ends_at
-
-
-async def _read_lane(deps: Dependencies, run: Run) -> Lane:
-    """Read when a call was decided and completed. Read no history for a call that did not start."""
-    if run.state not in _SENT:
-        return Lane(run)
-    _, attempts = await deps.submission.history(run.id)
-    decided = (await deps.decisions.approval(run.id)).decided_at if run.gated else None
-    return Lane(run, decided, min((each.started_at for each in attempts), default=run.changed_at))

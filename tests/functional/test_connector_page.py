@@ -48,7 +48,7 @@ class ConnectorPageTests(PagesTestCase):
         await page.until("document.querySelector('main .chip.bad')?.textContent === 'Failed'")
         self.workspace.token = token
         await page.click("main td + td a, main th a[href^='/runs/']")
-        await page.shows("All runs")
+        await page.shows("Activity")
 
     async def test_slow(self) -> None:
         """A test that the service lets wait is shown as running, and the daemon is not said to be silent."""

@@ -16,6 +16,7 @@ from aileron.model.faults import Fault
 from aileron.model.runs import Run, RunState
 from aileron.model.sessions import SessionEnding
 from aileron.model.usage import Usage
+from aileron.web._runs_page import Lane
 from tests.api.case import NOW
 from tests.web.case import WebCase, read
 
@@ -68,6 +69,48 @@ class RunPagesTests(WebCase):
         first = self.fragment("/runs?action=ship-update").text
         self.assertEqual(first.count("<tr>"), 51)
         self.assertIn('href="/runs?action=ship-update&amp;cursor=', first)
+
+    def test_described(self) -> None:
+        """A row says in one short line what was asked, with what hides in it made visible."""
+        self.ask("Dark mode is  ready\u202e" + 400 * "x")
+        text = read(self.fragment("/runs").text).text
+        self.assertIn("Dark mode is ready\\u202exxx", text)
+        self.assertNotIn(60 * "x", text)
+
+    def test_waited_and_ran(self) -> None:
+        """How long a run waited for a decision, and how long it ran, are told apart; a denied one never ran."""
+        ran = evolve(self.run_in(RunState.COMPLETED), changed_at=utc(NOW) + timedelta(minutes=9))
+        lane = Lane(ran, decided=ran.received_at + timedelta(minutes=3), began=ran.changed_at - timedelta(seconds=2))
+        self.assertEqual((lane.waited, lane.ran), ("3 min", "2 s"))
+        denied = evolve(self.run_in(RunState.DENIED), changed_at=ran.received_at + timedelta(seconds=30))
+        self.assertEqual((Lane(denied).waited, Lane(denied).ran), ("30 s", ""))
+        self.assertEqual((Lane(self.ask()).waited, Lane(self.ask()).ran), ("", ""))
+
+    def test_searched(self) -> None:
+        """A search finds pending and denied runs as well, and shows where the text occurs."""
+        self.ask("Rolling back shop-web to 2026.47: p95 of checkout doubled")
+        self.run_in(RunState.DENIED, reason="Not shop-web, <b>please</b>")
+        self.ask("Nothing of it")
+        found = read(self.fragment("/runs?text=SHOP-web").text)
+        self.assertEqual(found.tags[0][1]["data-said"], "2 runs")
+        self.assertIn("Rolling back shop-web to 2026.47", found.text)
+        self.assertIn("Not shop-web, <b>please</b>", found.text)
+        self.assertIn("No matching runs", self.fragment("/runs?text=elsewhere").text)
+
+    def test_timeline(self) -> None:
+        """What happened to a run is listed in order, in words, with the records; its ids are folded."""
+        run = self.run_in(RunState.COMPLETED)
+        for number, kind in enumerate(("approval.requested", "approval.approved", "execution.started")):
+            event = Event(
+                f"event-{number}", kind, utc(NOW) + timedelta(seconds=number), OPERATOR, {"reason": HOSTILE}, run.id
+            )
+            self.successResultOf(Deferred.fromCoroutine(self.store.audit.append(event)))
+        text = self.fragment(f"/runs/{run.id}").text
+        places = [text.index(f">{words}<") for words in ("Approval requested", "Approved", "Started")]
+        self.assertEqual(places, sorted(places))
+        self.assertIn('href="/audit/event-2"', text)
+        self.assertIn(VISIBLE, text)
+        self.assertGreater(text.index(run.effect_key), text.index('<details id="details-of-run">'))
 
     def test_one(self) -> None:
         """One run shows its arguments, who decided, and what came of it."""
