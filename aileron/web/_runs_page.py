@@ -73,13 +73,13 @@ class Lane:
 
     @property
     def waited(self) -> str:
-        """How long it waited for a decision, in words, or an empty string if it needed none or waits still."""
+        """The time that it waited for a decision, in words, or an empty string if it needed none or waits still."""
         ended = self.run.changed_at if self.run.state.settled and self.began is None else None
         return took(self.run.received_at, self.decided or ended) if self.run.gated else ""
 
     @property
     def ran(self) -> str:
-        """How long it ran, in words, or an empty string if it never started or runs still."""
+        """The time that it ran, in words, or an empty string if it never started or runs still."""
         return took(self.began, self.run.changed_at if self.run.state.settled else None) if self.began else ""
 
 
