@@ -14,7 +14,23 @@ from aileron.model.errors import NotFound
 from aileron.model.queries import RunQuery
 
 from ._runs_page import Lane, read_lanes, runs_table
-from .blocks import Cell, Part, act, answer, back, chip, draw_whole, facts, heading, link, page, quiet, table
+from .blocks import (
+    Cell,
+    Part,
+    act,
+    answer,
+    back,
+    chip,
+    command_line,
+    draw_whole,
+    empty,
+    facts,
+    heading,
+    link,
+    page,
+    quiet,
+    table,
+)
 from .parts import Drawing, Visit
 from .texts import count
 
@@ -32,7 +48,7 @@ async def draw_actions(deps: Dependencies, visit: Visit) -> Tag:
         heading("Actions"),
         tags.p(tags.a("New action", href="/actions/_new", id="new-action", **{"class": "button"}), " ", answer()),
         *_warn_unasked(offers),
-        table("Actions", ("Action", "Approval", "Effect", "State", ""), map(row, offers), "No actions available"),
+        table("Actions", ("Action", "Approval", "Effect", "State", ""), map(row, offers), _draw_nothing(deps)),
         *problems(offering.load_errors),
     )
 
@@ -43,7 +59,19 @@ def _warn_unasked(offers: Iterable[Offer]) -> Iterator[Part]:
     if found:
         make = "makes" if len(found) == 1 else "make"
         links = [part for name in found for part in (", ", link(f"/actions/{name}", name))][1:]
-        yield tags.p(*links, f" {make} changes without asking you.", id="unasked", **{"class": "bad"})
+        words = tags.strong(*links), f" {make} changes without asking you."
+        yield tags.p(*words, id="unasked", **{"class": "banner amber"})
+
+
+def _draw_nothing(deps: Dependencies) -> Tag:
+    """Draw how to add an action."""
+    steps = (*deps.features.features.next_steps("empty"), "aileron action add FILE")
+    return empty(
+        "No actions yet",
+        tags.p("Agents can request only what an action describes. Add one in your terminal, or write it here:"),
+        *map(command_line, steps),
+        tags.p(link("/trust", "Files to review"), " · ", link("/actions/_new", "New action")),
+    )
 
 
 async def draw_action(deps: Dependencies, visit: Visit, name: str) -> Drawing:

@@ -20,6 +20,7 @@ from .blocks import (
     back,
     choice,
     draw_whole,
+    empty,
     facts,
     field,
     filters,
@@ -45,6 +46,7 @@ _WORDS = {
 }
 _SUBJECTS = ("name", "agent", "host")
 _TIMES = {"since": "Since", "until": "Until"}
+_NOTHING = empty("No matching records", tags.p(link("/audit", "Show all records")))
 _LOGINS = [("", "Left out"), ("yes", "Listed")]
 
 
@@ -64,9 +66,7 @@ async def draw_audit(deps: Dependencies, visit: Visit) -> Tag:
         if _leaves_out_logins(kept)
         else "",
         filters("/audit", *fields, given=any(kept.values())),
-        table(
-            "Records, newest first", ("Type", "Time", "Actor", "About"), map(_row, found.items), "No matching records"
-        ),
+        table("Records, newest first", ("Type", "Time", "Actor", "About"), map(_row, found.items), _NOTHING),
         older("/audit", kept, found.cursor),
     )
 

@@ -33,7 +33,9 @@ _OPERATIONS = ("Operation", "Effect", "Used by", "Idempotent", "Outcome can be l
 
 async def draw_connectors(deps: Dependencies, visit: Visit) -> Tag:
     """Draw the list of connectors."""
-    known, credentials = deps.connectors.descriptions(), await read_credentials(deps)
+    credentials = await read_credentials(deps)
+    bound = {each.binding.connector for each in credentials}
+    known = sorted(deps.connectors.descriptions(), key=lambda each: each.name not in bound)
     others = [each for each in credentials if deps.connectors.get(each.binding.connector) is None]
     heads = ("Connector", "State", "Account", "Hosts", "Version")
     return page(
@@ -119,7 +121,7 @@ def _state(about: ConnectorDescription, bound: Sequence[ComparedBinding]) -> Tag
         return chip("Problem", "bad")
     if bound:
         return chip("Connected", "good")
-    return chip("Needs a credential", "waits") if _needs_one(about) else chip("Needs no credential", "quiet")
+    return chip("Needs a credential", "quiet") if _needs_one(about) else chip("Needs no credential", "quiet")
 
 
 def _credentials(

@@ -11,7 +11,7 @@ from aileron.base.json import compact
 from aileron.model.authority import Grant, GrantState, OwnCap, StandingGrant
 
 from ._actions_page import limits
-from .blocks import Cell, act, answer, chip, facts, heading, link, page, quiet, table
+from .blocks import Cell, act, answer, chip, empty, facts, heading, link, page, quiet, table
 from .parts import Visit
 from .texts import count
 
@@ -22,6 +22,11 @@ _STATES = {
     GrantState.REVOKED: "Revoked",
 }
 _DAY_SECONDS = 86400
+_NO_GRANTS = empty(
+    "No active grants",
+    tags.p("To create one, open a request, and choose “Approve and allow similar calls”."),
+    tags.p(link("/approvals", "Open the inbox")),
+)
 
 
 async def draw_grants(deps: Dependencies, visit: Visit) -> Tag:
@@ -30,12 +35,12 @@ async def draw_grants(deps: Dependencies, visit: Visit) -> Tag:
     live = [each for each in standing if each.state is GrantState.LIVE]
     past = [each for each in standing if each.state is not GrantState.LIVE]
     return page(
-        "Grants",
+        "Grants and limits",
         count(len(live), "active grant", "active grants"),
-        heading("Grants"),
-        quiet("A grant allows similar calls without asking you. You create one when you approve a request."),
+        heading("Grants and limits"),
+        quiet("A grant allows similar calls without asking you. A limit stops calls beyond a number."),
         tags.p(answer()),
-        *([] if live else [quiet("No active grants")]),
+        *([] if live else [_NO_GRANTS]),
         *(part for each in live for part in _grant(each)),
         tags.h2("Your limits"),
         table("Limits", ("Action", "Limit", "Set", ""), map(_cap, deps.limits.caps()), "No limits set"),

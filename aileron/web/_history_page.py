@@ -18,7 +18,8 @@ from aileron.model.queries import AuditQuery
 from aileron.model.sessions import Session
 
 from ._daily import Day, draw_days, read_days
-from .blocks import Part, chip, choice, field, filters, heading, link, older, page, quiet
+from ._runs_page import VIEWS
+from .blocks import Part, chip, choice, empty, field, filters, heading, link, older, page, quiet, segments
 from .event_names import KINDS, PERSON, event_names
 from .parts import Drawing, Visit
 from .texts import agent, count, moment
@@ -124,7 +125,7 @@ def _page(found: Timeline, given: Mapping[str, str], days: Sequence[Day]) -> Tag
         "History",
         count(len(found.records), "entry", "entries"),
         heading("History"),
-        quiet(link("/runs", "Activity"), " · ", link("/sessions", "Sessions"), " · ", link("/audit", "Audit log")),
+        segments("/history", VIEWS),
         filters(
             "/history",
             choice("kind", "Kind", [("", "Any"), *KINDS.items()], kind),
@@ -140,10 +141,16 @@ def _page(found: Timeline, given: Mapping[str, str], days: Sequence[Day]) -> Tag
         else "",
         tags.ol(*(_entry(each, found) for each in found.records), **{"class": "history"})
         if found.records
-        else quiet("No matching entries"),
+        else _draw_nothing(bool(given)),
         quiet(f"{searched}Older entries may match.") if searched else "",
         older("/history", given, found.cursor),
     )
+
+
+def _draw_nothing(filtered: bool) -> Tag:
+    if filtered:
+        return empty("No matching entries", tags.p(link("/history", "Show the whole history")))
+    return empty("No entries yet", tags.p("What agents request and what you do is listed here, in words."))
 
 
 def _entry(record: Record, found: Timeline) -> Tag:

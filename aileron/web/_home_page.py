@@ -19,7 +19,7 @@ from aileron.model.trust import TrustItem, TrustState
 
 from ._credentials_part import read_credentials
 from ._runs_page import state_chip
-from .blocks import Attention, Part, heading, link, page, quiet
+from .blocks import Attention, Part, command_line, heading, link, page, quiet
 from .event_names import OUTCOMES
 from .parts import Visit
 from .texts import STATES, agent, count, moment
@@ -187,7 +187,7 @@ async def _read_steps(deps: Dependencies) -> Sequence[SetupStep]:
             bool(sessions.items),
             next(iter(deps.features.features.next_steps("first")), "aileron mcp config CLIENT"),
         ),
-        SetupStep("Approve its first call", False, "", "Pending approvals", "/approvals"),
+        SetupStep("Approve its first call", False, "", "Open the inbox", "/approvals"),
     )
 
 
@@ -235,15 +235,15 @@ def _setup(steps: Sequence[SetupStep]) -> Part:
 def _step(step: SetupStep) -> Tag:
     if step.done:
         return tags.li(tags.span("Done: ", **{"class": "unseen"}), step.words, **{"class": "done"})
-    ways = [tags.code(step.command)] if step.command else []
-    ways += [link(step.path, step.link)] if step.path else []
-    return tags.li(step.words, *(tags.span(each, **{"class": "home-way"}) for each in ways))
+    way = command_line(step.command) if step.command else ""
+    leads = tags.p(link(step.path, step.link)) if step.path else ""
+    return tags.li(step.words, way, leads)
 
 
 def _pending(found: Overview) -> Tag:
     title = count(found.pending, "pending approval", "pending approvals") if found.pending else "Pending approvals"
     if not found.pending:
-        return _card(title, quiet("Nothing is waiting for you."))
+        return _card(title, quiet("Nothing is waiting for you."), tags.p(link("/approvals", "Open the inbox")))
     rest = link("/approvals", "Review all") if found.pending > FEW else link("/approvals", "Review")
     return _card(title, _list(_waiting(*each) for each in found.oldest), tags.p(rest))
 

@@ -15,9 +15,12 @@ from aileron.base.text import visible
 from aileron.model.queries import RunQuery
 from aileron.model.runs import Run, RunState
 
-from .blocks import Cell, chip, choice, field, filters, heading, link, older, page, quiet, table
+from .blocks import Cell, Part, chip, choice, empty, field, filters, heading, link, older, page, quiet, segments, table
 from .parts import Drawing, Visit
 from .texts import STATES, count
+
+VIEWS = {"/runs": "Runs", "/history": "History"}
+"""The views of the activity by path."""
 
 _MOST = 50
 _AT_A_TIME, _MOST_READ = 100, 2000
@@ -96,13 +99,24 @@ async def _read_lane(deps: Dependencies, run: Run) -> Lane:
     return Lane(run, decided, min((each.started_at for each in attempts), default=run.changed_at))
 
 
-def runs_table(lanes: Sequence[Lane], caption: str, text: str = "") -> Tag:
+def runs_table(lanes: Sequence[Lane], caption: str, text: str = "", nothing: Part = "No runs yet") -> Tag:
     """Draw runs as a table.
 
     :param text: the text that was searched for; each row then shows where it occurs.
+    :param nothing: is drawn if there are no runs.
     """
     heads = ("Request", "State", "Requested", "Waited", "Ran", "Reason")
-    return table(caption, heads, (_row(each, text) for each in lanes), "No matching runs")
+    return table(caption, heads, (_row(each, text) for each in lanes), nothing)
+
+
+def _draw_nothing(filtered: bool) -> Tag:
+    if filtered:
+        return empty("No matching runs", tags.p(link("/runs", "Show all runs")))
+    return empty(
+        "No runs yet",
+        tags.p("Each call of an action by an agent is listed here, with its outcome."),
+        tags.p(link("/home", "See the setup steps")),
+    )
 
 
 async def draw_runs(deps: Dependencies, visit: Visit) -> Drawing:
@@ -157,6 +171,7 @@ def _list(found: FoundRuns, lanes: Sequence[Lane], given: Mapping[str, str]) -> 
         "Activity",
         count(len(lanes), "run", "runs"),
         heading("Activity"),
+        segments("/runs", VIEWS),
         filters(
             "/runs",
             choice("state", "State", options, state),
@@ -165,7 +180,7 @@ def _list(found: FoundRuns, lanes: Sequence[Lane], given: Mapping[str, str]) -> 
             given=bool(state or action or session),
             search=field("text", "Search", text, "search"),
         ),
-        runs_table(lanes, "Runs, newest first", text),
+        runs_table(lanes, "Runs, newest first", text, _draw_nothing(bool(given))),
         quiet(searched) if searched else "",
         older("/runs", given, found.cursor),
     )

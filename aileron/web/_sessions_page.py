@@ -26,7 +26,9 @@ from .blocks import (
     bars,
     chip,
     choice,
+    command_line,
     drawn_time,
+    empty,
     facts,
     filters,
     heading,
@@ -119,14 +121,27 @@ async def draw_sessions(deps: Dependencies, visit: Visit) -> Tag:
     found = await deps.sessions.list(live == "yes", _MOST, visit.query.get("cursor"), without)
     used = await deps.usage.of_sessions([each.id for each in found.items])
     heads = ("Agent", "State", "Started", "Last seen", "Directory", "LLM requests", "Input tokens", "Output tokens")
+    rows = (_row(deps, each, used) for each in found.items)
     return page(
-        "Sessions",
+        "Agents",
         count(len(found.items), "session", "sessions"),
-        heading("Sessions"),
+        heading("Agents"),
         filters("/sessions", choice("live", "State", _SHOWN, live), given=bool(live)),
         *_draw_used(found.items, used),
-        table("Sessions, newest first", heads, (_row(deps, each, used) for each in found.items), "No sessions yet"),
+        table("Sessions, newest first", heads, rows, _draw_nothing(deps, live)),
         older("/sessions", {"live": live} if live else {}, found.cursor),
+    )
+
+
+def _draw_nothing(deps: Dependencies, live: str) -> Tag:
+    """Draw how to start an agent, or that none is active."""
+    if live == "yes":
+        return empty("No active sessions", tags.p(link("/sessions", "Show all sessions")))
+    steps = deps.features.features.next_steps("first") or ("aileron mcp config CLIENT",)
+    return empty(
+        "No sessions yet",
+        tags.p("Start an agent in your terminal. Its session is listed here, with each of its calls."),
+        *map(command_line, steps),
     )
 
 
@@ -143,7 +158,7 @@ async def draw_session(deps: Dependencies, visit: Visit, session_id: str) -> Tag
     return page(
         f"{session.agent}, session",
         f"{session.agent}: {count(len(found.items), 'call', 'calls')}",
-        back("/sessions", "All sessions"),
+        back("/sessions", "Agents"),
         heading(session.agent, "self-reported"),
         tags.p(_state(deps, session), " ", *_choices(deps, session), " ", answer()),
         facts(_about(session, tally, used.get(session_id))),

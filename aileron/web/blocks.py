@@ -53,7 +53,7 @@ def heading(words: str, quiet: str = "") -> Tag:
 
 def back(path: str, words: str) -> Tag:
     """Draw the link to the parent page."""
-    return tags.p(tags.a(words, href=path))
+    return tags.p(tags.a(words, href=path), **{"class": "back"})
 
 
 def link(path: str, words: str) -> Tag:
@@ -74,6 +74,22 @@ def quiet(*children: Part) -> Tag:
     return tags.p(*children, **{"class": "quiet"})
 
 
+def empty(words: str, *ways: Part) -> Tag:
+    """Draw an empty state: a sentence, and what to do next, such as a command or a link."""
+    return tags.div(tags.p(tags.strong(visible(words))), *ways, **{"class": "empty"})
+
+
+def segments(current: str, views: Mapping[str, str]) -> Tag:
+    """Draw the links between views of the same things.
+
+    :param current: the path of the shown view.
+    :param views: the titles of the views by path.
+    """
+    marks = {path: {"aria-current": "true"} if path == current else {} for path in views}
+    links = (tags.a(words, href=path, **marks[path]) for path, words in views.items())
+    return tags.p(*links, **{"class": "segments"})
+
+
 def facts(pairs: Iterable[tuple[str, Cell]]) -> Tag:
     """Draw facts with their names. Omit those without a value."""
     rows = ((name, value) for name, value in pairs if value is not None and value != "")
@@ -82,14 +98,14 @@ def facts(pairs: Iterable[tuple[str, Cell]]) -> Tag:
     )
 
 
-def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]], empty: str) -> Tag:
-    """Draw a table in which the first cell of each row names it, or draw C{empty} if there are no rows.
+def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]], nothing: Part) -> Tag:
+    """Draw a table in which the first cell of each row names it, or draw C{nothing} if there are no rows.
 
     In a narrow window each row becomes a block of lines, and each cell repeats its heading.
     """
     body = [_row(row, heads) for row in rows]
     if not body:
-        return quiet(empty)
+        return nothing if isinstance(nothing, Tag) else quiet(nothing)
     head = tags.tr(*(tags.th(visible(each), scope="col") for each in heads))
     inside = tags.table(tags.caption(visible(caption)), tags.thead(head), tags.tbody(*body), **{"class": "list"})
     attributes = {"class": f"wide of-{len(heads)}", "tabindex": "0", "role": "region", "aria-label": visible(caption)}
@@ -177,7 +193,12 @@ def act(
 
 def command(*words: str) -> Tag:
     """Draw a shell command, each word quoted, with a copy button."""
-    line = visible(shlex.join(words))
+    return command_line(shlex.join(words))
+
+
+def command_line(text: str) -> Tag:
+    """Draw a shell command that is quoted already, with a copy button."""
+    line = visible(text)
     copy = tags.button("Copy", type="button", **{"class": "small", "data-copy": line})
     return tags.p(tags.code(line), " ", copy, **{"class": "command"})
 

@@ -170,7 +170,7 @@ class DecidingTests(PagesTestCase):
             await page.until("document.querySelector('.tick input:not(:disabled)') !== null")
             place = "document.querySelector('#approve-ticked').getBoundingClientRect().bottom"
             before = await page.evaluate(place)
-            await page.click("#pause")
+            await self.press_pause(page)
             await page.shows("Paused since")
             await self.keep(page, f"deciding-paused-{width}", whole=False)
             covered = (
@@ -179,8 +179,14 @@ class DecidingTests(PagesTestCase):
             found = await page.evaluate(f"{covered}(document.querySelector('#approve-ticked').getBoundingClientRect())")
             self.assertEqual(found, "approve-ticked")
             self.assertLessEqual(before, height)
-            await page.click("#pause")
+            await self.press_pause(page)
             await page.until("!document.body.innerText.includes('Paused since')")
+
+    async def press_pause(self, page: Page) -> None:
+        """Press the button that pauses or resumes, in a narrow window in the menu."""
+        if await page.evaluate("document.querySelector('#show-menu').checkVisibility()"):
+            await page.click("#show-menu")
+        await page.click("#pause")
 
     async def test_typed(self) -> None:
         """A reason that was typed is not lost when the login ends or the pages get another address."""

@@ -79,7 +79,7 @@ class OtherPagesTests(PagesTestCase):
         await self.ready(page)
         await page.click("#approve")
         await self.posted()
-        await page.click('nav a[href="/home"]')
+        await page.click("a.brand")
         counted = "document.querySelector('a[href=\"/runs?state=completed\"] strong')?.textContent"
         await page.until(f"{counted} === '1'")
         self.assertNotIn("Get started", await page.text("main"))

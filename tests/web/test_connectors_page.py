@@ -94,7 +94,7 @@ class ConnectorsPageTests(ConnectorsCase):
     """C{/connectors}."""
 
     def states(self) -> list[str]:
-        """How each connector stands, in order."""
+        """How each connector stands, in order: first those with a credential."""
         chips = ("Connected", "Needs a credential", "Needs no credential", "Problem")
         return [word for word in self.page("/connectors").words if word in chips]
 
@@ -102,15 +102,15 @@ class ConnectorsPageTests(ConnectorsCase):
         """Each connector is listed once and says how it is connected; what is flagged or does not fit is a problem."""
         self.assertEqual(self.states(), ["Needs a credential", "Needs no credential", "Needs a credential"])
         bound = self.bind()
-        self.assertEqual(self.states()[2], "Connected")
+        self.assertEqual(self.states()[0], "Connected")
         self.assertIn("ops", self.page("/connectors").words)
         flag = BindingFlag(bound.name, bound.revision, utc(NOW), "It came back.")
         self.successResultOf(Deferred.fromCoroutine(self.deps.flags.put(flag, ())))
-        self.assertEqual(self.states()[2], "Problem")
+        self.assertEqual(self.states()[0], "Problem")
         self.successResultOf(Deferred.fromCoroutine(self.deps.flags.put(evolve(flag, revision=9), ())))
-        self.assertEqual(self.states()[2], "Connected")
+        self.assertEqual(self.states()[0], "Connected")
         self.connecting(hosts=("elsewhere.invalid:443",))
-        self.assertEqual(self.states()[2], "Problem")
+        self.assertEqual(self.states()[0], "Problem")
 
     def test_readers(self) -> None:
         """The credential of a local server says how it reaches that, and who can read it."""
@@ -128,7 +128,7 @@ class ConnectorsPageTests(ConnectorsCase):
         """Two credentials for one connector are a problem, and it says what to do."""
         self.bind()
         self.bind(identity="second")
-        self.assertEqual(self.states()[2], "Problem")
+        self.assertEqual(self.states()[0], "Problem")
         self.assertIn("Revoke all but one.", self.page().text)
 
     def test_variables(self) -> None:

@@ -60,7 +60,7 @@ class HistoryTests(WebCase):
         self.assertEqual(self.entries(), ["later.type", "Trusted", "Completed", "Session started"])
         shown = self.shown()
         links = [attributes["href"] for tag, attributes in shown.tags if tag == "a"]
-        self.assertLessEqual({"/runs", "/sessions", "/audit", "/runs/run-1", "/sessions/session-1"}, set(links))
+        self.assertLessEqual({"/runs", "/history", "/runs/run-1", "/sessions/session-1"}, set(links))
         self.assertEqual(len([each for each in links if each.startswith("/audit/")]), 4)
         for words in ("config.yaml", visible(HOSTILE), "by you", "ship-update"):
             self.assertIn(words, shown.text)

@@ -98,7 +98,7 @@ class SettingsPageTests(WebCase):
         ):
             self.assertIn(part, text)
         self.assertEqual(text.count('data-act="DELETE /v1/operator/sessions/'), len(self.operators.list()) - 1)
-        self.assertIn("No channels configured.", text)
+        self.assertIn("No channels configured", text)
 
     def test_channels(self) -> None:
         """Channels are shown with how they do, and can be tried."""

@@ -9,7 +9,7 @@ from twisted.web.template import Tag, tags
 from aileron.api import Dependencies
 from aileron.base.text import duration
 from aileron.model.errors import NotFound
-from aileron.web.blocks import Cell, Part, bars, facts, heading, page, quiet, table
+from aileron.web.blocks import Cell, Part, bars, command_line, empty, facts, heading, page, quiet, table
 from aileron.web.parts import Visit
 from aileron.web.texts import count
 
@@ -17,7 +17,6 @@ from .running import RunningGateway
 from .shapes import proxy_shown, tool_rules
 from .values import Histogram, Provider, Traffic
 
-_NOTHING = "No requests since the daemon started"
 _HEADS = ("Provider", "Requests", "In progress", "Responses", "Sent", "Received", "Input tokens", "Output tokens")
 _UPSTREAM = ("Provider", "Base URL", "Set by", "API key", "Provider tools")
 
@@ -30,17 +29,27 @@ async def draw_gateway(deps: Dependencies, visit: Visit) -> Tag:
     counted, providers = gateway.totals.snapshot().providers, gateway.settings.providers
     begun = sum(each.begun for each in counted.values())
     return page(
-        "Gateway",
+        "LLM traffic",
         count(begun, "request", "requests"),
         heading("LLM traffic"),
         quiet("Only numbers are kept, never prompts or responses."),
-        tags.p(_NOTHING) if not counted else "",
+        _draw_nothing(deps) if not counted else "",
         *(part for name, traffic in sorted(counted.items()) for part in _provider(name, traffic)),
         table("Traffic by provider", _HEADS, (_row(*each) for each in sorted(counted.items())), "") if counted else "",
         tags.h2("Providers"),
         table("Providers", _UPSTREAM, (_upstream(gateway, each) for each in providers), ""),
         *[part for draw in deps.features.features.slots("gateway") for part in await draw(deps, visit, None)],
         facts(_settings(gateway)),
+    )
+
+
+def _draw_nothing(deps: Dependencies) -> Tag:
+    """Draw how to send an agent's requests to its model through the gateway."""
+    steps = deps.features.features.next_steps("first")
+    return empty(
+        "No requests since the daemon started",
+        tags.p("An agent that Aileron starts sends its requests to the model through the gateway:"),
+        *map(command_line, steps),
     )
 
 

@@ -7,11 +7,16 @@ from collections.abc import Iterator, Sequence
 from twisted.web.template import tags
 
 from aileron.api import Dependencies
-from aileron.web.blocks import Attention, Cell, Part, act, table
+from aileron.web.blocks import Attention, Cell, Part, act, empty, table
 from aileron.web.parts import Visit
 
 from .running import RunningNotices
 from .values import ChannelState
+
+_NOTHING = empty(
+    "No channels configured",
+    tags.p("Approvals are shown only here. Add a channel under ", tags.code("notifications"), " in config.yaml."),
+)
 
 
 async def draw_channels(deps: Dependencies, visit: Visit, subject: None) -> Sequence[Part]:
@@ -23,7 +28,7 @@ async def draw_channels(deps: Dependencies, visit: Visit, subject: None) -> Sequ
 
 def _draw(channels: Sequence[ChannelState]) -> Iterator[Part]:
     heads = ("Channel", "Type", "Sent", "Failed", "Queued", "Last error")
-    yield table("Channels", heads, map(_channel, channels), "No channels configured. Approvals are shown only here.")
+    yield table("Channels", heads, map(_channel, channels), _NOTHING)
     if channels:
         yield tags.p(act("Send test notifications", "POST /v1/notifications/test", name="try-channels"))
 

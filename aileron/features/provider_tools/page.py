@@ -39,7 +39,7 @@ async def draw_for_settings(deps: Dependencies, visit: Visit, subject: None) -> 
     """Draw a link to the rules for tools that providers run."""
     return [
         tags.h2("Tools that providers run"),
-        quiet("Web search, remote MCP servers and the like can be noted or refused: ", link("/gateway", "Gateway")),
+        quiet("Web search, remote MCP servers and the like can be noted or refused: ", link("/gateway", "LLM traffic")),
     ]
 
 

@@ -5,6 +5,7 @@ import { onClock, say } from "./view.js";
 
 const SETTLE_MS = 500;
 const button = document.getElementById("pause");
+const menu = document.getElementById("menu");
 
 // Each answer tells since when everything is paused, if it is; none: nobody is logged in.
 export function showPause(answer) {
@@ -21,6 +22,7 @@ export function showPause(answer) {
 export function armPause(changed) {
   button.addEventListener("click", async () => {
     button.disabled = true;
+    menu.hidePopover(); // on a narrow screen it would cover the notice
     say("paused", await send("POST", button.dataset.since === "no" ? "/v1/pause" : "/v1/resume", {}));
     button.dataset.since = "";
     settle();

@@ -50,8 +50,10 @@ function watch(article, told, bar) {
   watched.forEach((part, end) => eye.observe(end));
 }
 
+// On a narrow screen the notices stay below the bar with the pages, which stays above.
 function coveredAbove() {
-  return document.getElementById("notices").offsetHeight;
+  const notices = document.getElementById("notices");
+  return Math.ceil(notices.offsetHeight + (parseFloat(getComputedStyle(notices).top) || 0));
 }
 
 // How much of the window's lower edge the bar may cover.
