@@ -113,7 +113,10 @@ _FULL_STOPS = frozenset("\u3002\uff61")  # as in host names (RFC 3490, section 3
 _NOT_MISTAKEN = frozenset("ªºÆæŒœ×\u2010\u2011\u2012\u2013")  # letters of languages, dashes between words
 _DOTLESS_I = "ı"
 _LATIN = "LATIN"
-_RIGHT_TO_LEFT = frozenset(("R", "AL", "AN"))
+_FROM_RIGHT = frozenset(("R", "AL", "AN"))
+
+
+RIGHT_TO_LEFT = "Contains right-to-left text: words and symbols may be shown in a different order than they are sent."
 
 
 def cautions(text: str) -> Iterator[str]:
@@ -133,8 +136,8 @@ def cautions(text: str) -> Iterator[str]:
     yield from _about_marks(text, characters)
     if signs := sorted(characters & _STAND_INS):
         yield f"Contains the symbol {' '.join(signs)} itself, which elsewhere stands for a control character."
-    if any(unicodedata.bidirectional(each) in _RIGHT_TO_LEFT for each in characters):
-        yield "Contains right-to-left text: words and symbols may be shown in a different order than they are sent."
+    if any(unicodedata.bidirectional(each) in _FROM_RIGHT for each in characters):
+        yield RIGHT_TO_LEFT
 
 
 class _Words:

@@ -7,8 +7,9 @@ from typing import Any
 
 from aileron.credentials import CredentialKind, SettingRule
 from aileron.model.actions import SEMVER
-from aileron.model.connectors import READ, WRITE
+from aileron.model.connectors import PRESENTATIONS, READ, WRITE
 from aileron.model.places import MOST_PATTERN_CHARACTERS
+from aileron.model.titles import MOST_TITLE
 
 from . import _operations, _places
 from ._identity import CONNECTOR_NAME, USUAL_KIND
@@ -64,6 +65,23 @@ def head_of(kind: str, more: Schema, required: Collection[str] = ()) -> Schema:
         **more,
     }
     return table(properties, ("name", "version", *([] if kind == USUAL_KIND else ["kind"]), *required))
+
+
+PRESENT: Schema = {"$ref": "#/$defs/present"}
+"""The schema of the table C{present} of an operation, by its place in L{presentation}."""
+
+
+def presentation() -> Schema:
+    """Return what the schema of a kind has in C{$defs} to use L{PRESENT}."""
+    return {"present": {"oneOf": [_presented(kind, parts) for kind, parts in PRESENTATIONS.items()]}}
+
+
+def _presented(kind: str, parts: Collection[str]) -> Schema:
+    shown = {"anyOf": [TEXT, {**TEXTS, "minItems": 1}]}
+    line = {"type": "string", "minLength": 1, "maxLength": MOST_TITLE}
+    headline = {"anyOf": [line, {"type": "array", "items": line, "minItems": 1}]}
+    properties = {"kind": {"const": kind}, _operations.HEADLINE: headline, **dict.fromkeys(parts, shown)}
+    return table(properties, ("kind",), minProperties=2)
 
 
 def service_head(kind: str) -> Schema:

@@ -210,6 +210,8 @@ class Offer:
     :ivar read_only: True if every step is a declared read.
     :ivar idempotent: True if every step is declared idempotent or a read.
     :ivar destructive: True if a step may change or remove existing things.
+    :ivar irreversible: True if what a step changes or removes cannot be brought back, and no action undoes it.
+    :ivar own_hosts: the hosts of the base URLs that the files of its connectors declare.
     :ivar open_world: True if a step talks to something outside of the daemon.
     :ivar output_schema: the action's output schema, else that of its last step's operation, if declared.
     """
@@ -221,6 +223,8 @@ class Offer:
     destructive: bool = True
     open_world: bool = True
     output_schema: Mapping[str, JSON] | None = None
+    irreversible: bool = False
+    own_hosts: frozenset[str] = frozenset()
 
 
 @frozen

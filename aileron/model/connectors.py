@@ -27,6 +27,11 @@ PRESENTATIONS: Mapping[str, tuple[str, ...]] = {
     "issue": ("repository", "number", "title", "body"),
     "event": ("title", "start", "end", "place", "attendees", "text"),
     "file": ("name", "folder", "content"),
+    "delete": ("place", "name"),
+    "command": ("directory", "command", "input"),
+    "push": ("repository", "branch", "text"),
+    "sql": ("database", "statement"),
+    "request": ("to", "text"),
 }
 """The ways to present an operation's inputs, and the parts of each in display order."""
 
@@ -37,10 +42,13 @@ class Presentation:
 
     :ivar kind: a key of L{PRESENTATIONS}.
     :ivar parts: the inputs that make up each part, in order.
+    :ivar titles: templates of a line that says what a request does, such as C{Delete ${in.branch}}. The first one whose
+        inputs are all given is used.
     """
 
     kind: str
-    parts: Mapping[str, tuple[str, ...]]
+    parts: Mapping[str, tuple[str, ...]] = field(factory=dict)
+    titles: tuple[str, ...] = ()
 
 
 @frozen
@@ -54,6 +62,7 @@ class Operation:
         may be filled from the preview.
     :ivar reconcilable: True if the connector can check whether such an effect happened.
     :ivar destructive: True if a write may change or remove existing things, and not only add.
+    :ivar irreversible: True if what a write changes or removes cannot be brought back.
     :ivar output_schema: the JSON Schema of its output, if declared.
     :ivar presentation: how its inputs are presented, or None for plain inputs.
     :ivar scopes: the scopes that its credential needs, or empty if that is unknown.
@@ -76,6 +85,7 @@ class Operation:
     lookup: str | None = None
     needs_approval: str = ""
     pin: str | None = None
+    irreversible: bool = False
 
 
 @frozen

@@ -240,6 +240,8 @@ class Review:
     """The review of a run: every argument, every request as it will be sent, and the preview.
 
     :ivar preview: the preview, or None if the action has none.
+    :ivar title: one line that says what would be done, as the connector's file words it, or empty. It is no part of the
+        digest, which covers all that it is made of.
     :ivar unread: the stored JSON of a review in a form that this version cannot parse. Then all other fields are empty.
     """
 
@@ -248,6 +250,7 @@ class Review:
     arguments: tuple[ReviewedArgument, ...] = ()
     steps: tuple[ReviewedStep, ...] = ()
     preview: ReviewedPreview | None = None
+    title: str = ""
     unread: Mapping[str, JSON] | None = None
 
     def order_arguments(self, arguments: Mapping[str, JSON]) -> dict[str, JSON]:
@@ -286,4 +289,4 @@ differ(Cut, size=Member("bytes"))
 differ(PreviewField, cut=Member(optional=True))
 differ(PreviewFault, kind=Member("class"))
 differ(ReviewedPreview, shown=Member(inline=True, read=_read_preview))
-differ(Review, arguments=Member("fields"), unread=FALLBACK)
+differ(Review, arguments=Member("fields"), title=Member(optional=True), unread=FALLBACK)

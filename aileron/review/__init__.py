@@ -4,10 +4,11 @@ The page, the API and the terminal show the same warnings because they call the 
 """
 
 from ._arguments import list_arguments
+from ._attention import InboxGroup, attention
 from ._cards import find_in_cards, join_values
 from ._changes import MOST_CHANGES, differences, edits, place
 from ._comparison import compare_lines, comparing_steps, find_trust_difference
-from ._headline import Headline, find_places
+from ._headline import Headline, find_places, find_title
 from ._markup import MOST_MARKS, MOST_PLACES, addresses, markup
 from ._notes import find_deceptive, find_notes, has_gaps, render_value
 from ._precedents import MOST_COMPARED, MOST_LOOKED_AT, MOST_PIECES, find_precedents
@@ -36,11 +37,13 @@ __all__ = [
     "STALE",
     "WARNINGS",
     "Headline",
+    "InboxGroup",
     "RequestReview",
     "ReviewWarning",
     "WarningKind",
     "WarningSeverity",
     "addresses",
+    "attention",
     "compare_lines",
     "comparing_steps",
     "describe_twins",
@@ -51,6 +54,7 @@ __all__ = [
     "find_notes",
     "find_places",
     "find_precedents",
+    "find_title",
     "find_trust_difference",
     "find_warnings",
     "has_gaps",

@@ -1,4 +1,4 @@
-"""Builds the line that says what a request would do, at which host, and by which account."""
+"""Builds the line that says what a request would do, and the parts of the line below it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
+from aileron.base.text import visible
 from aileron.model.connectors import PRESENTATIONS
-from aileron.model.reviews import Card, ReviewedStep
+from aileron.model.reviews import Card, Review
 from aileron.model.runs import RunState
+from aileron.model.titles import cut_title
 
 from ._cards import join_values
 from ._warnings import host_of
@@ -16,32 +18,41 @@ from ._warnings import host_of
 _MOST_CHARACTERS = 60
 
 
+def find_title(action: str, review: Review) -> str:
+    """Return the title of a review, or C{Run …} with the action's name if its connector gives it none.
+
+    It is fit to be shown: in one line, short, and with its invisible characters made visible.
+    """
+    return cut_title(review.title) if review.title.strip() else f"Run {visible(action)}"
+
+
 @frozen
 class Headline:
-    """The parts of the first line of a review. All of them are foreign text.
+    """The parts of the first lines of a review. All of them but the title are foreign text.
 
+    :ivar title: what would be done, fit to be shown, such as C{Delete branch old in acme/infra}.
     :ivar verb: such as C{wants to run}.
     :ivar hosts: the hosts of the requests.
     :ivar places: places on these hosts, and accounts, such as C{#general} and C{as me@example.org}.
     """
 
+    title: str
     verb: str
     action: str
     hosts: tuple[str, ...]
     places: tuple[str, ...]
 
     @classmethod
-    def of(
-        cls, action: str, state: RunState, own: bool, steps: Sequence[ReviewedStep], cards: Sequence[Card]
-    ) -> Headline:
+    def of(cls, action: str, state: RunState, own: bool, review: Review, cards: Sequence[Card]) -> Headline:
         """Build the parts for a run.
 
         :param own: whether the operator requested it, without an agent.
         """
         verb = ("want to run" if own else "wants to run") if state is RunState.PENDING else "requested"
-        accounts = (step.binding.account for step in steps if step.binding and step.binding.account)
+        accounts = (step.binding.account for step in review.steps if step.binding and step.binding.account)
         places = dict.fromkeys((*find_places(cards), *(f"as {each}" for each in accounts)))
-        return cls(verb, action, tuple(dict.fromkeys(filter(None, map(host_of, steps)))), tuple(places))
+        hosts = dict.fromkeys(filter(None, map(host_of, review.steps)))
+        return cls(find_title(action, review), verb, action, tuple(hosts), tuple(places))
 
 
 def find_places(cards: Sequence[Card]) -> Iterator[str]:

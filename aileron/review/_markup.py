@@ -153,13 +153,27 @@ _SCHEME = re.compile(r"\A(?:https?://|mailto:)")
 _ANY_TAG = re.compile(r"<[^<>]*+>")
 
 
+_LINK, _MARKUP = "link", "markup"
+
+
 def markup(text: str) -> Iterator[str]:
-    """Yield a sentence for each part of C{text} that a service may act on or hide. Quotes show invisible characters."""
+    """Yield the sentences of L{find_markup}."""
+    yield from (sentence for _, sentence in find_markup(text))
+
+
+def find_markup(text: str) -> Iterator[tuple[str, str]]:
+    """Yield a note on each part of C{text} that a service may act on or hide: an id of L{WARNINGS}, and a sentence.
+
+    The id is C{link} for a link that shows something else than its target, else C{markup}. Quotes show invisible
+    characters.
+    """
     yield from _notes(
         _EVERYBODY.finditer(text),
-        lambda found: f"{_read_quoted(found[0])} notifies a group of people, perhaps everybody.",
+        lambda found: (_MARKUP, f"{_read_quoted(found[0])} notifies a group of people, perhaps everybody."),
     )
-    yield from _notes(_PERSON.finditer(text), lambda found: f"{_read_quoted(found[0])} notifies a person or a group.")
+    yield from _notes(
+        _PERSON.finditer(text), lambda found: (_MARKUP, f"{_read_quoted(found[0])} notifies a person or a group.")
+    )
     yield from _notes(_SLACK.finditer(text), _Slack(text).note)
     yield from _notes(_MARKDOWN.finditer(text), _Markdown(text).note)
     yield from _notes(_REFERENCE.finditer(text), lambda found: _link(found["words"], found["target"]))
@@ -168,14 +182,17 @@ def markup(text: str) -> Iterator[str]:
         yield from _notes(_LEADS.finditer(text, tag.end()), _Html(text).note)
 
 
-def _notes(places: Iterator[re.Match[str]], note: Callable[[re.Match[str]], str]) -> Iterator[str]:
+_Note = tuple[str, str] | None
+
+
+def _notes(places: Iterator[re.Match[str]], note: Callable[[re.Match[str]], _Note]) -> Iterator[tuple[str, str]]:
     """Yield the notes on the first L{MOST_MARKS} places, and a last one if there are more."""
     for number, place in enumerate(places):
         if number == MOST_MARKS:
-            yield _UNSEEN
+            yield _MARKUP, _UNSEEN
             return
         said = note(place)
-        if said:
+        if said is not None:
             yield said
 
 
@@ -201,10 +218,10 @@ class _Slack:
         self._text = text
         self._tag_end = _Next(_TAG_END, text)
 
-    def note(self, place: re.Match[str]) -> str:
-        """Return the note on the link at C{place}, or an empty text if it is not closed. Call in rising order."""
+    def note(self, place: re.Match[str]) -> _Note:
+        """Return the note on the link at C{place}, or None if it is not closed. Call in rising order."""
         end = self._tag_end.after(place.end())
-        return "" if end == len(self._text) else _link_over(self._text, place.end(), end, place["target"])
+        return None if end == len(self._text) else _link_over(self._text, place.end(), end, place["target"])
 
 
 class _Markdown:
@@ -214,12 +231,12 @@ class _Markdown:
         self._text = text
         self._target_end, self._close = _Next(_TARGET_END, text), _Next(_CLOSE, text)
 
-    def note(self, place: re.Match[str]) -> str:
-        """Return the note on the link at C{place}, or an empty text. Call in the order of the places."""
+    def note(self, place: re.Match[str]) -> _Note:
+        """Return the note on the link at C{place}, or None. Call in the order of the places."""
         start, words = place.end(), place["words"] or ""
         end = self._target_end.after(start)
         if end == start or self._close.after(start) == len(self._text):
-            return ""
+            return None
         target = _beginning(self._text, start, end, len(words))
         return _picture(target) if place["picture"] else _link(words, target, whole=len(target) == end - start)
 
@@ -234,11 +251,11 @@ class _Html:
         self._text = text
         self._tag_end, self._words_end = _Next(_TAG_END, text), _Next(_WORDS_END, text)
 
-    def note(self, place: re.Match[str]) -> str:
+    def note(self, place: re.Match[str]) -> _Note:
         """Return the note on the link at C{place}. Call in the order of the places."""
         name, target = place["name"].lower(), place["target"]
         if name.endswith("action"):
-            return f"Contains a form that is sent to {_read_quoted(target)}."
+            return _MARKUP, f"Contains a form that is sent to {_read_quoted(target)}."
         if name != "href":
             return _picture(target)
         start = self._tag_end.after(place.end()) + 1
@@ -250,24 +267,24 @@ def _beginning(text: str, start: int, end: int, least: int) -> str:
     return text[start : min(end, start + max(least, _MOST_QUOTED) + 1)]
 
 
-def _link_over(text: str, start: int, end: int, target: str) -> str:
+def _link_over(text: str, start: int, end: int, target: str) -> _Note:
     """Return the note on a link over a part of C{text}, ignoring tags in that part."""
     words = _beginning(text, start, end, len(target))
     return _link(_ANY_TAG.sub("", words), target, whole=len(words) == max(0, end - start))
 
 
-def _picture(target: str) -> str:
-    return f"Loads an image or other resource from {_read_quoted(target)}."
+def _picture(target: str) -> _Note:
+    return _MARKUP, f"Loads an image or other resource from {_read_quoted(target)}."
 
 
-def _link(words: str, target: str, *, whole: bool = True) -> str:
-    """Return a note with the link's target, or an empty text if the link shows its own target.
+def _link(words: str, target: str, *, whole: bool = True) -> _Note:
+    """Return a note with the link's target, or None if the link shows its own target.
 
     :param whole: whether C{words} and C{target} are complete. If not, they are treated as different.
     """
     if whole and _plain(words) == _plain(target):
-        return ""
-    return f"A link shows {_read_quoted(words)} but leads to {_read_quoted(target)}."
+        return None
+    return _LINK, f"A link shows {_read_quoted(words)} but leads to {_read_quoted(target)}."
 
 
 def _plain(address: str) -> str:

@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from aileron.base.json import JSON, plain, strings_in
-from aileron.base.text import cautions, visible
+from aileron.base.text import RIGHT_TO_LEFT, cautions, visible
 
-from ._markup import addresses, markup
+from ._markup import addresses, find_markup
 
 _MOST_OF_A_KIND = 6
 _BLANKS = re.compile(r" {10}|(?:\A|\n)(?: *\n){3}")
 _TURNS = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
 _MARKS = frozenset("\u200e\u200f\u061c")
+
+_EMOJI = "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u27ff\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+_USUAL = re.compile(
+    rf"[\t\u00a0\u2002-\u200a\u202f\u3000]|\r(?=\n)|[{_EMOJI}]\ufe0f?(?:\u200d[{_EMOJI}]\ufe0f?)*|[0-9#*]\ufe0f\u20e3"
+)
+"""Characters that texts have for good reasons: tabs, wide and narrow spaces, ends of lines, and the parts of emoji."""
 
 
 def find_notes(value: JSON, text: str | None = None) -> Iterator[tuple[str, str]]:
@@ -46,19 +52,23 @@ def has_gaps(text: str) -> bool:
 
 
 def _find_in(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    unseen = _unseen("".join(texts))
-    if unseen:
-        yield "hidden", unseen
+    whole = "".join(texts)
+    if hidden := _unseen(_USUAL.sub("", whole)):
+        yield "hidden", hidden
+    elif special := _count_unseen(whole):
+        example = visible(next(iter(special)))
+        yield "special", f"Contains tabs, special spaces or parts of emoji, shown as {example} or similar."
     if not all(unicodedata.is_normalized("NFC", text) for text in texts):
         yield "encoding", "Not in composed form (NFC): text that looks the same may have different bytes."
-    yield from _some("letters", "characters", (note for text in texts for note in cautions(text)))
-    yield from _some("address", "addresses", (note for text in texts for note in addresses(text)))
-    yield from _some("markup", "markup", (note for text in texts for note in markup(text)))
+    warned = (note for text in texts for note in cautions(text))
+    yield from _some("characters", (("order" if each == RIGHT_TO_LEFT else "letters", each) for each in warned))
+    yield from _some("addresses", (("address", note) for text in texts for note in addresses(text)))
+    yield from _some("markup", (note for text in texts for note in find_markup(text)))
 
 
 def _unseen(text: str) -> str:
     """Return a sentence with the number of invisible or overlapping characters, or an empty text if there are none."""
-    unseen = {each: times for each, times in Counter(text).items() if visible(each, multiline=True) != each}
+    unseen = _count_unseen(text)
     if not unseen:
         return ""
     total = sum(unseen.values())
@@ -68,13 +78,17 @@ def _unseen(text: str) -> str:
     return f"{said}, shown as {example} or similar.{' Some change the reading direction.' if turned else ''}"
 
 
-def _some(kind: str, what: str, notes: Iterator[str]) -> Iterator[tuple[str, str]]:
-    """Yield the first distinct notes of a kind, and a last one if there are more. Further notes are not computed."""
-    distinct: dict[str, None] = {}
-    for note in notes:
-        if note not in distinct and len(distinct) == _MOST_OF_A_KIND:
-            yield kind, f"More warnings about {what} are not listed."
-            return
-        if note not in distinct:
-            distinct[note] = None
-            yield kind, note
+def _count_unseen(text: str) -> dict[str, int]:
+    """Return how often each character occurs that is shown by a visible notation."""
+    return {each: times for each, times in Counter(text).items() if visible(each, multiline=True) != each}
+
+
+def _some(what: str, notes: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield the first distinct notes of each kind, and a last one of a kind that has more."""
+    distinct = defaultdict[str, set[str]](set)
+    for kind, note in notes:
+        known = distinct[kind]
+        if note in known or len(known) > _MOST_OF_A_KIND:
+            continue
+        known.add(note)
+        yield kind, note if len(known) <= _MOST_OF_A_KIND else f"More warnings about {what} are not listed."

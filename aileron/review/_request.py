@@ -14,6 +14,8 @@ from aileron.model.precedents import Precedents
 from aileron.model.reviews import Card
 from aileron.model.runs import Approval
 
+from ._attention import InboxGroup, attention
+from ._headline import find_title
 from ._warnings import ReviewWarning, find_warnings, new_here
 
 
@@ -35,6 +37,16 @@ class RequestReview:
     def warnings(self) -> tuple[ReviewWarning, ...]:
         """The warnings about the request, computed at the first use."""
         return find_warnings(self.approval, self.before, self.offer, self.cards)
+
+    @property
+    def title(self) -> str:
+        """One line that says what would be done, fit to be shown."""
+        return find_title(self.approval.run.action, self.approval.review)
+
+    @property
+    def group(self) -> InboxGroup:
+        """The group of the request in lists."""
+        return attention(self.approval, self.warnings)
 
     @property
     def novel(self) -> dict[str, str]:

@@ -24,10 +24,14 @@ _WHO = ("recipient", "receiver", "mail", "channel", "chat", "user", "person", "p
 _WHO_ELSE = ("domain", "webhook", "account", "iban")
 _PHONE = re.compile(r"\+[\d ()-]{6,20}").fullmatch
 _AGAIN = "Repetition of run"
+_DESTROYS = "Destructive. It may change or delete what is already there."
 
 
 class WarningSeverity(StrEnum):
-    """The weight of a warning."""
+    """The weight of a warning: red, amber and grey on screens.
+
+    High is for what deceives the reader or cannot be taken back, medium for what is unlike earlier calls.
+    """
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -41,83 +45,29 @@ class WarningKind:
     :ivar label: one or two words, for a list.
     :ivar why: the reason why it matters.
     :ivar located: True if a warning of this kind is about one text, and is shown beneath that text.
+    :ivar standing: True if it holds at every call of the action: a fact for the review, and no label in lists.
     """
 
     label: str
     severity: WarningSeverity
     why: str
     located: bool = False
+    standing: bool = False
 
 
 STALE = "stale"
 """The kind of warning shown at the top of a request rather than among the others."""
 
-WARNINGS: Mapping[str, WarningKind] = {
-    STALE: WarningKind(
-        "Changed since it was requested",
+_HIGH: Mapping[str, WarningKind] = {
+    "irreversible": WarningKind(
+        "Irreversible",
         WarningSeverity.HIGH,
-        "What you saw before is not what would be sent now. Read the request once more.",
+        "What it changes or removes cannot be brought back, and no action undoes it.",
     ),
-    "first": WarningKind("First time", WarningSeverity.LOW, "There is no earlier call to compare this one with."),
-    "again": WarningKind(
-        "Repetition",
-        WarningSeverity.HIGH,
-        "Check the service before you approve: the effect of the earlier run may be there already.",
-    ),
-    "twin": WarningKind(
-        "Identical request",
-        WarningSeverity.MEDIUM,
-        "Agents sometimes send a call twice in one turn, or again because they missed the response.",
-    ),
-    "repeated": WarningKind(
-        "Asked before",
-        WarningSeverity.MEDIUM,
-        "An agent that was resumed may not know what became of its first call. Approve only what you want done again.",
-    ),
-    "recipients": WarningKind(
-        "New recipient",
-        WarningSeverity.HIGH,
-        "It may be a mistake, or a text that the agent read told it to reach this person or place.",
-    ),
-    "action": WarningKind(
-        "Action changed",
-        WarningSeverity.MEDIUM,
-        "It may send something else than what you approved before. You trusted the change.",
-    ),
-    "connectors": WarningKind(
-        "Connector changed",
-        WarningSeverity.MEDIUM,
-        "The connector decides how requests are built and where they go. Read the requests once more.",
-    ),
-    "private": WarningKind(
-        "Private network", WarningSeverity.MEDIUM, "Services there often trust everybody who can reach them."
-    ),
-    "destructive": WarningKind(
-        "Destructive",
-        WarningSeverity.HIGH,
-        "The connector's file does not say that this operation only adds. Check what is there before you approve.",
-    ),
-    "later": WarningKind(
-        "Not complete",
-        WarningSeverity.MEDIUM,
-        "You approve the step before its request exists. An earlier response decides what it says.",
-    ),
-    "repeat": WarningKind(
-        "Not idempotent",
-        WarningSeverity.LOW,
-        "The service cannot tell a repeated request from a new one, so Aileron does not send it again by itself.",
-    ),
-    "unchecked": WarningKind("Long text", WarningSeverity.MEDIUM, "Read it to its end before you approve."),
     "hidden": WarningKind(
         "Hidden characters",
         WarningSeverity.HIGH,
         "A program reads characters that you do not see. They can change what the text does.",
-        located=True,
-    ),
-    "encoding": WarningKind(
-        "Unusual encoding",
-        WarningSeverity.LOW,
-        "For the service, two names that look the same may be different names.",
         located=True,
     ),
     "letters": WarningKind(
@@ -132,17 +82,112 @@ WARNINGS: Mapping[str, WarningKind] = {
         "Compare it, letter by letter, with the address that you expect.",
         located=True,
     ),
-    "markup": WarningKind(
-        "Link or mention",
+    "link": WarningKind(
+        "Misleading link",
+        WarningSeverity.HIGH,
+        "Its reader sees other words than the address that it leads to.",
+        located=True,
+    ),
+}
+_MEDIUM: Mapping[str, WarningKind] = {
+    STALE: WarningKind(
+        "Changed since it was requested",
         WarningSeverity.MEDIUM,
-        "The service may notify people, load something, or show a link that leads elsewhere.",
+        "What you saw before is not what would be sent now. Read the request once more.",
+    ),
+    "again": WarningKind(
+        "Repetition",
+        WarningSeverity.MEDIUM,
+        "Check the service before you approve: the effect of the earlier run may be there already.",
+    ),
+    "recipients": WarningKind(
+        "New recipient",
+        WarningSeverity.MEDIUM,
+        "It may be a mistake, or a text that the agent read told it to reach this person or place.",
+    ),
+    "twin": WarningKind(
+        "Identical request",
+        WarningSeverity.MEDIUM,
+        "Agents sometimes send a call twice in one turn, or again because they missed the response.",
+    ),
+    "repeated": WarningKind(
+        "Asked before",
+        WarningSeverity.MEDIUM,
+        "An agent that was resumed may not know what became of its first call. Approve only what you want done again.",
+    ),
+    "action": WarningKind(
+        "Action changed",
+        WarningSeverity.MEDIUM,
+        "It may send something else than what you approved before. You trusted the change.",
+    ),
+    "connectors": WarningKind(
+        "Connector changed",
+        WarningSeverity.MEDIUM,
+        "The connector decides how requests are built and where they go. Read the requests once more.",
+    ),
+    "private": WarningKind(
+        "Private network", WarningSeverity.MEDIUM, "Services there often trust everybody who can reach them."
+    ),
+    "later": WarningKind(
+        "Not complete",
+        WarningSeverity.MEDIUM,
+        "You approve the step before its request exists. An earlier response decides what it says.",
+    ),
+    "unchecked": WarningKind("Long text", WarningSeverity.MEDIUM, "Read it to its end before you approve."),
+    "order": WarningKind(
+        "Right-to-left text",
+        WarningSeverity.MEDIUM,
+        "Read names and addresses letter by letter: their order on the screen may not be their order in the text.",
+        located=True,
+    ),
+    "markup": WarningKind(
+        "Mention or image",
+        WarningSeverity.MEDIUM,
+        "The service may notify people, load something, or send a form elsewhere.",
         located=True,
     ),
     "whitespace": WarningKind(
         "Long whitespace", WarningSeverity.MEDIUM, "Scroll to the end: there may be more text.", located=True
     ),
 }
-"""The kinds of warnings by their id, in the order in which they are shown."""
+_LOW: Mapping[str, WarningKind] = {
+    "first": WarningKind("First time", WarningSeverity.LOW, "There is no earlier call to compare this one with."),
+    "encoding": WarningKind(
+        "Unusual encoding",
+        WarningSeverity.LOW,
+        "For the service, two names that look the same may be different names.",
+        located=True,
+    ),
+    "special": WarningKind(
+        "Special characters",
+        WarningSeverity.LOW,
+        "They are usual in texts, and shown by a notation so that none is overlooked.",
+        located=True,
+    ),
+}
+_STANDING: Mapping[str, WarningKind] = {
+    "destructive": WarningKind(
+        "Destructive",
+        WarningSeverity.LOW,
+        "The connector's file does not say that this operation only adds. Check what is there before you approve.",
+        standing=True,
+    ),
+    "local": WarningKind(
+        "Local service",
+        WarningSeverity.LOW,
+        "The connector's file names this address itself. You trusted the file.",
+        standing=True,
+    ),
+    "repeat": WarningKind(
+        "Not idempotent",
+        WarningSeverity.LOW,
+        "The service cannot tell a repeated request from a new one, so Aileron does not send it again by itself.",
+        standing=True,
+    ),
+}
+
+WARNINGS: Mapping[str, WarningKind] = {**_HIGH, **_MEDIUM, **_LOW, **_STANDING}
+"""The kinds of warnings by their id, in the order in which they are shown: the most severe first, facts last."""
 
 
 @frozen
@@ -153,6 +198,7 @@ class ReviewWarning:
     :ivar text: a sentence, fit to be shown.
     :ivar where: an RFC 6901 pointer to the text that the warning is about, into the approval's JSON. It is empty if the
         warning is about the whole request.
+    :ivar standing: True if it holds at every call of the action.
     """
 
     id: str
@@ -161,12 +207,13 @@ class ReviewWarning:
     text: str
     why: str
     where: str = ""
+    standing: bool = False
 
     @classmethod
     def of(cls, warning_id: str, text: str, where: str = "") -> ReviewWarning:
         """Return a warning of a kind of L{WARNINGS}."""
         kind = WARNINGS[warning_id]
-        return cls(warning_id, kind.severity, kind.label, text, kind.why, where)
+        return cls(warning_id, kind.severity, kind.label, text, kind.why, where, kind.standing)
 
 
 def find_warnings(
@@ -185,6 +232,7 @@ def find_warnings(
     given = tuple(_list_values(approval, cards))
     values = _choose_light(given)
     if len(values) < len(given):
+        values = [*values, ("/title", approval.review.title)]  # made of values that were perhaps not checked
         about_whole["unchecked"] = "Long: the text was not checked here for hidden characters and misleading words."
     found = [ReviewWarning.of(each, text) for each, text in about_whole.items() if text]
     located: dict[tuple[str, str], str] = {}
@@ -197,8 +245,8 @@ def find_warnings(
 
 
 def list_labels(warnings: Sequence[ReviewWarning]) -> tuple[str, ...]:
-    """Return the label of each kind of warning once."""
-    return tuple(dict.fromkeys(each.label for each in warnings))
+    """Return the label of each kind of warning once, without those of standing ones."""
+    return tuple(dict.fromkeys(each.label for each in warnings if not each.standing))
 
 
 def _list_values(approval: Approval, cards: Sequence[Card]) -> Iterator[tuple[str, JSON]]:
@@ -248,16 +296,25 @@ def _compare_with_earlier(approval: Approval, before: Precedents) -> dict[str, s
 def _judge_requests(approval: Approval, offer: Offer | None) -> dict[str, str]:
     """Return the warnings that rest on what would be sent, by id; an empty text is no warning."""
     steps = approval.review.steps
-    where = ", ".join(visible(host) for host in dict.fromkeys(map(host_of, steps)) if host and may_be_private(host))
+    inside = [host for host in dict.fromkeys(map(host_of, steps)) if host and may_be_private(host)]
+    declared = frozenset[str]() if offer is None else offer.own_hosts
+    foreign, own = ([each for each in inside if (each in declared) is known] for known in (False, True))
     unknown = any(step.request is None for step in steps)
     once = offer is not None and not (offer.idempotent or offer.read_only)
     destroys = offer is not None and offer.destructive and not offer.read_only
+    for_good = offer is not None and destroys and offer.irreversible
     return {
-        "private": f"Goes to this machine or a private network: {where}." if where else "",
-        "destructive": "Destructive. It may change or delete what is already there." if destroys else "",
+        "irreversible": "Irreversible. What it changes or removes cannot be brought back." if for_good else "",
+        "private": f"Goes to this machine or a private network: {_join_hosts(foreign)}." if foreign else "",
+        "local": f"Goes to an address of this machine or a private network: {_join_hosts(own)}." if own else "",
+        "destructive": _DESTROYS if destroys and not for_good else "",
         "later": "A request is not known yet: it is built from the response to an earlier step." if unknown else "",
         "repeat": "Not idempotent. If the response is lost, the outcome will be unknown." if once else "",
     }
+
+
+def _join_hosts(hosts: Sequence[str]) -> str:
+    return ", ".join(map(visible, hosts))
 
 
 def _tell_repeats(before: Precedents) -> str:

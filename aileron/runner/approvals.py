@@ -713,7 +713,7 @@ def mark_changed(approval: Approval, plan: Plan, ask: Ask) -> Ask:
 
 def compare_reviews(before: Review, after: Review) -> tuple[Change, ...]:
     """Return the differences between two reviews; a preview that is not fetched in both is not compared."""
-    earlier, later = to_json(before), to_json(after)
+    earlier, later = (to_json(evolve(each, title="")) for each in (before, after))
     if PreviewStatus.FETCHING in (before.shown_preview.status, after.shown_preview.status):
         earlier, later = ({**each, "preview": None} for each in (earlier, later))
     return differences(earlier, later)
@@ -731,7 +731,7 @@ def describe_difference(approval: Approval, plan: Plan) -> str:
     seen, present = before.shown_preview, after.shown_preview
     if present.status is not PreviewStatus.FETCHING and seen.digest() != present.digest():
         return _OTHER_PREVIEW.get((seen.status, present.status), "What the preview shows was changed since.")
-    if before == after:
+    if evolve(before, title=after.title) == after:
         return "It could not run for a while, and can again."
     return "The connector, its binding or the request that would leave was changed since."
 

@@ -10,6 +10,7 @@ from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from aileron.actions import preview_paths
+from aileron.base.addresses import host_shown
 from aileron.base.load_error import LoadError
 from aileron.model.actions import Action, ConnectorPin, Offer, Offering, PreviewRule, Step
 from aileron.model.audit import Actor, Event
@@ -167,7 +168,14 @@ class Offerings:
             destructive=any(operation.effect != READ and operation.destructive for operation in operations),
             open_world=any(self._goes_out(step.connector) for step in action.steps),
             output_schema=action.output_schema or operations[-1].output_schema,
+            irreversible=action.inverse is None and any(map(_is_irreversible, operations)),
+            own_hosts=frozenset(filter(None, (self._own_host(step.connector) for step in action.steps))),
         )
+
+    def _own_host(self, fqn: str) -> str:
+        """Return the host of the base URL that a connector's file declares, or an empty text if it declares none."""
+        base_url = self._describe(fqn).base_url
+        return "" if base_url is None else host_shown(base_url)
 
     def _goes_out(self, fqn: str) -> bool:
         described = self._describe(fqn)
@@ -234,6 +242,10 @@ class Offerings:
         if pin.hash is not None and pin.hash != description.content_hash:
             return f"pins {pin.name} to {pin.hash}; what is there is {description.content_hash}"
         return next(find_undeclared(action, description), None)
+
+
+def _is_irreversible(operation: Operation) -> bool:
+    return operation.effect != READ and operation.destructive and operation.irreversible
 
 
 def find_undeclared(action: Action, description: ConnectorDescription) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from attrs import evolve, frozen
 
@@ -11,7 +11,7 @@ from aileron.base.converter import to_json
 from aileron.base.json import JSON, digest
 from aileron.model.actions import Action, PreviewRule, Step
 from aileron.model.connectors import READ, ConnectorDescription, Operation, Request
-from aileron.model.errors import BindingRequired, CapabilityDenied, NotFound
+from aileron.model.errors import BindingRequired, CapabilityDenied, InvalidRequest, NotFound
 from aileron.model.faults import Fault
 from aileron.model.interfaces.connectors import IConnector, IConnectors
 from aileron.model.interfaces.vault import IBindings
@@ -30,6 +30,7 @@ from aileron.model.reviews import (
     ReviewedStep,
 )
 from aileron.model.runs import Approval, Run
+from aileron.model.titles import UNKNOWN, count_more, inputs_of_title, write_title
 from aileron.model.vault import Binding
 
 from .offerings import Offerings
@@ -177,7 +178,31 @@ class Plan:
             ),
             steps=tuple(planned.review() for planned in self.steps),
             preview=None if self.preview is None else self.preview.review(self.lacks),
+            title=self.title(),
         )
+
+    def title(self) -> str:
+        """Return what the first write does, and how many more there are, or an empty text if its connector is silent.
+
+        An input that is not known yet is replaced by an ellipsis.
+        """
+        steps = [planned for planned in self.steps if planned.effect != READ] or self.steps
+        hint = steps[0].operation.presentation if steps else None
+        if hint is None:
+            return ""
+        names = {name for each in hint.titles for name in inputs_of_title(each)}
+        title = write_title(hint.titles, self._find_inputs(steps[0], names))
+        return count_more(title, len(steps) - 1) if title else ""
+
+    def _find_inputs(self, planned: PlannedStep, names: Collection[str]) -> Mapping[str, JSON]:
+        """Return some inputs of a step. The value of an input that is not known yet is L{UNKNOWN}."""
+        found = dict[str, JSON]()
+        for name in planned.step.inputs.keys() & names:
+            try:
+                found |= self.inputs_of(evolve(planned, step=_only_input(planned.step, name)), {})
+            except InvalidRequest:
+                found[name] = UNKNOWN
+        return found
 
     def with_preview(self, effect_key: str, shown: Preview) -> Plan:
         """Return this plan as it is if the preview shows C{shown}; only steps that use the preview are prepared again.
@@ -219,7 +244,7 @@ class Plan:
         """Yield a card for each step whose connector declares how its inputs are presented."""
         for planned in self.steps:
             hint = planned.operation.presentation
-            if hint is None or planned.request is None:
+            if hint is None or not hint.parts or planned.request is None:
                 continue
             inputs = self.inputs_of(planned, {})
             parts = (
@@ -229,6 +254,10 @@ class Plan:
 
     def _carry(self) -> Mapping[str, JSON]:
         return {} if self.preview is None else self.preview.shown.carried
+
+
+def _only_input(step: Step, name: str) -> Step:
+    return evolve(step, inputs={name: step.inputs[name]})
 
 
 def step_key(effect_key: str, step: Step) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
@@ -252,6 +254,22 @@ class ApprovalTests(ApiCase):
         query = "?state=denied&state=pending_approval"
         listed = self.operator.ask("GET", "/v1/action-approvals" + query, self.operator_key).json["items"]
         self.assertEqual([item["approval_id"] for item in listed], ["run-1", "run-2"])
+
+    def test_judged(self) -> None:
+        """In the list and by itself, a request has title, group and warnings; a decided one no judgement."""
+        (listed,) = self.operator.ask("GET", "/v1/action-approvals", self.operator_key).json["items"]
+        shown: dict[str, Any] = self.approval()
+        for each in (listed, shown):
+            self.assertEqual((each["title"], each["group"]), ("Run ship-update", "look_closely"))
+            standing = {warning["id"]: (warning["severity"], warning["standing"]) for warning in each["warnings"]}
+            self.assertEqual(standing["destructive"], ("low", True))
+        self.assertEqual(listed["warnings"], shown["warnings"])
+        self.runner.offer(evolve(scripted_offer(), destructive=False))
+        (listed,) = self.operator.ask("GET", "/v1/action-approvals", self.operator_key).json["items"]
+        self.assertEqual(listed["group"], "routine")
+        self.decide(False, shown["digest"])
+        (listed,) = self.operator.ask("GET", "/v1/action-approvals?state=denied", self.operator_key).json["items"]
+        self.assertEqual((listed["title"], listed["group"], listed["warnings"]), ("Run ship-update", None, []))
 
     def test_approved(self) -> None:
         """An approval names the digest that was shown; who decided is on it."""

@@ -102,11 +102,51 @@ class SchemaTests(SynchronousTestCase):
             ('kind = "message", text = ["title", "x"]', "names 'x', which is not an input"),
             ('kind = "message", text = []', "must be an array of one or more strings"),
             ('kind = "message", text = 7', "must be a string"),
-            ('kind = "message"', "needs at least one of its parts: to, text"),
+            ('kind = "message"', "needs a headline or at least one of its parts: to, text"),
         ):
             found = problems(self.presented(hint))
             self.assertIn(said, " ".join(each.message for each in found), hint)
             self.assertEqual({18}, {each.line for each in found}, hint)
+
+    def test_headline(self) -> None:
+        """A presentation may say what the operation does, in a line, or several of which the first possible is used."""
+        for hint, titles in (
+            ('kind = "issue", headline = "Open ${in.title}"', ("Open ${in.title}",)),
+            ('kind = "delete", headline = ["Drop ${in.id}", "Drop it"]', ("Drop ${in.id}", "Drop it")),
+        ):
+            spec = read_file(self.presented(hint).encode(), "tracker.toml").spec
+            assert spec is not None
+            create = spec.description.operations["create"]
+            assert create.presentation is not None
+            self.assertEqual((create.presentation.parts, create.presentation.titles), ({}, titles))
+        for headline, said in (
+            ('"Open ${in.titel}"', "names an input that is not one of the operation"),
+            ('"Open ${effect.key}"', "can refer to inputs only"),
+            ('"Open ${in.title"', "can refer to inputs only"),
+            ('"a\\nb"', "must be one line of at most 120 characters"),
+            (f'"{"x" * 121}"', "must be one line of at most 120 characters"),
+            ('""', "must not be blank"),
+            ("[]", "must be an array of one or more strings"),
+        ):
+            found = problems(self.presented(f'kind = "issue", headline = {headline}'))
+            self.assertIn(said, " ".join(each.message for each in found), headline)
+            self.assertEqual({18}, {each.line for each in found}, headline)
+
+    def test_irreversible(self) -> None:
+        """What deletes cannot be undone unless the file says so; what only adds can."""
+        deletes = 'present = { kind = "delete", headline = "Drop it" }\n'
+        for more, expected in (
+            ("", False),
+            ("irreversible = true\n", True),
+            (deletes, True),
+            (f"irreversible = false\n{deletes}", False),
+            (f"destructive = false\n{deletes}", False),
+        ):
+            spec = read_file(f"{GOOD}{more}".encode(), "tracker.toml").spec
+            assert spec is not None
+            self.assertIs(spec.description.operations["create"].irreversible, expected, more)
+        (found,) = problems(f"{GOOD}destructive = false\nirreversible = true\n")
+        self.assertIn("must not be true of an operation that is not destructive", found.message)
 
     def test_shipped(self) -> None:
         """The connectors that come with Aileron say what their writes are, and every part is an input."""

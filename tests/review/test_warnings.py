@@ -14,7 +14,7 @@ from aileron.base.json import utc
 from aileron.model.precedents import Precedents
 from aileron.model.reviews import Card, PreviewField, Review, ReviewedStep
 from aileron.model.runs import Approval, Run, RunState
-from aileron.review import WARNINGS, find_warnings, list_labels, new_here, recipients
+from aileron.review import WARNINGS, WarningSeverity, find_warnings, list_labels, new_here, recipients
 from aileron.testing import scripted_offer
 from tests.api.case import NOW
 from tests.extent import examples
@@ -134,6 +134,35 @@ class WarningsTests(SynchronousTestCase):
         for harmless in (evolve(offer, idempotent=True), evolve(offer, read_only=True)):
             self.assertNotIn("repeat", risks(approval(), DONE, harmless))
 
+    def test_destructive(self) -> None:
+        """What may change things is a fact, and a red warning only where nothing brings them back."""
+        offer = evolve(scripted_offer(), idempotent=True)
+        self.assertEqual(list(risks(approval(), DONE, offer)), ["destructive"])
+        for_good = evolve(offer, irreversible=True)
+        self.assertEqual(list(risks(approval(), DONE, for_good)), ["irreversible"])
+        self.assertEqual(list_labels(find_warnings(approval(), DONE, offer)), ())
+        self.assertEqual(list_labels(find_warnings(approval(), DONE, for_good)), ("Irreversible",))
+        for harmless in (evolve(for_good, read_only=True), evolve(for_good, destructive=False)):
+            self.assertEqual(risks(approval(), DONE, harmless), {})
+
+    def test_own_host(self) -> None:
+        """A private address that the connector's own file names is a fact; any other is a warning."""
+        asked = approval(planned(sent(url="http://10.0.0.1/")), planned(sent(url="http://127.0.0.1:8/")))
+        offer = evolve(scripted_offer(), idempotent=True, destructive=False, own_hosts=frozenset({"127.0.0.1"}))
+        found = risks(asked, DONE, offer)
+        self.assertEqual(found["private"], "Goes to this machine or a private network: 10.0.0.1.")
+        self.assertEqual(found["local"], "Goes to an address of this machine or a private network: 127.0.0.1.")
+        self.assertEqual(list_labels(find_warnings(asked, DONE, offer)), ("Private network",))
+        both = evolve(offer, own_hosts=frozenset({"127.0.0.1", "10.0.0.1"}))
+        self.assertEqual(list(risks(asked, DONE, both)), ["local"])
+
+    def test_title(self) -> None:
+        """A title made of a text that was not checked is checked itself."""
+        asked = approval(text="<!channel>" * 20_000)
+        named = evolve(asked, review=evolve(asked.review, title="Post to #g\u0435neral"))
+        found = {each.id: each.where for each in find_warnings(named, DONE, None)}
+        self.assertEqual(found, {"letters": "/title", "unchecked": ""})
+
     def test_where(self) -> None:
         """A warning about a text points at it; text that stands in several places is warned of once, at the first."""
         odd = "g\u0435neral"
@@ -158,7 +187,7 @@ class WarningsTests(SynchronousTestCase):
     def test_partly_unchecked(self) -> None:
         """A long text keeps no other value from being checked."""
         asked = approval(a="<!channel>" * 20_000, to="ann\u202e@a.example", b=["x"] * 2_000)
-        self.assertEqual(list(risks(asked, DONE, None)), ["unchecked", "hidden", "address"])
+        self.assertEqual(list(risks(asked, DONE, None)), ["hidden", "address", "unchecked"])
 
     def test_order(self) -> None:
         """Warnings stand in the order of the table."""
@@ -166,3 +195,5 @@ class WarningsTests(SynchronousTestCase):
         ids = [each.id for each in find_warnings(asked, Precedents(0, True, {}), scripted_offer())]
         self.assertEqual(ids, [each for each in WARNINGS if each in ids])
         self.assertEqual(ids[0], "stale")
+        ranks = [(each.standing, list(WarningSeverity).index(each.severity)) for each in WARNINGS.values()]
+        self.assertEqual(ranks, sorted(ranks))

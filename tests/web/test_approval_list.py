@@ -94,7 +94,7 @@ class RowTests(WebCase):
                 self.runner.finish(run.id, RunState.DENIED)
         for session in (*sessions, None):
             self.ask("hi", session, review=REVIEW)
-        self.assertEqual(read(self.fragment("/approvals").text).text.count("to run"), 3)
+        self.assertEqual(read(self.fragment("/approvals").text).text.count("Run ship-update\n      text"), 3)
 
     def test_chips(self) -> None:
         """What makes one to look at twice is said in a word or two."""
@@ -102,10 +102,12 @@ class RowTests(WebCase):
         self.runner.earlier[run.id] = Precedents(9, True, {"text": ("ann@a.example",)}, action_changed=True)
         self.ask("x", review=Review(steps=(planned(sent(url="http://10.0.0.1/")),)))
         text = read(self.fragment("/approvals").text).text
-        for words in ("New recipient", "Action changed", "Private network", "First time", "Destructive"):
+        for words in ("New recipient", "Action changed", "Private network", "First time"):
             self.assertIn(words, text)
-        self.runner.offer(evolve(self.runner.offering().offers["ship-update"], destructive=False))
-        self.assertNotIn("Destructive", read(self.fragment("/approvals").text).text)
+        self.assertNotIn("Destructive", text)
+        self.assertNotIn("Irreversible", text)
+        self.runner.offer(evolve(self.runner.offering().offers["ship-update"], irreversible=True))
+        self.assertIn("Irreversible", read(self.fragment("/approvals").text).text)
 
 
 class FloodTests(WebCase):

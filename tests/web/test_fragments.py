@@ -78,7 +78,7 @@ class ListTests(WebCase):
         run = self.ask("Dark mode", self.agent(agent="opencode"))
         self.ask("Search", stale="The action was changed.")
         shown = read(self.fragment("/approvals").text)
-        for words in ("ship-update", "text: Dark mode", " by opencode", " by you", "Changed since"):
+        for words in ("ship-update", "text: Dark mode", "opencode · ship-update", "You · ship-update", "Changed since"):
             self.assertIn(words, shown.text)
         self.assertIn(f"/approvals/{run.id}", [attributes.get("href") for _, attributes in shown.tags])
         self.assertEqual(shown.tags[0][1]["data-said"], "Pending approvals: 2")

@@ -51,25 +51,33 @@ class Request:
 
 
 PROVOKING: Mapping[str, Request] = {
+    "irreversible": Request(offer=evolve(QUIET, destructive=True, irreversible=True)),
+    "hidden": Request("pay\u200bpal"),
+    "letters": Request("#g\u0435neral"),
+    "address": Request("me@\u0435vil.example"),
+    "link": Request("<https://a.example|b.example>"),
     "stale": Request(shown={"stale": "The action ship-update was changed since."}),
-    "first": Request(before=Precedents(0, True, {})),
     "again": Request(parent_id="run-0"),
+    "recipients": Request("me@a.example", evolve(DONE, novel={"text": ("me@a.example",)})),
     "twin": Request(before=evolve(DONE, twins=(example_run("twin"),))),
     "repeated": Request(before=evolve(DONE, repeats=(example_run("other"),))),
-    "recipients": Request("me@a.example", evolve(DONE, novel={"text": ("me@a.example",)})),
     "action": Request(before=evolve(DONE, action_changed=True)),
     "connectors": Request(before=evolve(DONE, connectors_changed=("builtin://slack",))),
     "private": Request(shown={"review": Review(steps=(planned(sent(url="http://10.0.0.1/")),))}),
-    "destructive": Request(offer=evolve(QUIET, destructive=True)),
     "later": Request(shown={"review": Review(steps=(planned(None),))}),
-    "repeat": Request(offer=evolve(QUIET, idempotent=False)),
     "unchecked": Request("long " * 30_000),
-    "hidden": Request("pay\u200bpal"),
-    "encoding": Request("Jose\u0301"),
-    "letters": Request("#g\u0435neral"),
-    "address": Request("me@\u0435vil.example"),
+    "order": Request("\u05e9\u05dc\u05d5\u05dd"),
     "markup": Request("<!channel>"),
     "whitespace": Request(f"hello{' ' * 40}and pay"),
+    "first": Request(before=Precedents(0, True, {})),
+    "encoding": Request("Jose\u0301"),
+    "special": Request("a\tb"),
+    "destructive": Request(offer=evolve(QUIET, destructive=True)),
+    "local": Request(
+        offer=evolve(QUIET, own_hosts=frozenset({"10.0.0.1"})),
+        shown={"review": Review(steps=(planned(sent(url="http://10.0.0.1/")),))},
+    ),
+    "repeat": Request(offer=evolve(QUIET, idempotent=False)),
 }
 """For each kind of warning a request that has it."""
 
@@ -200,11 +208,16 @@ class SurfacesTests(WebCase):
                     self.assertIn(rest, text, f"{name} does not show {warning['id']}")
                     if not (expected.located or kind == STALE):
                         self.assertIn(warning["label"], text, f"{name} does not label {warning['id']}")
+                self.assertEqual(warning["standing"], expected.standing)
                 for name, text in {"list": listed, "notification": quiet.lines[0], "contents": told.lines[0]}.items():
-                    self.assertIn(warning["label"], text, f"{name} does not show {warning['id']}")
+                    self.assertIs(warning["label"] in text, not expected.standing, f"{name}: {warning['id']}")
                 self.assertIn(rest, "\n".join(told.contents))
             shown = [each.label for each in WARNINGS.values() if each.label in listed]
-            self.assertEqual(set(shown), {each["label"] for each in warnings}, "the list warns of something else")
+            self.assertEqual(
+                set(shown),
+                {each["label"] for each in warnings if not each["standing"]},
+                "the list warns of something else",
+            )
             self.runner.finish(run_id, RunState.DENIED)
             self.runner.reviews.pop(run_id)
             self.assertEqual(self.answer_of(run_id)["warnings"], [])

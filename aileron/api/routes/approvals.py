@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any, cast
 
@@ -35,7 +35,7 @@ from aileron.base.converter import Member
 from aileron.base.json import JSON
 from aileron.model.reviews import Card
 from aileron.model.runs import Approval, Assertion, Decision, Run, RunState
-from aileron.review import ReviewWarning, review_requests
+from aileron.review import RequestReview, ReviewWarning, review_requests
 
 from .grants import NEW_GRANT, take_decision
 from .run import RETRY_AFTER_SECONDS, begins_later, edits_payload, fault_of
@@ -68,7 +68,9 @@ async def list_approvals(context: RequestContext, deps: Dependencies) -> Answer:
     """Approvals, oldest first; without a state, those that wait for a decision."""
     query = run_query(context, usual=(RunState.PENDING,))
     found = await deps.decisions.approvals(query, only_read=context.caller.only_reads)
-    return answer(page(found, lambda approval: approval_json(approval, deps.review_url)))
+    notes = await _judge(deps, [each for each in found.items if each.run.state is RunState.PENDING])
+    plain: dict[str, JSON] = {"group": None, "warnings": []}
+    return answer(page(found, lambda each: {**approval_json(each, deps.review_url), **notes.get(each.run.id, plain)}))
 
 
 @TABLE.route("GET", "/v1/action-approvals/<approval_id>", operators=READERS, answers={200: ref("Approval")})
@@ -81,16 +83,20 @@ async def show_approval(context: RequestContext, deps: Dependencies, approval_id
     suggested: JSON = [to_json(each) for each in deps.decisions.suggested(approval)]
     cards: JSON = [to_json(each) for each in deps.decisions.cards(approval)]
     shown = {**approval_json(approval, deps.review_url), "suggested": suggested, "cards": cards}
-    return answer({**shown, **await _find_warnings(deps, approval)})
-
-
-async def _find_warnings(deps: Dependencies, approval: Approval) -> dict[str, JSON]:
-    """Return the warnings of a pending approval, or nothing once it is decided."""
     if approval.run.state is not RunState.PENDING:
-        return {"warnings": [], "novel": {}}
+        return answer({**shown, "group": None, "warnings": [], "novel": {}})
     (review,) = await review_requests(deps.decisions, deps.submission.offering().offers, (approval,))
-    warnings: JSON = [to_json(each) for each in review.warnings]
-    return {"warnings": warnings, "novel": review.novel}
+    return answer({**shown, **_notes(review), "novel": review.novel})
+
+
+async def _judge(deps: Dependencies, pending: Sequence[Approval]) -> Mapping[str, dict[str, JSON]]:
+    """Return group and warnings of each pending approval, by the run's id."""
+    reviews = await review_requests(deps.decisions, deps.submission.offering().offers, pending)
+    return {each.approval.run.id: _notes(each) for each in reviews}
+
+
+def _notes(review: RequestReview) -> dict[str, JSON]:
+    return {"group": review.group.value, "warnings": [to_json(each) for each in review.warnings]}
 
 
 # Clients of version 0.2 read the id as "name" and the text as "message".

@@ -23,7 +23,7 @@ from aileron.model.runs import Approval, Change, Run, RunState
 from aileron.model.sessions import OperatorSession, Process, Session, SessionTally
 from aileron.model.trust import TrustItem, TrustKind
 from aileron.model.vault import Binding, BindingFlag, CredentialState, Scope, VaultState
-from aileron.review import WarningSeverity
+from aileron.review import InboxGroup, WarningSeverity
 
 from .values import ANSWERS
 
@@ -176,6 +176,7 @@ _WARNING = made_of(
             **TEXT,
             "description": "an RFC 6901 pointer into this approval to the text that is meant; empty: the whole request",
         },
+        "standing": {**BOOLEAN, "description": "it holds at every call of the action: a fact, and no label in lists"},
         "name": {**TEXT, "description": "the same as id"},
         "message": {**TEXT, "description": "the same as text"},
     }
@@ -212,6 +213,7 @@ COMPONENTS: Mapping[str, Schema] = {
             Approval,
             id=TEXT,
             approval_id=TEXT,
+            title={**TEXT, **_says("what would be done, in one line, fit to be shown")},
             review=ANY_OBJECT,
             review_url=TEXT,
             changes=_says("what of the review is otherwise than it was shown before"),
@@ -221,6 +223,12 @@ COMPONENTS: Mapping[str, Schema] = {
             "grant": ref("Grant"),
             "suggested": list_of(ref("Predicate")),
             "cards": {**list_of(_CARD), **_says("what would be sent as what a person knows, such as a message")},
+            "group": or_null(
+                {
+                    "enum": [each.value for each in InboxGroup],
+                    **_says("which of the pending ones to look at closely; null: it is decided"),
+                }
+            ),
             "warnings": {**list_of(_WARNING), **_says("reasons to look twice before the decision")},
             "novel": {
                 "type": "object",
@@ -250,6 +258,7 @@ COMPONENTS: Mapping[str, Schema] = {
             **_says("arguments for the person to say, where the call leaves them out and a form can be shown"),
         },
         destructive=_says("it may change or remove what was there"),
+        irreversible=_says("what it changes or removes cannot be brought back, and no action undoes it"),
         undone_by={**TEXT, **_says("the action that undoes a completed run of it")},
         open_world=_says("it talks to something outside of the daemon"),
         output_schema=_says("JSON Schema of its output, where one is declared"),

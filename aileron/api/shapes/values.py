@@ -21,7 +21,7 @@ from aileron.model.runs import Approval, AttemptRow, Run, RunState, StepRow
 from aileron.model.sessions import OperatorSession, Session
 from aileron.model.trust import Trusted, TrustItem
 from aileron.model.vault import BindingFlag
-from aileron.review import edits, find_trust_difference
+from aileron.review import edits, find_title, find_trust_difference
 
 T = TypeVar("T")
 
@@ -65,7 +65,8 @@ def listed_run_json(run: Run) -> dict[str, JSON]:
 def approval_json(approval: Approval, review_url: Callable[[str], str]) -> dict[str, JSON]:
     """Return the JSON of an approval, with its arguments in the order of the action's inputs."""
     run = evolve(approval.run, arguments=approval.review.order_arguments(approval.run.arguments))
-    return {**to_json(evolve(approval, run=run)), "review_url": review_url(approval.run.id)}
+    title = find_title(run.action, approval.review)
+    return {**to_json(evolve(approval, run=run)), "title": title, "review_url": review_url(run.id)}
 
 
 def new_grant_json(grant: Grant) -> dict[str, JSON]:
@@ -127,7 +128,7 @@ ANSWERS.differ(
 )
 ANSWERS.differ(StandingGrant, grant=INLINE)
 ANSWERS.differ(Grant, used=OMITTED, computed={"left": attrgetter("left")})
-ANSWERS.differ(Offer, action=INLINE)
+ANSWERS.differ(Offer, action=INLINE, own_hosts=OMITTED)
 ANSWERS.differ(
     Action,
     approval=INLINE,
@@ -174,6 +175,7 @@ ANSWERS.differ(
     presentation=OMITTED,
     scopes=OMITTED,
     lookup=OMITTED,
+    irreversible=OMITTED,
     needs_approval=OMITTED,
 )
 ANSWERS.differ(CredentialNeed, format=OMITTED, settings=Member(optional=True))

@@ -34,7 +34,7 @@ def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None, 
     """
     run, review = approval["run"], from_json(Review, approval["review"])
     cards = [_read_card(each) for each in approval.get("cards") or ()]
-    _show_headline(run, session, review, cards)
+    _show_headline(approval, session, review, cards)
     if approval.get("stale"):
         say("  CHANGED since it was first shown: {why}", why=approval["stale"])
     if approval.get("changes"):
@@ -54,16 +54,25 @@ def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None, 
 
 
 def _show_headline(
-    run: Mapping[str, Any], session: Mapping[str, Any] | None, review: Review, cards: Sequence[Card]
+    approval: Mapping[str, Any], session: Mapping[str, Any] | None, review: Review, cards: Sequence[Card]
 ) -> None:
-    """Print in one line who requests what, and where."""
+    """Print what would be done, then in one line who requests it, where, and when."""
+    run = approval["run"]
     own = run.get("session_id") is None
-    said = Headline.of(run["action"], RunState(run["state"]), own, review.steps, cards)
+    said = Headline.of(run["action"], RunState(run["state"]), own, review, cards)
     where = f" on {', '.join(said.hosts)}" if said.hosts else ""
     places = "".join(f" · {each}" for each in said.places)
     who = "You" if own else "unknown" if session is None else session["agent"]
-    heading(
-        "{who} {verb} {action}{where}{places}", who=who, verb=said.verb, action=said.action, where=where, places=places
+    folder = "" if session is None else f" in {session['working_dir']}"
+    heading("{title}", title=said.title)
+    say(
+        "  {who}{folder} · {action}{where}{places} · {requested}",
+        who=who,
+        folder=folder,
+        action=said.action,
+        where=where,
+        places=places,
+        requested=when(approval["requested_at"]),
     )
 
 
@@ -94,7 +103,6 @@ def _show_details(approval: Mapping[str, Any], review: Review) -> None:
             "action": f"{review.action.name or run['action']} {review.action.version}".rstrip(),
             "state": run["state"],
             "run": approval["id"],
-            "requested": when(approval["requested_at"]),
             **({"expires": when(approval["expires_at"])} if approval.get("expires_at") else {}),
             **({"undoes": run["undoes"]} if run.get("undoes") else {}),
             "source": review.action.source,

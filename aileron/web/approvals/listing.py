@@ -99,9 +99,9 @@ def _row(listed: Listed) -> Fragment:
         "tickable": "yes" if whole else "no",
         "href": f"/approvals/{visible(run.id)}",
         "action": visible(run.action),
-        "who": [tags.bdi(agent(listed.session)), " wants"] if run.session_id else "You want",
+        "title": listed.review.title,
         "open_it": "" if whole else "Open to see everything and decide.",
-        "asked_by": agent(listed.session) if run.session_id else "you",
+        "asked_by": agent(listed.session) if run.session_id else "You",
         "asked_at": moment(approval.requested_at),
         "stale": WARNINGS[STALE].label if approval.stale else "",
     }

@@ -163,13 +163,19 @@ def _root(approval: Approval) -> Callable[[Tag], Tag]:
 
 
 def headline(approval: Approval, session: Session | None, cards: Sequence[Card]) -> Iterator[Tag | str]:
-    """Draw who requests which action, on which hosts, for which recipients and by which account."""
+    """Draw what would be done, then who requests which action, on which hosts, for whom and by which account."""
     run, own = approval.run, approval.run.session_id is None
-    said = Headline.of(run.action, run.state, own, approval.review.steps, cards)
+    said = Headline.of(run.action, run.state, own, approval.review, cards)
+    yield tags.bdi(said.title, **{"class": "title"})
+    yield tags.span(*_describe_origin(said, own, session), **{"class": "quiet"})
+
+
+def _describe_origin(said: Headline, own: bool, session: Session | None) -> Iterator[Tag | str]:
+    yield " "
     yield "You" if own else tags.bdi(agent(session), title="Self-reported name", **{"class": "claimed"})
     yield from (" ", said.verb, " ", visible(said.action))
     yield from (" on " if said.hosts else "", visible(", ".join(said.hosts)))
-    yield tags.span("".join(f" · {visible(each)}" for each in said.places), **{"class": "quiet"})
+    yield "".join(f" · {visible(each)}" for each in said.places)
 
 
 def _summary(approval: Approval, offer: Offer) -> str:

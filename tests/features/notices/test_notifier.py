@@ -170,7 +170,7 @@ class NotifierTests(NotifierCase):
         self.ask("run-1", "run-2")
         self.wait()
         (message,) = self.told()
-        self.assertIn("Check before you approve: Link or mention.", message.lines[0])
+        self.assertIn("Check before you approve: Mention or image.", message.lines[0])
         self.assertNotIn(CANARY, json.dumps(to_json(message)) + repr(message))
 
     def test_warned_in_full(self) -> None:

@@ -6,6 +6,7 @@ from aileron.connectors._json_schema import (
     ANY_TEXT,
     EFFECTS,
     FLAG,
+    PRESENT,
     TEXT,
     TEXTS,
     Schema,
@@ -14,6 +15,7 @@ from aileron.connectors._json_schema import (
     number,
     one_of,
     operations,
+    presentation,
     table,
 )
 from aileron.connectors.programs import surroundings
@@ -35,6 +37,8 @@ def make_schema() -> Schema:
         "effect": choice(EFFECTS),
         "idempotent": FLAG,
         "destructive": FLAG,
+        "irreversible": FLAG,
+        "present": PRESENT,
         "output": {"type": "object"},
         "answer": choice(_command.ANSWERS),
         "timeout_seconds": number("number", 0.001, _command.MOST_SECONDS),
@@ -47,4 +51,4 @@ def make_schema() -> Schema:
         "credential": table(credential, ("kind",), **one_of(("variable", "stdin"))),
         "operations": operations(table(operation, ("program",))),
     }
-    return table(root, ("connector", "command", "operations"))
+    return {**table(root, ("connector", "command", "operations")), "$defs": presentation()}

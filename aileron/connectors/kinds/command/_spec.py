@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import PurePosixPath
 
 from attrs import frozen
 
 from aileron.base.tables import ANY_TEXT, FileTable, quote
-from aileron.connectors._operations import Identity, read_declared, read_operations
+from aileron.connectors._operations import Identity, present, read_declared, read_operations
 from aileron.connectors._spec import BaseSpec
 from aileron.connectors._template import REFERENCE, check_references, inputs_of, references
 from aileron.connectors.programs.environment import (
@@ -107,9 +108,11 @@ def _operation(name: str, table: FileTable, public: Collection[str], *, has_stdi
     success, failure = (table.integers(key, 0, 255) for key in ("success", "failure"))
     if failure & (success or {0}):
         table.fault("failure", "has a code that says success as well")
+    program = table.text("program", PATH)
+    declared = read_declared(name, table, effect, most_seconds=MOST_SECONDS, usual_seconds=_SECONDS, inputs=inputs)
     operation = CommandOperation(
-        operation=read_declared(name, table, effect, most_seconds=MOST_SECONDS, usual_seconds=_SECONDS),
-        program=table.text("program", PATH),
+        operation=present(declared, "command", *_write_titles(program, arguments)),
+        program=program,
         arguments=arguments,
         stdin=stdin,
         inputs=inputs,
@@ -121,3 +124,10 @@ def _operation(name: str, table: FileTable, public: Collection[str], *, has_stdi
     )
     table.close()
     return operation
+
+
+def _write_titles(program: str, arguments: Sequence[str]) -> tuple[str, ...]:
+    """Return a title with the command line, and one with the program alone where an argument is left out."""
+    shown = [each for each in arguments if all(name.startswith("in.") for name in references(each))]
+    name = f"Run {PurePosixPath(program).name}"
+    return " ".join((name, *shown)), name

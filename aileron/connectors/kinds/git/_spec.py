@@ -18,7 +18,7 @@ from aileron.connectors._reach import Reach
 from aileron.connectors._services import read_service
 from aileron.connectors._spec import BaseSpec
 from aileron.credentials import LEAST_RSA_BITS, ApiKey, Basic, OAuth2, SshKey
-from aileron.model.connectors import READ, WRITE, ConnectorDescription, CredentialNeed, Operation, Request
+from aileron.model.connectors import READ, WRITE, ConnectorDescription, CredentialNeed, Operation, Presentation, Request
 
 RECEIVE, UPLOAD = "git-receive-pack", "git-upload-pack"
 READ_HERE = "READ"
@@ -92,8 +92,11 @@ def _local(*names: str) -> GitOperation:
     )
 
 
-def _update(place: str, old: str, new: str, *, destructive: bool = False) -> GitOperation:
-    """Declare an update of one remote ref, from what it must be to what it will be."""
+def _update(place: str, old: str, new: str, title: str, *, destructive: bool = False) -> GitOperation:
+    """Declare an update of one remote ref, from what it must be to what it will be.
+
+    :param title: says what it does.
+    """
     names = {"branch" if "branch" in place else "tag", *_INPUT.findall(old + new)}
     tied = tuple(sorted(names & {"commit", "expected"}))
     accept = f"application/x-{RECEIVE}-result"
@@ -106,6 +109,8 @@ def _update(place: str, old: str, new: str, *, destructive: bool = False) -> Git
             precondition=tied,
             reconcilable=True,
             destructive=destructive,
+            irreversible=destructive,
+            presentation=Presentation("delete" if new == NOTHING else "push", titles=(title,)),
         ),
         "POST",
         frozenset(names),
@@ -119,14 +124,23 @@ def _update(place: str, old: str, new: str, *, destructive: bool = False) -> Git
 _BRANCH, _TAG = "refs/heads/${in.branch}", "refs/tags/${in.tag}"
 _OLD, _NEW = "${in.expected}", "${in.commit}"
 _DECLARED: Mapping[str, tuple[str, GitOperation]] = {
-    "push": ("Moves a remote branch forward to a local commit.", _update(_BRANCH, _OLD, _NEW)),
+    "push": (
+        "Moves a remote branch forward to a local commit.",
+        _update(_BRANCH, _OLD, _NEW, "Push to branch ${in.branch}"),
+    ),
     "force_push": (
         "Moves a remote branch to a local commit, whatever is lost of it.",
-        _update(_BRANCH, _OLD, _NEW, destructive=True),
+        _update(_BRANCH, _OLD, _NEW, "Force-push to branch ${in.branch}", destructive=True),
     ),
-    "create_branch": ("Makes a new remote branch at a local commit.", _update(_BRANCH, NOTHING, _NEW)),
-    "delete_branch": ("Deletes a remote branch.", _update(_BRANCH, _OLD, NOTHING, destructive=True)),
-    "create_tag": ("Makes a new remote tag at a local commit.", _update(_TAG, NOTHING, _NEW)),
+    "create_branch": (
+        "Makes a new remote branch at a local commit.",
+        _update(_BRANCH, NOTHING, _NEW, "Create branch ${in.branch}"),
+    ),
+    "delete_branch": (
+        "Deletes a remote branch.",
+        _update(_BRANCH, _OLD, NOTHING, "Delete branch ${in.branch}", destructive=True),
+    ),
+    "create_tag": ("Makes a new remote tag at a local commit.", _update(_TAG, NOTHING, _NEW, "Create tag ${in.tag}")),
     "compare": (
         "Shows what an update of a remote branch or tag to a local revision would change.",
         _remote(RECEIVE, "commit", branch="", tag=""),
@@ -262,6 +276,11 @@ def read_git(document: FileTable, head: FileTable, identity: Identity) -> GitSpe
     """Read the tables of such a file, and what C{[connector]} says of the remote."""
     service = read_service(document, head, ssh=True)
     about = service.describe(identity, {name: each.operation for name, each in OPERATIONS.items()})
+    if not about.bindable and about.base_url:
+        repository = _name_repository(about.base_url)
+        about = evolve(
+            about, operations={name: _say_where(each, repository) for name, each in about.operations.items()}
+        )
     table, need = document.table("git", required=True), service.need
     over_ssh = (about.base_url or "").startswith("ssh://")
     if over_ssh:
@@ -278,6 +297,22 @@ def read_git(document: FileTable, head: FileTable, identity: Identity) -> GitSpe
     table.close()
     operations = _over_ssh(OPERATIONS) if over_ssh else OPERATIONS
     return GitSpec(about, operations, service.private_network, repository, branches, tags, host_key)
+
+
+def _name_repository(base_url: str) -> str:
+    """Return the last two parts of a repository's path, such as C{acme/infra}, without references."""
+    path = base_url.partition("://")[2].partition("/")[2].strip("/").removesuffix(".git")
+    return "/".join(path.split("/")[-2:]).replace("$", "")
+
+
+def _say_where(operation: Operation, repository: str) -> Operation:
+    """Return the operation with the repository in its titles."""
+    given = operation.presentation
+    if given is None or not repository:
+        return operation
+    return evolve(
+        operation, presentation=evolve(given, titles=tuple(f"{each} in {repository}" for each in given.titles))
+    )
 
 
 def _check_ssh(about: ConnectorDescription, table: FileTable, need: CredentialNeed | None) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from aileron.connectors import _operations
 from aileron.connectors._answer import MOST_RESPONSE_BYTES
 from aileron.connectors._json_schema import (
     ANY_TEXT,
     EFFECTS,
     FLAG,
+    PRESENT,
     TEXT,
     TEXTS,
     Schema,
@@ -19,6 +18,7 @@ from aileron.connectors._json_schema import (
     one_of,
     operations,
     places,
+    presentation,
     service_head,
     statuses,
     table,
@@ -26,17 +26,12 @@ from aileron.connectors._json_schema import (
     without,
 )
 from aileron.credentials import KINDS
-from aileron.model.connectors import PRESENTATIONS, READ
+from aileron.model.connectors import READ
 
 from . import _lookup, _mail, _multipart, _operation, _pages, _result, _spec, _when
 
 _DOTTED: Schema = {"type": "string", "pattern": rf"^{_when.PATH}$"}
 _VALUES: Schema = {"type": "object", "additionalProperties": {"not": {"type": "object"}}}
-
-
-def _present(kind: str, parts: Collection[str]) -> Schema:
-    shown = {"anyOf": [TEXT, {**TEXTS, "minItems": 1}]}
-    return table({"kind": {"const": kind}, **dict.fromkeys(parts, shown)}, ("kind",), minProperties=2)
 
 
 def _part(*more: str) -> Schema:
@@ -111,6 +106,7 @@ def _operation_table() -> Schema:
         **_bodies(),
         "effect": choice(EFFECTS),
         "destructive": FLAG,
+        "irreversible": FLAG,
         "output": {"type": "object"},
         "idempotent": FLAG,
         "answer": choice(_operation.ANSWERS),
@@ -127,7 +123,7 @@ def _operation_table() -> Schema:
         "max_response_bytes": number("integer", 1, MOST_RESPONSE_BYTES),
         "timeout_seconds": number("number", _operations.LEAST_SECONDS, _spec.MOST_TIMEOUT_SECONDS),
         "reconcile": _reconcile(),
-        "present": {"oneOf": [_present(kind, parts) for kind, parts in PRESENTATIONS.items()]},
+        "present": PRESENT,
         "pages": {"oneOf": [_pages_of(kind) for kind in _pages.KINDS]},
     }
     reads = {"required": ["effect"], "properties": {"effect": {"const": READ}}}
@@ -157,4 +153,4 @@ def make_schema() -> Schema:
         "operations": operations(_operation_table(), minProperties=1),
     }
     result = {"type": "object", "additionalProperties": {"anyOf": [_DOTTED, _part()]}}
-    return {**table(root, ("connector", "operations")), "$defs": {"result": result}}
+    return {**table(root, ("connector", "operations")), "$defs": {"result": result, **presentation()}}

@@ -10,7 +10,7 @@ from attrs import evolve
 from aileron.base.tables import ANY_TEXT, FileTable, quote
 from aileron.connectors._answer import DEFAULT_MAX_RESPONSE_BYTES, MOST_RESPONSE_BYTES
 from aileron.connectors._headers import header_name, header_value
-from aileron.connectors._operations import read_declared, read_presentation
+from aileron.connectors._operations import read_declared
 from aileron.connectors._template import REFERENCE, Template, check_references, inputs_of
 from aileron.credentials import KINDS
 from aileron.model.connectors import READ, WRITE, CredentialNeed, Operation
@@ -133,10 +133,16 @@ def _refused(table: FileTable, effect: str) -> frozenset[int]:
 def _declared(name: str, table: FileTable, effect: str, inputs: Collection[str], *, reconcilable: bool) -> Operation:
     """Return the operation as the rest of the program knows it."""
     return evolve(
-        read_declared(name, table, effect, most_seconds=MOST_TIMEOUT_SECONDS, usual_seconds=DEFAULT_TIMEOUT_SECONDS),
+        read_declared(
+            name,
+            table,
+            effect,
+            most_seconds=MOST_TIMEOUT_SECONDS,
+            usual_seconds=DEFAULT_TIMEOUT_SECONDS,
+            inputs=inputs,
+        ),
         precondition=read_precondition(table, inputs, effect),
         reconcilable=reconcilable,
-        presentation=read_presentation(table.optional_table("present"), inputs),
     )
 
 

@@ -30,9 +30,9 @@ LOGIN_HEADER = "AUTH"
 
 IMPLICIT, STARTTLS, NONE = "implicit", "starttls", "none"
 _SEND_SECONDS, _READ_SECONDS = 60.0, 30.0
-_CARD = Presentation(
-    "mail", {"to": ("to",), "cc": ("cc",), "bcc": ("bcc",), "subject": ("subject",), "body": ("text",)}
-)
+_PARTS = {"to": ("to",), "cc": ("cc",), "bcc": ("bcc",), "subject": ("subject",), "body": ("text",)}
+_SENDS = Presentation("mail", _PARTS, ("Mail ${in.to}: ${in.subject}", "Mail ${in.to}"))
+_DRAFTS = Presentation("mail", _PARTS, ("Draft mail to ${in.to}: ${in.subject}", "Draft mail to ${in.to}"))
 _MESSAGE: Mapping[str, JSON] = {"message_id": {"type": "string"}, "saved_in": {"type": ["string", "null"]}}
 
 
@@ -175,7 +175,7 @@ def _write(name: str, about: str, seconds: float, *, reconcilable: bool) -> Mail
         reconcilable=reconcilable,
         destructive=False,
         output_schema={"type": "object", "properties": _MESSAGE},
-        presentation=_CARD,
+        presentation=_DRAFTS if name == DRAFT else _SENDS,
     )
     return MailOperation(operation, SHARED)
 

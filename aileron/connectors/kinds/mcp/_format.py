@@ -9,6 +9,7 @@ from aileron.connectors._json_schema import (
     EFFECTS,
     FLAG,
     FOUND,
+    PRESENT,
     TEXT,
     Schema,
     choice,
@@ -16,6 +17,7 @@ from aileron.connectors._json_schema import (
     head_of,
     number,
     operations,
+    presentation,
     table,
     without,
 )
@@ -42,6 +44,8 @@ def make_schema() -> Schema:
         "effect": choice(EFFECTS),
         "idempotent": FLAG,
         "destructive": FLAG,
+        "irreversible": FLAG,
+        "present": PRESENT,
         "output": {"type": "object"},
         "timeout_seconds": number("number", _operations.LEAST_SECONDS, _spec.MOST_SECONDS),
     }
@@ -73,4 +77,4 @@ def make_schema() -> Schema:
     }
     several = [table({**root, **each}, ("connector", "mcp")) for each in (remote, local)]
     several.append(table({**root, **relayed}, ("connector", "mcp", "credential")))
-    return {"oneOf": several}
+    return {"oneOf": several, "$defs": presentation()}

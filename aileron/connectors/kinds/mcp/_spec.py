@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -12,12 +13,13 @@ from aileron.base.addresses import read_origin
 from aileron.base.tables import FileTable, TextRule
 from aileron.connectors._answer import DEFAULT_MAX_RESPONSE_BYTES, MOST_RESPONSE_BYTES
 from aileron.connectors._credentials import read_credential
-from aileron.connectors._operations import Identity, read_declared, read_operations
+from aileron.connectors._operations import Identity, present, read_declared, read_operations
 from aileron.connectors._places import own_base_url
 from aileron.connectors._spec import BaseSpec
 from aileron.connectors.programs.environment import read_program_credential
 from aileron.credentials import KINDS, SshKey
 from aileron.model.connectors import READ, WRITE, ConnectorDescription, CredentialNeed, Operation
+from aileron.model.titles import is_removal, to_words
 
 from ._api import API
 from ._local import LocalServer, read_local
@@ -28,6 +30,7 @@ LIST_TOOLS = "list_tools"
 _SECONDS, MOST_SECONDS = 60.0, 3600.0
 _TOOL = TextRule(lambda text: 0 < len(text) <= 256 and text.isprintable(), "must be the name of a tool")
 _PIN = TextRule.shape(r"sha256:[0-9a-f]{64}", "must be sha256: and 64 digits, as `aileron connector import` writes it")
+_OBJECTS = ("title", "name", "subject", "path", "file_path", "query", "sql", "command", "url", "id", "key")
 _NO_INPUTS: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -79,7 +82,8 @@ def read_mcp(document: FileTable, head: FileTable, identity: Identity) -> McpSpe
         url = table.read("url", lambda text: _endpoint(text, private_network=private_network), "", required=True)
     most = table.integer("max_response_bytes", 1, MOST_RESPONSE_BYTES) or DEFAULT_MAX_RESPONSE_BYTES
     table.close()
-    declared = read_operations(document, _operation) if "operations" in document.values else {}
+    server = identity[0].rpartition("/")[2]
+    declared = read_operations(document, partial(_operation, server)) if "operations" in document.values else {}
     if LIST_TOOLS in declared:
         document.fault("operations", f"has {LIST_TOOLS!r}, which every such connector has already")
     listing = Operation(
@@ -124,11 +128,20 @@ def _endpoint(text: str, *, private_network: bool) -> str:
     return text
 
 
-def _operation(name: str, table: FileTable) -> McpOperation:
+def _operation(server: str, name: str, table: FileTable) -> McpOperation:
     effect = table.choice("effect", (READ, WRITE), WRITE)
     tool, pin = table.text("tool", _TOOL), table.text("pin", _PIN)
     about = read_declared(name, table, effect, most_seconds=MOST_SECONDS, usual_seconds=_SECONDS)
     if about.idempotent and effect == WRITE:
         table.fault("idempotent", "must not be true of a write: a server has no way to recognise a repeated call")
     table.close()
-    return McpOperation(evolve(about, pin=pin), tool, pin)
+    removes = is_removal(tool) and about.destructive
+    about = present(about, "delete" if removes else "request", *_write_titles(tool, server))
+    irreversible = about.irreversible or (removes and "irreversible" not in table.values)
+    return McpOperation(evolve(about, pin=pin, irreversible=irreversible), tool, pin)
+
+
+def _write_titles(tool: str, server: str) -> tuple[str, ...]:
+    """Return titles with the tool's name as words, and the first usual input that names its object."""
+    about = f"{to_words(tool)} in {server}".replace("${", "$ {")
+    return (*(f"{about}: ${{in.{each}}}" for each in _OBJECTS), about)
