@@ -15,6 +15,7 @@ from aileron.model.audit import DAEMON
 from aileron.model.errors import Conflict, InvalidRequest, Unauthorized
 from aileron.model.sessions import HandOverState, OperatorSession
 
+from ._home_page import is_set_up
 from ._table import PAGES
 from .parts import Shell
 
@@ -58,7 +59,14 @@ async def enter(request: IRequest, deps: Dependencies, shell: Shell) -> bytes:
     attributes = b"; Path=/; HttpOnly; SameSite=Strict"
     given = deps.cookie + b"=" + cookie.encode("ascii") + attributes
     request.responseHeaders.addRawHeader(b"Set-Cookie", given)
-    return shell.page(request, {"page-key": page_key, "next": target if _local_path(target) else "/approvals"})
+    return shell.page(request, {"page-key": page_key, "next": await _find_first_page(deps, target)})
+
+
+async def _find_first_page(deps: Dependencies, target: str) -> str:
+    """Return the path to open after a login: the wanted page, the setup steps until setup is complete, or the inbox."""
+    if target != "/":
+        return target if _local_path(target) else "/approvals"
+    return "/approvals" if await deps.pending() or await is_set_up(deps) else "/home"
 
 
 async def register(request: IRequest, deps: Dependencies) -> bytes:

@@ -164,9 +164,14 @@ def _find_files(deps: Dependencies, items: Sequence[TrustItem]) -> Iterator[Atte
         yield Attention(words, "Show errors", "/actions")
 
 
+async def is_set_up(deps: Dependencies) -> bool:
+    """Return True once a call was approved: setup is then complete."""
+    return bool((await deps.submission.runs(RunQuery(states=_AGREED, gated=True, limit=1))).items)
+
+
 async def _read_steps(deps: Dependencies) -> Sequence[SetupStep]:
-    """Return the setup steps with their progress, or none once a call was approved, because setup is then complete."""
-    if (await deps.submission.runs(RunQuery(states=_AGREED, gated=True, limit=1))).items:
+    """Return the setup steps with their progress, or none once setup is complete."""
+    if await is_set_up(deps):
         return ()
     sessions = await deps.sessions.list(False, 1, None)
     return (

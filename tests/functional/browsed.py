@@ -82,13 +82,13 @@ class BrowsedTestCase(OperatedTestCase):
         self.browser = await Chromium.lend(self.reactor)
         self.finally_(self.browser.give_back)
 
-    async def entered(self, path: str = "/") -> Page:
+    async def entered(self, path: str = "/approvals") -> Page:
         """A new tab that is logged in."""
         page = await self.browser.page()
         await self.log_in(page, path)
         return page
 
-    async def log_in(self, page: Page, path: str = "/") -> None:
+    async def log_in(self, page: Page, path: str = "/approvals") -> None:
         """Let this tab in by the file, the code and the two words, as ``aileron open`` does, without a terminal."""
         connections = Connections(self.reactor)
         try:

@@ -10,6 +10,7 @@ from attrs import evolve
 from aileron.api.tokens import REFUSALS_SECONDS
 from aileron.model.audit import DAEMON
 from aileron.model.errors import Conflict
+from aileron.model.runs import RunState
 from aileron.testing import SigningBrowser
 
 from .case import COOKIE, POLL, Heard, WebCase
@@ -147,9 +148,24 @@ class HandOverTests(EntranceCase):
         ):
             code = self.operators.hand_over(self.token)
             self.assertEqual(self.hand_over(code=code, next=target).told["next"], "/approvals", target)
-        for target in ("/", "/approvals", "/approvals/01K7AZ3N8QXW", "/trust"):
+        for target in ("/approvals", "/approvals/01K7AZ3N8QXW", "/trust"):
             code = self.operators.hand_over(self.token)
             self.assertEqual(self.hand_over(code=code, next=target).told["next"], target)
+
+    def test_first_page(self) -> None:
+        """A login without a wanted page opens the setup steps until a call was approved or waits, then the inbox."""
+
+        def first() -> str:
+            code = self.operators.hand_over(self.token)
+            return str(self.hand_over(code=code, next="/").told["next"])
+
+        self.assertEqual(first(), "/home")
+        run = self.ask()
+        self.assertEqual(first(), "/approvals")
+        self.runner.finish(run.id, RunState.DENIED)
+        self.assertEqual(first(), "/home")
+        self.runner.finish(self.ask().id, RunState.COMPLETED)
+        self.assertEqual(first(), "/approvals")
 
     def test_methods(self) -> None:
         """A navigation opens nothing and tells nothing, and nothing is posted where a state is told."""
