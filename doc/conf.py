@@ -9,7 +9,7 @@ version = release = __version__
 
 extensions = ["myst_parser", "sphinx_click", "sphinx_design"]
 exclude_patterns = ["_build"]
-html_extra_path = ["../aileron/connectors/connector.schema.json"]
+html_extra_path = ["../aileron/connectors/connector.schema.json", "design", "../aileron/web/static/style.css"]
 html_theme = "furo"
 html_title = f"Aileron {version}"
 myst_enable_extensions = ["colon_fence"]

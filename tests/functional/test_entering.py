@@ -84,9 +84,9 @@ class EnteringTests(PagesTestCase):
         await other.shows("You are not logged in")
         running.send(words)
         self.assertEqual((await running.finish(30)).exit_code, 0)
-        await page.shows(NOTHING)
+        await page.shows("Get started")
         await other.shows(NOTHING)
-        self.assertEqual(await page.evaluate("location.pathname"), "/")
+        self.assertEqual(await page.evaluate("location.pathname"), "/home")
         self.assertEqual(await page.evaluate("sessionStorage.getItem('aileron-entering')"), None)
         self.assertEqual([each for each in page.problems + other.problems if "file:" not in each], [])
 

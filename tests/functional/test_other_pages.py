@@ -85,7 +85,7 @@ class OtherPagesTests(PagesTestCase):
         self.assertNotIn("Get started", await page.text("main"))
         await page.click('a[href="/runs?state=completed"]')
         await page.until(f"document.querySelector('main a[href=\"/runs/{run_id}\"]') !== null")
-        for width, display in ((768, "table"), (390, "block")):
+        for width, display in ((1280, "table"), (390, "block")):
             await page.look(width=width)
             self.assertEqual(await page.evaluate("getComputedStyle(document.querySelector('.list')).display"), display)
         await self.assert_local_times(page)

@@ -16,10 +16,10 @@ class DecidingTests(PagesTestCase):
         page = await self.browser.page()
         file = await self.open_pages(page)
         self.assertFalse(file.exists())
-        await page.shows("No pending approvals.")
+        await page.shows("Get started")
         run_id = await self.ask(summary="Dark mode\nand search")
         await page.shows("ship-update")
-        self.assertEqual(await page.evaluate("document.title"), "(1) Aileron")
+        self.assertEqual(await page.evaluate("document.title"), "(1) Home – Aileron")
         await self.open_approval(page, run_id)
         shown = await page.text("main")
         for words in ("Waiting for your approval", "#general", "summary", "Dark mode\nand search", "Authorization: ("):
@@ -95,7 +95,7 @@ class LoggedInTests(PagesTestCase):
         code = cast("re.Match[str]", re.search('name="code" value="([^"]+)"', self.login_page))[1]
         self.assertEqual(await page.evaluate("sessionStorage.length + localStorage.length"), 0)
         self.assertIsNone(await page.evaluate("document.documentElement.dataset.told ?? null"))
-        self.assertEqual(await page.evaluate("location.pathname"), "/")
+        self.assertEqual(await page.evaluate("location.pathname"), "/approvals")
         await page.reload()
         await page.shows("ship-update")
         other = await self.browser.page()
