@@ -68,7 +68,7 @@ def _draw_nothing(deps: Dependencies) -> Tag:
     steps = (*deps.features.features.next_steps("empty"), "aileron action add FILE")
     return empty(
         "No actions yet",
-        tags.p("Agents can request only what an action describes. Add one in your terminal, or write it here:"),
+        tags.p("Agents can request only what an action describes. Add one in your terminal, or write one here."),
         *map(command_line, steps),
         tags.p(link("/trust", "Files to review"), " · ", link("/actions/_new", "New action")),
     )
