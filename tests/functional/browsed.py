@@ -22,8 +22,8 @@ PICTURES = os.environ.get("AILERON_TEST_PICTURES")
 SIZES = {360: 740, 390: 800, 1280: 900, 1920: 1080}
 """The height of a window by its width, in pixels."""
 
-BETWEEN = (600, 768, 960, 1085)
-"""Widths between those of phones and desktops, at which pages are not kept, but must fit as well."""
+BETWEEN = (320, 600, 768, 960, 1085)
+"""Widths of the smallest phone and of what is between phones and desktops: pages are not kept, but must fit as well."""
 
 STYLES: Mapping[str, Mapping[str, Any]] = {
     f"{width}-{scheme}": {"width": width, "height": height, "dark": scheme == "dark"}
@@ -53,6 +53,12 @@ _READ = """(() => {
   return document.querySelector("#approve:not(:disabled)") !== null;
 })()"""
 """Goes to what was not on the screen yet, and to the end of it; true where nothing is left."""
+# Links within a sentence are as high as their line; a checkbox is pressed by its label as well.
+_PRESSED = "button, .button, summary, select, input, textarea, header a, .row-link, .list th a"
+_SMALL = """[...document.querySelectorAll(%s)]
+  .filter((each) => each.checkVisibility() && !each.matches("[type=checkbox], [type=radio]"))
+  .map((each) => [each.outerHTML.slice(0, 120), each.getBoundingClientRect().height])
+  .filter(([, height]) => height < 43.9)"""
 _CUT = """[...document.querySelectorAll(".wide")].filter((each) => each.scrollWidth > each.clientWidth)
   .map((each) => each.ariaLabel)"""
 
@@ -219,7 +225,15 @@ class BrowsedTestCase(OperatedTestCase):
         for width in BETWEEN:
             await page.look(width=width, height=SIZES[1280])
             await self._assert_fits(page, width, name)
+        await self._assert_touchable(page, name)
         await page.look()
+
+    async def _assert_touchable(self, page: Page, name: str) -> None:
+        """With a finger, whatever is pressed is at least 44 pixels high."""
+        await page.look(width=390, height=SIZES[390])
+        await page.call("Emulation.setTouchEmulationEnabled", enabled=True)
+        self.assertEqual(await page.evaluate(_SMALL % json.dumps(_PRESSED)), [], f"{name} has small targets")
+        await page.call("Emulation.setTouchEmulationEnabled", enabled=False)
 
     async def _assert_fits(self, page: Page, width: int, *said: str) -> None:
         # Not held against innerWidth: a phone's window grows with what is too wide for it.
