@@ -12,7 +12,7 @@ from .channels.peer import peer_uid, peer_uid_lookup
 from .channels.site import GuardedSite
 from .dependencies import Dependencies
 from .faults import HEADERS, Answer, answer, encode, failure
-from .guard import INSTANCE, POLL, PROOF, Who, keep_place, signed_request
+from .guard import INSTANCE, POLL, PROOF, Who, browser_session, keep_place, signed_request
 from .routes.scopes import current_target, needed_scopes
 from .routes.sessions import COMMAND_SESSION
 from .serving import read_body, unexpected, write
@@ -40,6 +40,7 @@ __all__ = [
     "Who",
     "agent_site",
     "answer",
+    "browser_session",
     "current_target",
     "encode",
     "failure",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from aileron.model.sessions import HandOver, HandOverState, OperatorSession, SignedRequest
@@ -73,29 +74,46 @@ class OperatorLogins(Protocol):
         :raises InvalidRequest: the key is invalid. The page may register another one.
         """
 
+    def register_again(self, cookie: str, page_key: str, asked: SignedRequest) -> str:
+        """Register the key of the browser's present login for the waiting page. The confirmed login decides again.
+
+        :param asked: the page's request, with the cookie and the signature of the present login.
+        :return: the daemon's instance.
+        :raises Unauthorized: no page waits with these, it has already registered a key, or no login has signed the
+            request. In the last case the page may still register a key of its own.
+        """
+
     def entering(self, asked: SignedRequest) -> HandOver | None:
         """Return the hand-over of the browser that signed this, or None if this request was sent before."""
 
     def confirm(self, token: str, words: str) -> OperatorSession:
-        """Make the waiting browser a live session if these are the words that it shows. There is one try.
+        """Let the waiting browser decide if these are the words that it shows. There is one try.
 
         :param words: the words as typed. Case and spacing are ignored.
-        :return: the browser's session.
+        :return: the browser's session: a new one, or the one for which the page has registered its key again.
         :raises Unauthorized: the token belongs to no live session.
         :raises Conflict: no browser waits for words. C{details} contain the C{state}.
         :raises Forbidden: the words are wrong. The waiting browser is rejected for good.
         """
 
     def knows_cookie(self, cookie: str) -> bool:
-        """Return whether this cookie belongs to a browser that is logged in or waits for its words."""
+        """Return whether this cookie belongs to a browser that is logged in, to decide or only to read."""
+
+    def expects_cookie(self, cookie: str) -> bool:
+        """Return whether this cookie belongs to a page that waits for its words, or has waited lately."""
 
     def by_browser(self, asked: SignedRequest, renew: bool = True) -> OperatorSession | None:
         """Return the browser session that signed this request, or None. The cookie alone is never enough.
+
+        The caller must check whether the session decides.
 
         :param asked: a request signed by the session's key, for this process of the daemon and this time. A repeated
             request is refused.
         :param renew: True if the request restarts the session's idle time. Requests that a page sends by itself do not.
         """
+
+    def report_lapses(self, heard: Callable[[OperatorSession], object]) -> None:
+        """Set the function that is called with each browser session when it may decide no more."""
 
     def log_out(self, session_id: str) -> None:
         """End one session. Idempotent."""

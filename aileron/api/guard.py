@@ -15,7 +15,7 @@ from attrs import field, frozen
 from twisted.web.iweb import IRequest
 
 from aileron.model.audit import Actor
-from aileron.model.errors import Forbidden, Unauthorized
+from aileron.model.errors import Forbidden, LoginLapsed, Unauthorized
 from aileron.model.sessions import IN_BAND_KEY, OperatorSession, Session, SignedRequest
 
 from .channels.request import MemoryRequest
@@ -24,6 +24,9 @@ from .tokens import AGENT_TOKEN, OPERATOR_TOKEN, token_digest
 
 PROOF = "X-Aileron-Proof"
 """The header of a page's signature. Only the cookie and the signature together identify a browser."""
+
+LEVEL = "X-Aileron-Level"
+"""The header by which a browser's page learns what its login may do: C{deciding} or C{reading}."""
 
 INSTANCE = "X-Aileron-Instance"
 """The header by which a refused page learns that the daemon was restarted since the login."""
@@ -35,7 +38,10 @@ _AUTHORIZATION = b"Authorization"
 
 
 class Who(Flag):
-    """Kinds of callers."""
+    """Kinds of callers.
+
+    C{OPERATOR}: a login that may decide.  C{WATCHER}: a browser's login that may only read.
+    """
 
     ANYONE = auto()
     LAUNCH = auto()
@@ -43,13 +49,16 @@ class Who(Flag):
     OPERATOR = auto()
     SCRAPER = auto()
     LOCAL = auto()
+    WATCHER = auto()
 
 
 NONE = Who(0)
-READERS = Who.OPERATOR | Who.LOCAL
-"""The callers that may read stored data, and pause or lock: the operator and programs that can read the home.
+READERS = Who.OPERATOR | Who.LOCAL | Who.WATCHER
+"""The callers that may read stored data, and pause or lock: the operator, programs that can read the home, and browsers
+whose login only reads.
 
-Such programs can read the database and stop the daemon anyway. They cannot decide, trust, grant or bind.
+Programs that can read the home can read the database and stop the daemon anyway. Neither they nor such browsers can
+decide, trust, grant or bind.
 """
 
 
@@ -83,8 +92,8 @@ class Caller:
 
     @property
     def only_reads(self) -> bool:
-        """True if the caller has no login. A read for it sends nothing to a service and stores nothing."""
-        return self.who is Who.LOCAL
+        """True if the caller may not decide. A read for it sends nothing to a service and stores nothing."""
+        return self.who in Who.LOCAL | Who.WATCHER
 
     @property
     def session_id(self) -> str | None:
@@ -160,15 +169,18 @@ async def on_operator_site(request: IRequest, deps: Dependencies) -> Caller:
     return Caller(Who.OPERATOR, operator=session, token=token)
 
 
-def signed_request(request: IRequest, deps: Dependencies) -> SignedRequest:
+def signed_request(request: IRequest, deps: Dependencies, *, waiting: bool = False) -> SignedRequest:
     """Return a browser's request with its cookie and signature, which are empty if missing.
 
     A page of a neighbouring name or port can set more cookies of this name. Only the daemon's own cookie counts.
+
+    :param waiting: True for the cookie of a page that waits for its words, which may be beside that of a login.
     """
+    knows = deps.operators.expects_cookie if waiting else deps.operators.knows_cookie
     body = request.content.read()
     request.content.seek(0)
     return SignedRequest(
-        cookie=next(filter(deps.operators.knows_cookie, _cookies(request, deps.cookie)), ""),
+        cookie=next(filter(knows, _cookies(request, deps.cookie)), ""),
         proof=header(request, PROOF.encode("ascii")) or "",
         method=request.method.decode("latin-1"),
         target=request.uri.decode("latin-1"),
@@ -185,13 +197,25 @@ def _cookies(request: IRequest, name: bytes) -> Iterator[str]:
                 yield value.decode("latin-1")
 
 
-def _in_browser(request: IRequest, deps: Dependencies, asked: SignedRequest) -> Caller:
+def browser_session(request: IRequest, deps: Dependencies, asked: SignedRequest) -> OperatorSession:
+    """Return the session of the browser that signed a request, and send what it may do in a header.
+
+    :raises Unauthorized: no session matches.
+    """
     used = header(request, POLL.encode("ascii")) is None
     session = deps.operators.by_browser(asked, renew=used)
     if session is None:
         request.setHeader(INSTANCE, deps.instance)
-        raise _unknown()
-    return Caller(Who.OPERATOR, operator=session)
+        raise Unauthorized("You are not logged in.")
+    request.setHeader(LEVEL, b"deciding" if session.decides else b"reading")
+    return session
+
+
+def _in_browser(request: IRequest, deps: Dependencies, asked: SignedRequest) -> Caller:
+    session = browser_session(request, deps, asked)
+    # guard against attack: a login that may only read decides nothing -> test_watching.WatchingTests.test_every_route,
+    #    instead return Caller(Who.OPERATOR, operator=session)
+    return Caller(Who.OPERATOR if session.decides else Who.WATCHER, operator=session)
 
 
 async def admit(allowed: Who, identify: Callable[[], Awaitable[Caller]], keep: Callable[[str], object]) -> Caller:
@@ -200,12 +224,15 @@ async def admit(allowed: Who, identify: Callable[[], Awaitable[Caller]], keep: C
     :param identify: reads the credential. It is not called if anyone is allowed.
     :param keep: is called with the owner of the credential, to keep the place of its connection.
     :raises Unauthorized: the credential is unknown.
+    :raises LoginLapsed: the browser's login may only read, and this route needs one that may decide.
     :raises Forbidden: the kind of caller is not allowed.
     """
     if Who.ANYONE in allowed:
         return ANONYMOUS
     caller = await identify()
     keep(caller.actor.id)
+    if caller.who is Who.WATCHER and caller.who not in allowed:
+        raise LoginLapsed("You can watch; to decide, run `aileron open`.")
     if caller.who not in allowed:
         raise Forbidden("This credential may not do that.")
     return caller

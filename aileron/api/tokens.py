@@ -13,6 +13,7 @@ from twisted.logger import Logger
 from aileron.base.json import JSON, utc
 from aileron.model.audit import DAEMON, Actor, Event
 from aileron.model.interfaces.store import IAudit
+from aileron.model.sessions import OperatorSession
 
 LAUNCH_KEY, LOCAL_KEY, AGENT_TOKEN, OPERATOR_TOKEN = "ail_l_", "ail_c_", "ail_a_", "ail_o_"
 
@@ -48,6 +49,11 @@ class AccessLog:
     async def record(self, kind: str, actor: Actor, payload: Mapping[str, JSON]) -> None:
         """Record one event durably."""
         await self._audit.append(Event(self._ids(), kind, utc(self._clock.seconds()), actor, payload))
+
+    def report_lapse(self, session: OperatorSession) -> None:
+        """Record that a browser's login may decide no more."""
+        told = Deferred.fromCoroutine(self.record("operator.login_lapsed", DAEMON, {"session": session.id}))
+        told.addErrback(lambda failure: _log.failure("recording a lapsed login", failure))
 
     async def refuse(self) -> None:
         """Count a refused login. The first is recorded at once, those of the next ten seconds together after them."""

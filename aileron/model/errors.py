@@ -62,6 +62,12 @@ class Unauthorized(AileronError):
     kind, status, boundary = "unauthorized", 401, "user"
 
 
+class LoginLapsed(AileronError):
+    """A browser's login that may only read. Its two words must be typed again before it decides."""
+
+    kind, status, boundary = "login_lapsed", 401, "user"
+
+
 class Forbidden(AileronError):
     """A valid credential that does not allow this request."""
 

@@ -7,7 +7,7 @@ import hmac
 from datetime import datetime
 from enum import StrEnum
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
 SANDBOX_ADDRESS = "127.65.76.1"
 """The address from which launchers forward connections from sandboxes."""
@@ -112,10 +112,14 @@ class Session:
 class OperatorSession:
     """One login of the operator. It ends with the daemon's process.
 
+    A terminal's login ends when it may decide no more. A browser's login then still reads.
+
     :ivar id: the public id for the record, which is not the token.
     :ivar used_at: the time of its last use. Requests that a page sends by itself do not count.
-    :ivar expires_at: when it ends if it is not used before.
-    :ivar ends_at: when it ends even if it is used.
+    :ivar expires_at: when it may decide no more if it is not used before.
+    :ivar ends_at: when it may decide no more even if it is used.
+    :ivar decides: True while it may decide.
+    :ivar proved_at: when the passphrase or the two words were last typed for it.
     """
 
     id: str
@@ -124,6 +128,8 @@ class OperatorSession:
     expires_at: datetime
     ends_at: datetime
     browser: bool = False
+    decides: bool = True
+    proved_at: datetime = field(default=Factory(lambda self: self.started_at, takes_self=True))
 
 
 @frozen
@@ -163,7 +169,10 @@ class HandOver:
     """The state of a hand-over as its browser may see it.
 
     :ivar words: the words to type in the terminal, or empty if none are needed.
+    :ivar cookie: the cookie of the login that was confirmed, or empty: none was, or the browser's present login decides
+        again.
     """
 
     state: HandOverState
     words: str = field(default="", repr=False)
+    cookie: str = field(default="", repr=False)

@@ -1,13 +1,15 @@
 """Live logins, and logins being handed over to a browser.
 
-A login ends after a time without use, and after a maximum time.  A browser logs in with a code, then with two words
-that the person types in the terminal.
+A login may decide until a time without use, or a maximum time, is over.  A terminal's login then ends.  A browser's
+login still reads, until the daemon ends.  A browser logs in with a code, then with two words that the person types in
+the terminal.
 """
 
 from __future__ import annotations
 
 import hmac
 import re
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from attrs import evolve, field, frozen
@@ -90,8 +92,9 @@ class Login:
 
     :ivar secret: SHA-256 of its token or cookie.
     :ivar key: the public key of its browser, or empty for a terminal.
-    :ivar until: the absolute end, in the clock's seconds.
-    :ivar ends: the end unless the login is used before.
+    :ivar until: the time after which it may not decide, in the clock's seconds.
+    :ivar ends: the time after which it may not decide unless it is used before.
+    :ivar reported: True once it was reported that the login may decide no more.
     """
 
     session: OperatorSession
@@ -99,6 +102,7 @@ class Login:
     key: bytes = field(repr=False)
     until: float
     ends: float
+    reported: bool = False
 
 
 class Logins:
@@ -107,36 +111,73 @@ class Logins:
     def __init__(self, clock: IReactorTime, randomness: Randomness) -> None:
         self._clock = clock
         self._randomness = randomness
+        self._lapsed: Callable[[OperatorSession], object] = lambda _: None
         self._by_secret: dict[str, Login] = {}
+        self._awaited: set[str] = set()
+
+    def report_lapses(self, heard: Callable[[OperatorSession], object]) -> None:
+        """Call C{heard} with the session of each browser whose login has just become one that only reads."""
+        self._lapsed = heard
 
     def start(self, secret: str, key: bytes = b"", until: float | None = None) -> OperatorSession:
         """Start a login and return its session.
 
         :param secret: SHA-256 of its token or cookie.
         :param key: see L{Login}.
-        :param until: the absolute end, or None for twelve hours from now.
+        :param until: the latest time at which it may decide, or None for twelve hours from now.
         """
         now = self._clock.seconds()
         end = now + ABSOLUTE_SECONDS if until is None else until
         session_id = "ops_" + self._randomness(_ID_BYTES).hex()
         session = OperatorSession(session_id, utc(now), utc(now), utc(end), utc(end), browser=bool(key))
-        return self.renewed(Login(session, secret, key, end, end)).session
+        login = self.renewed(Login(session, secret, key, end, end))
+        self._await_lapse(login)
+        return login.session
+
+    def raised(self, secret: str, until: float) -> OperatorSession | None:
+        """Let the browser's login with that cookie's hash decide, and return its session, or None if it has ended.
+
+        :param until: the latest time at which it may decide.
+        """
+        login = self.of_browser(secret)
+        if login is None:
+            return None
+        proved = evolve(login.session, proved_at=utc(self._clock.seconds()), ends_at=utc(until))
+        raised = self.renewed(evolve(login, until=until, ends=until, reported=False, session=proved))
+        self._await_lapse(raised)
+        return raised.session
 
     def of_terminal(self, secret: str) -> Login | None:
         """Return the live login with that token's hash, or None if there is none."""
         return self._live(secret, browser=False)
 
     def of_browser(self, secret: str) -> Login | None:
-        """Return the live login with that cookie's hash, or None.  The caller must verify the browser's key too."""
+        """Return the live login with that cookie's hash, or None.  The caller must verify the browser's key too.
+
+        Its session tells whether it may decide.
+        """
         return self._live(secret, browser=True)
 
     def renewed(self, login: Login) -> Login:
-        """Return the login with its idle time restarted."""
+        """Return the login with its idle time restarted.  A login that may not decide does not get to by its use."""
         now = self._clock.seconds()
-        ends = min(login.until, now + IDLE_SECONDS)
-        kept = evolve(login, ends=ends, session=evolve(login.session, used_at=utc(now), expires_at=utc(ends)))
+        if login.ends <= now:
+            kept = evolve(login, session=evolve(login.session, used_at=utc(now)))
+        else:
+            ends = min(login.until, now + IDLE_SECONDS)
+            kept = evolve(login, ends=ends, session=evolve(login.session, used_at=utc(now), expires_at=utc(ends)))
         self._by_secret[login.secret] = kept
-        return kept
+        return self._at_present(kept)
+
+    def lock(self) -> None:
+        """End the logins of terminals, and let those of browsers only read.  Call when the vault is locked."""
+        now = self._clock.seconds()
+        self._by_secret = {secret: login for secret, login in self._by_secret.items() if login.key}
+        for secret, login in list(self._by_secret.items()):
+            ends = min(login.ends, now)
+            session = evolve(login.session, expires_at=utc(ends), ends_at=min(login.session.ends_at, utc(now)))
+            self._by_secret[secret] = evolve(login, until=ends, ends=ends, session=session)
+            self._lapse(secret)
 
     def end(self, session_id: str) -> None:
         """End the login of a session.  Idempotent."""
@@ -145,21 +186,45 @@ class Logins:
     def live(self) -> tuple[OperatorSession, ...]:
         """Return the live sessions, newest first."""
         self._drop_ended()
-        return tuple(login.session for login in sorted(self._by_secret.values(), key=_age, reverse=True))
-
-    def clear(self) -> None:
-        """End all logins."""
-        self._by_secret.clear()
+        live = sorted(self._by_secret.values(), key=_age, reverse=True)
+        return tuple(self._at_present(login).session for login in live)
 
     def _live(self, secret: str, *, browser: bool) -> Login | None:
         self._drop_ended()
         login = self._by_secret.get(secret)  # timing reveals at most a part of a hash
-        return login if login is not None and bool(login.key) == browser else None
+        return self._at_present(login) if login is not None and bool(login.key) == browser else None
 
     def _drop_ended(self) -> None:
         now = self._clock.seconds()
-        for secret in [key for key, login in self._by_secret.items() if login.ends <= now]:
+        for secret in [key for key, login in self._by_secret.items() if login.ends <= now and not login.key]:
             del self._by_secret[secret]
+
+    def _at_present(self, login: Login) -> Login:
+        """Return the login with what it may do now."""
+        decides = self._clock.seconds() < login.ends
+        return evolve(login, session=evolve(login.session, decides=decides))
+
+    def _await_lapse(self, login: Login) -> None:
+        """Report the lapse of a browser's login when it comes.  Use meanwhile puts it off."""
+        if login.key and login.secret not in self._awaited:
+            self._awaited.add(login.secret)
+            self._look_again(login.secret)
+
+    def _look_again(self, secret: str) -> None:
+        login = self._by_secret.get(secret)
+        left = 0.0 if login is None else login.ends - self._clock.seconds()
+        if left > 0:
+            self._clock.callLater(left, self._look_again, secret)
+            return
+        self._awaited.discard(secret)
+        self._lapse(secret)
+
+    def _lapse(self, secret: str) -> None:
+        """Report that a login may not decide any more, once."""
+        login = self._by_secret.get(secret)
+        if login is not None and not login.reported:
+            self._by_secret[secret] = evolve(login, reported=True)
+            self._lapsed(self._at_present(login).session)
 
 
 def _age(login: Login) -> tuple[float, str]:
@@ -213,6 +278,8 @@ class BrowserHandOver:
     :ivar page_key: SHA-256 of the page's key, or empty before a browser has opened the code and after registration.
     :ivar key: the page's public key, or empty before registration.
     :ivar words: the words that the browser shows.
+    :ivar raises: SHA-256 of the cookie of the browser's present login, which is to decide again, or empty for a new
+        login.
     """
 
     maker: str = field(repr=False)
@@ -223,6 +290,7 @@ class BrowserHandOver:
     page_key: str = field(default="", repr=False)
     key: bytes = field(default=b"", repr=False)
     words: str = field(default="", repr=False)
+    raises: str = field(default="", repr=False)
 
 
 class HandOvers:
@@ -247,9 +315,12 @@ class HandOvers:
         )
         self._by_maker[hand_over.maker] = opened
 
-    def bind(self, hand_over: BrowserHandOver, key: bytes) -> None:
-        """Bind the hand-over to the browser's public key and invalidate the page key."""
-        self._by_maker[hand_over.maker] = evolve(hand_over, page_key="", key=key)
+    def bind(self, hand_over: BrowserHandOver, key: bytes, raises: str = "") -> None:
+        """Bind the hand-over to the browser's public key and invalidate the page key.
+
+        :param raises: see L{BrowserHandOver}.
+        """
+        self._by_maker[hand_over.maker] = evolve(hand_over, page_key="", key=key, raises=raises)
 
     def end(self, hand_over: BrowserHandOver, state: HandOverState) -> None:
         """Set a final state."""

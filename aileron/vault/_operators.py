@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable, Collection
 from typing import Protocol
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
@@ -17,6 +18,7 @@ from ._cipher import Randomness
 from ._logins import (
     OPEN_SECONDS,
     TYPE_SECONDS,
+    BrowserHandOver,
     HandOvers,
     Login,
     Logins,
@@ -58,7 +60,9 @@ class HoldsOperatorKey(Protocol):
 
 
 class Operators:
-    """All logins of one run of the daemon, in memory only.  They end with the daemon and when the vault is locked.
+    """All logins of one run of the daemon, in memory only.  They end with the daemon.
+
+    Locking the vault ends those of terminals, and lets those of browsers only read.
 
     Tokens, codes, cookies and page keys are stored as SHA-256 only, and words only while a page shows them.
 
@@ -106,6 +110,9 @@ class Operators:
         token = TOKEN_PREFIX + self._make_fresh()
         return token, self._logins.start(_hash(token))
 
+    def report_lapses(self, heard: Callable[[OperatorSession], object]) -> None:
+        self._logins.report_lapses(heard)
+
     def delay_seconds(self) -> float:
         return self._throttle.seconds()
 
@@ -137,21 +144,37 @@ class Operators:
         return cookie, page_key, maker.session
 
     def register(self, cookie: str, page_key: str, public_key: str) -> str:
+        hand_over = self._page_of(cookie, page_key)
+        self._hand_overs.bind(hand_over, read_public_key(public_key))
+        return self._instance
+
+    def register_again(self, cookie: str, page_key: str, asked: SignedRequest) -> str:
+        hand_over = self._page_of(cookie, page_key)
+        login = self._logins.of_browser(_hash(asked.cookie))
+        # guard against attack: only the holder of a login's key has it decide again
+        #    -> test_watching.WatchingTests.test_stolen_cookie
+        if login is None or not self._signatures.hold(login.key, asked):
+            raise Unauthorized("This browser has no login that could decide again.")
+        self._hand_overs.bind(hand_over, login.key, login.secret)
+        return self._instance
+
+    def _page_of(self, cookie: str, page_key: str) -> BrowserHandOver:
+        """Return the hand-over whose page waits with these, or raise L{Unauthorized}."""
         hand_over = self._hand_overs.by_browser(_hash(cookie))
         waits = hand_over is not None and hand_over.state is HandOverState.OPENED
         if hand_over is None or not waits or not same(hand_over.page_key, _hash(page_key)):
             raise Unauthorized(f"This page is not waiting for a login. {_AGAIN}")
-        self._hand_overs.bind(hand_over, read_public_key(public_key))
-        return self._instance
+        return hand_over
 
     def entering(self, asked: SignedRequest) -> HandOver | None:
         hand_over = self._hand_overs.by_browser(_hash(asked.cookie))
         if hand_over is None or not hand_over.key or not self._signatures.hold(hand_over.key, asked):
             return None
-        return HandOver(hand_over.state, hand_over.words)
+        is_new = hand_over.state is HandOverState.CONFIRMED and not hand_over.raises
+        return HandOver(hand_over.state, hand_over.words, asked.cookie if is_new else "")
 
     def confirm(self, token: str, words: str) -> OperatorSession:
-        """Confirm the hand-over.  The browser's login ends at the latest with that of the terminal."""
+        """Confirm the hand-over.  The browser may decide at the latest until the end of the terminal's login."""
         login = self._certain(token)
         hand_over = self._hand_overs.of(login.secret)
         if hand_over is None or hand_over.state is not HandOverState.OPENED or not hand_over.key:
@@ -160,12 +183,17 @@ class Operators:
         if not are_same_words(hand_over.words, words):
             self._hand_overs.end(hand_over, HandOverState.WRONG)
             raise Forbidden(f"These are not the words that the page shows, so nobody was let in. {_AGAIN}")
+        raised = self._logins.raised(hand_over.raises, login.until) if hand_over.raises else None
+        if raised is None:
+            hand_over = evolve(hand_over, raises="")
         self._hand_overs.end(hand_over, HandOverState.CONFIRMED)
-        return self._logins.start(hand_over.cookie, hand_over.key, login.until)
+        return raised or self._logins.start(hand_over.cookie, hand_over.key, login.until)
 
     def knows_cookie(self, cookie: str) -> bool:
-        secret = _hash(cookie)
-        return self._logins.of_browser(secret) is not None or self._hand_overs.by_browser(secret) is not None
+        return self._logins.of_browser(_hash(cookie)) is not None
+
+    def expects_cookie(self, cookie: str) -> bool:
+        return self._hand_overs.by_browser(_hash(cookie)) is not None
 
     def by_browser(self, asked: SignedRequest, renew: bool = True) -> OperatorSession | None:
         login = self._logins.of_browser(_hash(asked.cookie))
@@ -193,10 +221,10 @@ class Operators:
         return base64url(self._randomness(_TOKEN_BYTES))
 
     def _end_all(self, _result: None) -> None:
+        """End all that may decide.  The nonces stay, because keys of browsers stay valid for reading."""
         self._challenges.clear()
         self._hand_overs.clear()
-        self._logins.clear()
-        self._signatures.clear()
+        self._logins.lock()
 
 
 def _hash(token: str) -> str:

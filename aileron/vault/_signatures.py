@@ -74,10 +74,6 @@ class Signatures:
         at, nonce, signature = match.groups()
         return _is_signed(key, signed_text(asked, self._instance, nonce, at), signature) and self._spend(key, nonce)
 
-    def clear(self) -> None:
-        """Remove all nonces.  Call when no key is valid any more."""
-        self._spent.clear()
-
     def _spend(self, key: bytes, nonce: str) -> bool:
         now = self._clock.seconds()
         for nonces in self._spent.values():

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 
 from twisted.web.iweb import IRequest
 
-from aileron.api import INSTANCE, POLL, Dependencies, keep_place, signed_request
+from aileron.api import Dependencies, browser_session, keep_place, signed_request
 from aileron.base.json import loads_strict, timestamp
 from aileron.model.audit import DAEMON
 from aileron.model.errors import Conflict, InvalidRequest, Unauthorized
@@ -19,6 +19,7 @@ from ._home_page import is_set_up
 from ._table import PAGES
 from .parts import Shell
 
+HANDOVER = "/handover"
 EXPIRES, ENDS = b"X-Aileron-Expires", b"X-Aileron-Ends"
 _JSON = b"application/json"
 _FIRST = "|".join(sorted({path.split("/")[1] for path in PAGES}))
@@ -26,16 +27,12 @@ _local_path = re.compile(rf"/(({_FIRST})(/[0-9A-Za-z_-]{{1,64}})?)?").fullmatch
 
 
 def admit(request: IRequest, deps: Dependencies) -> OperatorSession:
-    """Return the login of an authenticated browser, and send its idle and absolute expiry in headers.
+    """Return the login of an authenticated browser, and send what it may do, and until when it may decide, in headers.
 
     :return: the login.
     :raises Unauthorized: no login matches the request.
     """
-    used = request.getHeader(POLL) is None
-    session = deps.operators.by_browser(signed_request(request, deps), renew=used)
-    if session is None:
-        request.setHeader(INSTANCE, deps.instance)
-        raise Unauthorized("You are not logged in.")
+    session = browser_session(request, deps, signed_request(request, deps))
     keep_place(request, session.id)
     request.setHeader(EXPIRES, timestamp(session.expires_at).encode("ascii"))
     request.setHeader(ENDS, timestamp(session.ends_at).encode("ascii"))
@@ -56,9 +53,8 @@ async def enter(request: IRequest, deps: Dependencies, shell: Shell) -> bytes:
         await deps.access_log.refuse()
         return _turn_away(request, shell, error.status, "void")
     await deps.access_log.record("operator.handover_opened", DAEMON, {"login": maker.id})
-    attributes = b"; Path=/; HttpOnly; SameSite=Strict"
-    given = deps.cookie + b"=" + cookie.encode("ascii") + attributes
-    request.responseHeaders.addRawHeader(b"Set-Cookie", given)
+    # The present login of this browser keeps its cookie, until the words are typed.
+    _set_cookie(request, deps, cookie, HANDOVER)
     return shell.page(request, {"page-key": page_key, "next": await _find_first_page(deps, target)})
 
 
@@ -72,11 +68,18 @@ async def _find_first_page(deps: Dependencies, target: str) -> str:
 async def register(request: IRequest, deps: Dependencies) -> bytes:
     """Store the public key of the pending page, sent in the body.
 
+    Without a public key, the browser's present login signs the request, and is to decide again.
+
     :raises InvalidRequest: the body is malformed.
-    :raises Unauthorized: the browser has no pending login.
+    :raises Unauthorized: the browser has no pending login, or has no login that signed the request.
     """
     told = _tell_keys(request.content.read())
-    instance = deps.operators.register(signed_request(request, deps).cookie, told["page_key"], told["public_key"])
+    request.content.seek(0)
+    cookie, page_key = signed_request(request, deps, waiting=True).cookie, told["page_key"]
+    if "public_key" in told:
+        instance = deps.operators.register(cookie, page_key, told["public_key"])
+    else:
+        instance = deps.operators.register_again(cookie, page_key, signed_request(request, deps))
     request.setHeader(b"Content-Type", _JSON)
     return json.dumps({"instance": instance}).encode("ascii")
 
@@ -86,7 +89,7 @@ def _tell_keys(body: bytes) -> dict[str, str]:
         told = loads_strict(body)
     except ValueError:
         told = None
-    if not isinstance(told, dict) or set(told) != {"page_key", "public_key"}:
+    if not isinstance(told, dict) or set(told) not in ({"page_key", "public_key"}, {"page_key"}):
         raise InvalidRequest("The request body is not valid.")
     return {name: str(value) for name, value in told.items()}
 
@@ -96,11 +99,18 @@ async def entering(request: IRequest, deps: Dependencies) -> bytes:
 
     :raises Unauthorized: the browser has no pending login, or the login has expired.
     """
-    found = deps.operators.entering(signed_request(request, deps))
+    found = deps.operators.entering(signed_request(request, deps, waiting=True))
     if found is None:
         raise Unauthorized("This browser has no login in progress.")
+    if found.cookie:
+        _set_cookie(request, deps, found.cookie, "/")
     request.setHeader(b"Content-Type", _JSON)
     return json.dumps({"state": found.state.value, "words": found.words}).encode("ascii")
+
+
+def _set_cookie(request: IRequest, deps: Dependencies, cookie: str, path: str) -> None:
+    given = f"{cookie}; Path={path}; HttpOnly; SameSite=Strict".encode("ascii")
+    request.responseHeaders.addRawHeader(b"Set-Cookie", deps.cookie + b"=" + given)
 
 
 def _turn_away(request: IRequest, shell: Shell, status: int, why: str) -> bytes:

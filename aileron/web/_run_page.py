@@ -66,7 +66,7 @@ async def draw_run(deps: Dependencies, visit: Visit, run_id: str) -> Drawing:
     :raises NotFound: no run has that ID.
     """
     run = await deps.submission.run(run_id)
-    record = await _read(deps, run)
+    record = await _read(deps, visit, run)
     undoing = (await deps.submission.runs(RunQuery(undoes=run_id, limit=1))).items
     lookup = await _find_last_lookup(deps, run)
     look = run.state is RunState.UNKNOWN and await deps.reconciliation.is_reconcilable(run_id)
@@ -80,18 +80,18 @@ async def draw_run(deps: Dependencies, visit: Visit, run_id: str) -> Drawing:
     return Drawing(lambda: _page(record, choices, said))
 
 
-async def _read(deps: Dependencies, run: Run) -> RunRecord:
+async def _read(deps: Dependencies, visit: Visit, run: Run) -> RunRecord:
     steps, attempts = await deps.submission.history(run.id)
     session = None if run.session_id is None else await deps.sessions.get(run.session_id)
     found = await deps.audit.list(AuditQuery(run_id=run.id, limit=_MOST_EVENTS))
     records = [each for each in reversed(found.items) if not each.altered]
     names = event_names(deps.features.features)
-    return RunRecord(run, await _approval(deps, run), session, steps, attempts, records, names)
+    return RunRecord(run, await _approval(deps, visit, run), session, steps, attempts, records, names)
 
 
-async def _approval(deps: Dependencies, run: Run) -> Approval | None:
+async def _approval(deps: Dependencies, visit: Visit, run: Run) -> Approval | None:
     try:
-        return await deps.decisions.approval(run.id) if run.gated else None
+        return await deps.decisions.approval(run.id, only_read=visit.only_reads) if run.gated else None
     except NotFound:  # refused before an approval was requested
         return None
 

@@ -95,7 +95,7 @@ async def _read_lane(deps: Dependencies, run: Run) -> Lane:
     if run.state not in _SENT:
         return Lane(run)
     _, attempts = await deps.submission.history(run.id)
-    decided = (await deps.decisions.approval(run.id)).decided_at if run.gated else None
+    decided = (await deps.decisions.approval(run.id, only_read=True)).decided_at if run.gated else None
     return Lane(run, decided, min((each.started_at for each in attempts), default=run.changed_at))
 
 

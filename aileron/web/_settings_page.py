@@ -61,12 +61,19 @@ async def draw_settings(deps: Dependencies, visit: Visit) -> Tag:
             " ",
             act("Lock vault", "POST /v1/vault/lock", sure=_LOCK, name="lock"),
         ),
-        quiet("Locking the vault ends every login, including this one. Pending approvals are kept."),
+        quiet(
+            "Locking the vault ends the logins of terminals; browsers can then only watch. Pending approvals are kept."
+        ),
         tags.h2("Audit log"),
         facts(_record(deps)),
         *[part for draw in deps.features.features.slots("settings") for part in await draw(deps, visit, None)],
         tags.h2("Logins"),
-        table("Logins", ("Login", "Client", "Started", "Last used", "Ends", ""), _logins(logins, visit.operator), ""),
+        table(
+            "Logins",
+            ("Login", "Client", "Can", "Started", "Last used", "Decides until", ""),
+            _logins(logins, visit.operator),
+            "",
+        ),
         tags.p(act("End all other logins", "DELETE /v1/operator/sessions", name="end-others")),
         tags.h2("Passkeys"),
         tags.p(tags.a("Require your passkey for approvals", href="/settings/passkeys")),
@@ -90,4 +97,5 @@ def _logins(logins: tuple[OperatorSession, ...], own: OperatorSession) -> Iterat
         where = "Browser" if each.browser else "Terminal"
         end = act("End login", f"DELETE /v1/operator/sessions/{each.id}", name=f"end-{each.id}")
         name = f"{each.id} (this login)" if each.id == own.id else each.id
-        yield name, where, each.started_at, each.used_at, each.ends_at, "" if each.id == own.id else end
+        can, until = ("Decide", each.expires_at) if each.decides else ("Watch", None)
+        yield name, where, can, each.started_at, each.used_at, until, "" if each.id == own.id else end

@@ -122,6 +122,8 @@ EVENTS: Mapping[str, EventName] = {
             "tamper.detected": "Sign of tampering",
             "audit.pruned": "Old contents deleted",
             "operator.login": "Logged in",
+            "operator.login_raised": "Browser may decide again",
+            "operator.login_lapsed": "Browser may only watch",
             "operator.login_refused": "Login refused",
             "operator.logout": "Logged out",
             "operator.passkey_proposed": "Passkey proposed",

@@ -32,6 +32,11 @@ class Visit:
     query: Mapping[str, str]
     body: bytes = b""
 
+    @property
+    def only_reads(self) -> bool:
+        """True if the login may not decide. A page for it sends nothing to a service and stores nothing."""
+        return not self.operator.decides
+
 
 @frozen
 class Drawing:

@@ -212,14 +212,16 @@ class HandOverTests(DoorCase):
             self.assertEqual(self.operator.ask(method, path, body=body, browser=browser).status, 403)
 
     def test_polls(self) -> None:
-        """A page that only looks, and says so, does not keep its session."""
+        """A page that only looks, and says so, does not keep its session deciding."""
         browser, words = self.opened()
         self.confirm(words)
         for _ in range(29):
             self.clock.advance(60)
             self.assertEqual(self.reads(browser, **{POLL: "1"}), 200)
         self.clock.advance(60)
-        self.assertEqual(self.reads(browser), 401)
+        heard = self.operator.ask("POST", "/v1/resume", browser=browser)
+        self.assertEqual((heard.status, heard.kind), (401, "login_lapsed"))
+        self.assertEqual(self.reads(browser), 200)
 
     def test_cookie_of_another_daemon(self) -> None:
         """Two daemons of one host have cookies of two names."""

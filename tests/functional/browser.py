@@ -31,14 +31,15 @@ class Browser:
         assert status == 200, (status, found)
         return str(found["words"])
 
-    def ask(self, url: str, body: object = None) -> tuple[int, Any]:
-        """The status and JSON of a GET, or of a POST if there is a body."""
+    def ask(self, url: str, body: object = None, method: str = "") -> tuple[int, Any]:
+        """The status and JSON of a GET, of a POST if there is a body, or of another method."""
         data = None if body is None else json.dumps(body)
+        method = method or ("GET" if data is None else "POST")
         parts, sent = urlsplit(url), (data or "").encode()
-        headers = self.signing.headers(self.cookie, "GET" if data is None else "POST", parts.path, sent)
+        headers = self.signing.headers(self.cookie, method, parts.path, sent)
         if data is not None:
             headers["Content-Type"] = "application/json"
-        status, _, text = _exchange(url, data, headers)
+        status, _, text = exchange(url, data, headers, method)
         return status, json.loads(text) if text.startswith("{") else text
 
 
@@ -46,7 +47,7 @@ def come(page: str) -> Browser | int:
     """Post the form of a page as it stands; the status, where that is refused."""
     action, code = _found(r'action="([^"]+)"', page), _found(r'name="code" value="([^"]+)"', page)
     headers = {"Origin": "null", "Content-Type": "application/x-www-form-urlencoded"}
-    status, cookie, text = _exchange(action, f"code={quote_plus(code)}", headers)
+    status, cookie, text = exchange(action, f"code={quote_plus(code)}", headers)
     if status != 200:
         return status
     page_key = _found(r"page-key(?:&quot;|\"): ?(?:&quot;|\")([\w-]+)", text)
@@ -59,7 +60,7 @@ def _told(browser: Browser, page_key: str) -> SigningBrowser:
     """The same, once it has told its key."""
     told = json.dumps({"page_key": page_key, "public_key": browser.signing.public_key})
     headers = {"Cookie": f"{browser.cookie}={browser.signing.cookie}", "Content-Type": "application/json"}
-    status, _, text = _exchange(f"{browser.site}/handover/key", told, headers)
+    status, _, text = exchange(f"{browser.site}/handover/key", told, headers)
     assert status == 200, (status, text)
     return browser.signing.told(json.loads(text)["instance"])
 
@@ -71,11 +72,13 @@ def _found(pattern: str, text: str) -> str:
     return match.group(1)
 
 
-def _exchange(url: str, body: str | None, headers: dict[str, str]) -> tuple[int, str, str]:
+def exchange(url: str, body: str | None, headers: dict[str, str], method: str = "") -> tuple[int, str, str]:
+    """The status, first cookie and text of what a site answers."""
     parts = urlsplit(url)
     connection = HTTPConnection(connectable(parts.hostname or ""), parts.port, timeout=10)
     try:
-        connection.request("GET" if body is None else "POST", parts.path, body, {"Host": parts.netloc, **headers})
+        method = method or ("GET" if body is None else "POST")
+        connection.request(method, parts.path, body, {"Host": parts.netloc, **headers})
         answer = connection.getresponse()
         return answer.status, answer.headers.get("Set-Cookie", ""), answer.read().decode()
     finally:

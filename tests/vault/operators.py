@@ -73,3 +73,9 @@ class OperatorsCase(VaultCase):
     def known(self, operators: Operators, browser: SigningBrowser, renew: bool = True) -> OperatorSession | None:
         """Return the session, if there is one, of a browser that asks for something."""
         return operators.by_browser(browser.asks(*ASKED), renew)
+
+    def decides(self, operators: Operators, browser: SigningBrowser, renew: bool = True) -> bool:
+        """Return whether a browser that asks for something has a session that may decide."""
+        session = self.known(operators, browser, renew)
+        assert session is not None
+        return session.decides

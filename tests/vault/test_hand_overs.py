@@ -261,7 +261,7 @@ class HandOverTests(OperatorsCase):
         self.assertRaises(Unauthorized, operators.confirm, other, words)
 
     def test_browser_outlives_no_passphrase(self) -> None:
-        """A browser's session ends no later than the twelve hours of the login that it came from, and says so."""
+        """A browser decides no longer than the twelve hours of the login that it came from, and its session says so."""
         operators = self.make_operators()
         token, login = self.log_in(operators)
         for _ in range(35):
@@ -272,15 +272,87 @@ class HandOverTests(OperatorsCase):
         self.clock.advance(20 * 60 - 1)
         self.assertIsNotNone(self.known(operators, browser))
         self.clock.advance(1)
-        self.assertIsNone(self.known(operators, browser))
+        self.assertFalse(self.decides(operators, browser))
 
     def test_looking_is_no_use(self) -> None:
-        """What a page does by itself does not keep its session: it ends after 30 minutes without a use."""
+        """What a page does by itself does not keep its session deciding: it only reads after 30 minutes."""
         operators, token, browser, words = self.begun()
         session = operators.confirm(token, words)
         for _ in range(29):
             self.clock.advance(60)
             self.assertEqual(self.known(operators, browser, renew=False), session)
         self.clock.advance(60)
-        self.assertIsNone(self.known(operators, browser, renew=False))
-        self.assertIsNone(self.known(operators, browser))
+        self.assertFalse(self.decides(operators, browser, renew=False))
+        self.assertFalse(self.decides(operators, browser))
+
+
+class AgainTests(OperatorsCase):
+    """A browser whose login may only read has it decide again."""
+
+    def setUp(self) -> None:
+        """Let a browser in, and have half an hour go by."""
+        super().setUp()
+        self.operators, token, self.browser, words = self.begun()
+        self.session = self.operators.confirm(token, words)
+        self.clock.advance(30 * 60)
+        self.assertFalse(self.decides(self.operators, self.browser))
+        self.token, self.login = self.log_in(self.operators)
+
+    def come(self) -> tuple[str, str]:
+        """Return the cookie and page key of the page that a new code opens."""
+        cookie, page_key, _maker = self.operators.redeem(self.operators.hand_over(self.token))
+        return cookie, page_key
+
+    def test_raised(self) -> None:
+        """With its own key and the words of the new page, the same session decides, and its cookie stays."""
+        cookie, page_key = self.come()
+        self.operators.register_again(cookie, page_key, self.browser.asks("POST", "/handover/key"))
+        page = evolve(self.browser, cookie=cookie)
+        words = self.words(self.operators, page)
+        self.assertFalse(self.decides(self.operators, self.browser), "before the words are typed")
+        self.clock.advance(60)
+        raised = self.operators.confirm(self.token, words)
+        self.assertEqual((raised.id, raised.decides), (self.session.id, True))
+        self.assertEqual((raised.ends_at, raised.started_at), (self.login.ends_at, self.session.started_at))
+        self.assertGreater(raised.proved_at, self.session.proved_at)
+        self.assertTrue(self.decides(self.operators, self.browser))
+        entering = self.operators.entering(page.asks(*STATE))
+        assert entering is not None
+        self.assertEqual((entering.state, entering.cookie), (HandOverState.CONFIRMED, ""))
+        self.assertIsNone(self.known(self.operators, page), "the page's own cookie opens nothing")
+        self.assertEqual([each.id for each in self.operators.list() if each.browser], [self.session.id])
+
+    def test_key(self) -> None:
+        """The cookie of a login without its key, a key without its cookie, or a used signature, raise nothing."""
+        cookie, page_key = self.come()
+        used = self.browser.asks("POST", "/handover/key")
+        self.operators.by_browser(used)
+        stranger = SigningBrowser.fresh(self.browser.cookie, self.clock.seconds).told("instance-1")
+        ask = ("POST", "/handover/key")
+        for asked in (used, stranger.asks(*ask), evolve(self.browser, cookie=cookie).asks(*ask)):
+            self.assertRaises(Unauthorized, self.operators.register_again, cookie, page_key, asked)
+        for pair in ((cookie, ""), ("", page_key), (self.browser.cookie, page_key)):
+            self.assertRaises(Unauthorized, self.operators.register_again, *pair, self.browser.asks(*ask))
+        self.operators.register_again(cookie, page_key, self.browser.asks(*ask))
+        self.assertRaises(Unauthorized, self.operators.register_again, cookie, page_key, self.browser.asks(*ask))
+
+    def test_wrong_words(self) -> None:
+        """Wrong words raise nothing, and the login goes on reading."""
+        cookie, page_key = self.come()
+        self.operators.register_again(cookie, page_key, self.browser.asks("POST", "/handover/key"))
+        self.assertRaises(Forbidden, self.operators.confirm, self.token, "not these")
+        self.assertFalse(self.decides(self.operators, self.browser))
+
+    def test_ended_meanwhile(self) -> None:
+        """If the login was ended before the words were typed, the page begins a new one."""
+        cookie, page_key = self.come()
+        self.operators.register_again(cookie, page_key, self.browser.asks("POST", "/handover/key"))
+        page = evolve(self.browser, cookie=cookie)
+        words = self.words(self.operators, page)
+        self.operators.log_out(self.session.id)
+        self.assertNotEqual(self.operators.confirm(self.token, words).id, self.session.id)
+        entering = self.operators.entering(page.asks(*STATE))
+        assert entering is not None
+        self.assertEqual(entering.cookie, cookie)
+        self.assertIsNone(self.known(self.operators, self.browser))
+        self.assertTrue(self.decides(self.operators, page))

@@ -7,8 +7,9 @@ from datetime import timedelta
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import utc
 from aileron.model.errors import Forbidden, InvalidRequest, Unauthorized, VaultLocked
-from aileron.model.sessions import SignedRequest
+from aileron.model.sessions import OperatorSession, SignedRequest
 from aileron.vault import Operators, keys
 from aileron.vault.keys import LoginExchange, client_proof, daemon_proof
 
@@ -135,7 +136,7 @@ class OperatorsTests(OperatorsCase):
         self.assertEqual([each.id for each in operators.list()], ids[::-1])
 
     def test_locked(self) -> None:
-        """Locking ends every session, challenge and code, and no new one begins."""
+        """Locking ends every terminal's session, challenge and code, and no new one begins."""
         operators = self.make_operators()
         token, _session = self.log_in(operators)
         other, _session = self.log_in(operators)
@@ -150,6 +151,21 @@ class OperatorsTests(OperatorsCase):
         self.assertRaises(Unauthorized, operators.redeem, code)
         self.assertRaises(Unauthorized, operators.login, nonce, proof)
         self.assertRaises(VaultLocked, operators.challenge, self.NONCE, self.ADDRESS)
+
+    def test_locked_browser(self) -> None:
+        """Locking lets a browser only read, for good: neither its use nor its time brings deciding back."""
+        operators, token, browser, words = self.begun()
+        session = operators.confirm(token, words)
+        signed = browser.asks("GET", "/v1/runs")
+        self.assertIsNotNone(operators.by_browser(signed))
+        self.vault.lock()
+        self.assertIsNone(operators.by_browser(signed), "what was signed before holds once")
+        for _ in range(3):
+            self.assertFalse(self.decides(operators, browser))
+            self.clock.advance(5)
+        (left,) = operators.list()
+        self.assertEqual((left.id, left.decides), (session.id, False))
+        self.assertLessEqual(left.ends_at, utc(self.clock.seconds()))
 
     def test_flood(self) -> None:
         """However many challenges are asked for, the newest works, and not all are kept."""
@@ -205,6 +221,60 @@ class OperatorsTests(OperatorsCase):
         kept = repr([vars(table) for table in (operators._logins, operators._hand_overs, operators._challenges)])
         for secret in (token, code, cookie, page_key, words):
             self.assertNotIn(secret, kept)
+
+
+class ReadingTests(OperatorsCase):
+    """A browser's login that may decide no more still reads."""
+
+    def setUp(self) -> None:
+        """Let a browser in, and hear of each lapse."""
+        super().setUp()
+        self.operators, self.token, self.browser, words = self.begun()
+        self.lapses: list[OperatorSession] = []
+        self.operators.report_lapses(self.lapses.append)
+        self.session = self.operators.confirm(self.token, words)
+
+    def test_use(self) -> None:
+        """It reads as long as the daemon runs, and its use never lets it decide again."""
+        self.clock.advance(30 * 60)
+        for _ in range(100):
+            self.assertFalse(self.decides(self.operators, self.browser))
+            self.clock.advance(3600)
+        self.operators.log_out(self.session.id)
+        self.assertIsNone(self.known(self.operators, self.browser))
+
+    def test_told(self) -> None:
+        """A lapse is told when it comes, once: put off by each use, not by twelve hours of it."""
+        for _ in range(12 * 3 - 1):
+            self.clock.advance(20 * 60)
+            self.assertTrue(self.decides(self.operators, self.browser))
+        self.assertEqual(self.lapses, [])
+        self.clock.advance(20 * 60)
+        self.assertEqual([(each.id, each.decides) for each in self.lapses], [(self.session.id, False)])
+        self.known(self.operators, self.browser)
+        self.clock.advance(24 * 3600)
+        self.assertEqual(len(self.lapses), 1)
+
+    def test_told_idle(self) -> None:
+        """Without use it lapses after half an hour, whether or not anything asks."""
+        self.clock.advance(30 * 60 - 1)
+        self.assertEqual(self.lapses, [])
+        self.clock.advance(1)
+        self.assertEqual(len(self.lapses), 1)
+
+    def test_told_locked(self) -> None:
+        """Locking tells it at once, and once."""
+        self.vault.lock()
+        self.assertEqual([each.id for each in self.lapses], [self.session.id])
+        self.clock.advance(24 * 3600)
+        self.assertEqual(len(self.lapses), 1)
+
+    def test_not_told(self) -> None:
+        """A terminal's login, and a browser's that was ended, lapse without a word."""
+        self.log_in(self.operators)
+        self.operators.log_out(self.session.id)
+        self.clock.advance(24 * 3600)
+        self.assertEqual(self.lapses, [])
 
 
 class ProofTests(SynchronousTestCase):

@@ -77,8 +77,16 @@ class HandOverTests(EntranceCase):
         heard = self.hand_over(code=self.code, next="/")
         name, *attributes = [part.strip() for part in heard.cookies[0].split(";")]
         self.assertTrue(name.startswith("aileron_life="))
-        self.assertEqual(attributes, ["Path=/", "HttpOnly", "SameSite=Strict"])
+        self.assertEqual(attributes, ["Path=/handover", "HttpOnly", "SameSite=Strict"])
         self.assertEqual(len(heard.cookies), 1)
+
+    def test_cookie_of_the_login(self) -> None:
+        """Until the words are typed the cookie goes to the login's own routes; then the same is the login's."""
+        browser = self.enter(self.hand_over(code=self.code, next="/"))
+        self.assertEqual(self.get("/handover/state", browser).cookies, ())
+        self.operators.confirm(self.token, self.operators.words_of(browser))
+        (given,) = self.get("/handover/state", browser).cookies
+        self.assertEqual(given, f"aileron_life={browser.cookie}; Path=/; HttpOnly; SameSite=Strict")
 
     def test_once(self) -> None:
         """A second use of a code voids the first: neither is let in, both see why, and it is on record."""
@@ -208,7 +216,7 @@ class KeyTests(EntranceCase):
         """What is no key, or no such body, is refused, and another may be told, once."""
         for body in (
             {},
-            {"page_key": self.page_key},
+            {"public_key": self.public_key},
             {"page_key": self.page_key, "public_key": "A" * 87},
             {"page_key": self.page_key, "public_key": 1},
             {"page_key": self.page_key, "public_key": self.public_key, "more": ""},
@@ -251,21 +259,22 @@ class StateTests(EntranceCase):
 
 
 class EndTests(WebCase):
-    """How long a login goes on, and what keeps it."""
+    """How long a login may decide, and what keeps it."""
 
     def looked(self, **headers: str) -> Heard:
         """What the page is answered."""
         return self.get("/fragments/approvals", self.browser, **headers)
 
     def test_told(self) -> None:
-        """Each fragment says when the login ends without a use, and whatever its use."""
+        """Each fragment says what the login may do, until when without a use, and whatever its use."""
         headers = self.looked().headers
         self.assertEqual(headers["x-aileron-expires"], "2025-10-09T09:23:20.000000Z")
         self.assertEqual(headers["x-aileron-ends"], "2025-10-09T20:53:20.000000Z")
+        self.assertEqual(headers["x-aileron-level"], "deciding")
         self.assertIn("date", headers)
 
     def test_polls(self) -> None:
-        """What the page asks by itself keeps no login, and what the person does there does."""
+        """What the page asks by itself keeps no login deciding, and what the person does there does."""
         for _ in range(29):
             self.clock.advance(60)
             self.assertEqual(self.looked(**{POLL: "1"}).status, 200)
@@ -273,4 +282,6 @@ class EndTests(WebCase):
         self.clock.advance(29 * 60)
         self.assertEqual(self.looked(**{POLL: "1"}).status, 200)
         self.clock.advance(60)
-        self.assertEqual(self.looked(**{POLL: "1"}).status, 401)
+        for _ in range(3):
+            heard = self.looked()
+            self.assertEqual((heard.status, heard.headers["x-aileron-level"]), (200, "reading"))

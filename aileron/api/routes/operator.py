@@ -67,7 +67,7 @@ async def login(context: RequestContext, deps: Dependencies) -> Answer:
     return answer({"token": token, "expires_at": timestamp(session.expires_at), "id": session.id})
 
 
-@TABLE.route("POST", "/v1/operator/logout", operators=Who.OPERATOR, answers={200: _ENDED})
+@TABLE.route("POST", "/v1/operator/logout", operators=Who.OPERATOR | Who.WATCHER, answers={200: _ENDED})
 async def logout(context: RequestContext, deps: Dependencies) -> Answer:
     """End the caller's own session."""
     return await _end(context, deps, [context.caller.actor.id])
@@ -134,13 +134,14 @@ async def handed_over(context: RequestContext, deps: Dependencies) -> Answer:
 )
 async def confirm(context: RequestContext, deps: Dependencies) -> Answer:
     """Let the browser in that shows these two words; wrong ones end it."""
-    actor = context.caller.actor
+    actor, known = context.caller.actor, {session.id for session in deps.operators.list()}
     try:
         session = deps.operators.confirm(_terminal(context), str(context.body["words"]))
     except Forbidden:
         await deps.access_log.record("operator.handover_refused", actor, {"reason": HandOverState.WRONG.value})
         raise
-    await deps.access_log.record("operator.login", Actor("human", session.id), {"browser": True, "from": actor.id})
+    kind = "operator.login_raised" if session.id in known else "operator.login"
+    await deps.access_log.record(kind, Actor("human", session.id), {"browser": True, "from": actor.id})
     return answer(operator_json(session))
 
 
@@ -250,7 +251,7 @@ def _in_fresh_browser(context: RequestContext, deps: Dependencies) -> None:
     caller = context.caller.operator
     if caller is None or not caller.browser:
         raise Forbidden("A passkey is made in a browser: run `aileron open passkeys`.")
-    if deps.now() - caller.started_at > FRESH:
+    if deps.now() - caller.proved_at > FRESH:
         raise Forbidden("This login is too old for that: run `aileron open passkeys` again.")
 
 

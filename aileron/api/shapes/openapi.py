@@ -28,6 +28,7 @@ _SCHEMES: Mapping[Who, tuple[str, ...]] = {
     Who.OPERATOR: ("operatorToken", "browser"),
     Who.SCRAPER: ("scraperToken",),
     Who.LOCAL: ("localKey",),
+    Who.WATCHER: ("readingBrowser",),
 }
 
 
@@ -138,6 +139,12 @@ def _security_schemes() -> dict[str, JSON]:
             "in": "header",
             "name": PROOF,
             "description": "The signature of exactly this request, together with the browser's cookie",
+        },
+        "readingBrowser": {
+            "type": "apiKey",
+            "in": "header",
+            "name": PROOF,
+            "description": "The same, of a browser whose login may no longer decide",
         },
     }
 

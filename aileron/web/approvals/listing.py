@@ -211,7 +211,8 @@ async def draw_list(deps: Dependencies, visit: Visit) -> Drawing:
     :raises InvalidRequest: the cursor is not from this list.
     """
     pending = RunQuery(states=(RunState.PENDING,), limit=MOST_LISTED, oldest_first=True, most_bytes=MOST_PAGE_BYTES)
-    found = await deps.decisions.approvals(evolve(pending, cursor=visit.query.get("cursor")))
+    query = evolve(pending, cursor=visit.query.get("cursor"))
+    found = await deps.decisions.approvals(query, only_read=visit.only_reads)
     sessions = await _sessions(deps, [approval.run.session_id for approval in found.items])
     reviews = await review_requests(deps.decisions, deps.submission.offering().offers, found.items)
     listed = [Listed(each, sessions.get(each.approval.run.session_id or "")) for each in reviews]

@@ -278,7 +278,7 @@ async def draw_approval(deps: Dependencies, visit: Visit, run_id: str) -> Drawin
 
     :raises NotFound: no approval has that ID.
     """
-    found = await deps.decisions.approval(run_id)
+    found = await deps.decisions.approval(run_id, only_read=visit.only_reads)
     session_id = found.run.session_id
     session = None if session_id is None else await deps.sessions.get(session_id)
     history = (await deps.submission.history(run_id))[0] if found.run.state in BEGUN else ()

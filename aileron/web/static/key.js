@@ -66,7 +66,7 @@ export async function call(path, options = {}) {
   const answer = await callWith(used, path, options);
   moved = answer.status === MOVED;
   if (moved) return null;
-  if (answer.status !== 401) return answer;
+  if (answer.status !== 401 || answer.headers.get("X-Aileron-Level")) return answer; // this login lives, and may not do that
   mine = await read(CURRENT);
   if (mine && mine.id !== used.id) return call(path, options);
   const instance = answer.headers.get("X-Aileron-Instance");
