@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from aileron.base.json import JSON, plain
 from aileron.base.text import visible
@@ -19,6 +19,7 @@ REFERENCE = re.compile(r"\$\{in\.([A-Za-z_][A-Za-z0-9_-]*)\}")
 _BLANKS = re.compile(r"[ \t\r\n]++")
 _MOST_VALUE = 60
 _MOST_LISTED = 3
+_ABSENT: tuple[JSON, ...] = (None, "", [], ())
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟", '"'))
 
 
@@ -53,7 +54,7 @@ def write_title(templates: Sequence[str], inputs: Mapping[str, JSON]) -> str:
     """
     for template in templates:
         names = inputs_of_title(template)
-        if all(inputs.get(name) is not None for name in names):
+        if all(inputs.get(name) not in _ABSENT for name in names):
             return cut_title("".join(_fill(template, {name: inputs[name] for name in names})))
     return ""
 
@@ -78,21 +79,28 @@ def _fill(template: str, values: Mapping[str, JSON]) -> Iterator[str]:
         if place % 2 == 0:
             yield piece
             continue
-        words = _write(values[piece])
         last = not "".join(pieces[place + 1 :]).strip()
-        yield words if last or words.split() == [words] else f"“{words.translate(_QUOTES)}”"
+        yield _write(values[piece], _quote if not last else str)
 
 
-def _write(value: JSON) -> str:
-    """Return the beginning of a value as words."""
-    if isinstance(value, str):
-        words = _flatten(value[: 2 * _MOST_VALUE])
-        return words if len(words) <= _MOST_VALUE and len(value) <= 2 * _MOST_VALUE else words[:_MOST_VALUE] + UNKNOWN
-    if isinstance(value, Sequence):
+def _quote(words: str) -> str:
+    """Return several words in quotes, and a single word as it is."""
+    return words if words.split() == [words] else f"“{words.translate(_QUOTES)}”"
+
+
+def _write(value: JSON, quoted: Callable[[str], str]) -> str:
+    """Return the beginning of a value as words.
+
+    :param quoted: returns words as they are written among others.
+    """
+    if isinstance(value, Sequence) and not isinstance(value, str):
         more = len(value) - _MOST_LISTED
-        return ", ".join(map(_write, value[:_MOST_LISTED])) + (f" and {more} more" if more > 0 else "")
-    words = json.dumps(plain(value), ensure_ascii=False)
-    return words if len(words) <= _MOST_VALUE else words[:_MOST_VALUE] + UNKNOWN
+        listed = ", ".join(_write(each, quoted) for each in value[:_MOST_LISTED])
+        return f"{listed} and {more} more" if more > 0 else listed
+    text = value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False)
+    words = _flatten(text[: 2 * _MOST_VALUE])
+    short = len(words) <= _MOST_VALUE and len(text) <= 2 * _MOST_VALUE
+    return quoted(words if short else f"{words[:_MOST_VALUE]}{UNKNOWN}")
 
 
 def _flatten(text: str) -> str:

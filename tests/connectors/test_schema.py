@@ -11,6 +11,7 @@ from aileron.base.load_error import LoadError
 from aileron.connectors._files import shipped
 from aileron.connectors._schema import read_file
 from aileron.model.connectors import WRITE, Presentation
+from aileron.model.titles import inputs_of_title, write_title
 from tests.extent import examples
 
 GOOD = """[connector]
@@ -150,16 +151,26 @@ class SchemaTests(SynchronousTestCase):
 
     def test_shipped(self) -> None:
         """The connectors that come with Aileron say what their writes are, and every part is an input."""
-        kinds = {}
+        kinds, titles = {}, {}
         for file in shipped():
             spec = read_file(file.data or b"", file.name, file.scheme).spec
             assert spec is not None
             for name, operation in spec.description.operations.items():
-                if operation.effect == WRITE and file.name != "webhook.toml":  # of which nobody knows what it means
+                if operation.effect == WRITE:
                     assert operation.presentation is not None, f"{file.name}: {name}"
                     kinds[file.name, name] = operation.presentation.kind
+                    titles[file.name, name] = self.written(operation.presentation)
         self.assertEqual("message", kinds["slack.toml", "post_message"])
         self.assertEqual("issue", kinds["github.toml", "create_issue"])
+        self.assertEqual("Post to [channel]: [text]", titles["slack.toml", "post_message"])
+        self.assertEqual("Open issue in [owner]/[repo]: [title]", titles["github.toml", "create_issue"])
+        self.assertEqual("Mail [to]: [subject]", titles["gmail.toml", "send"])
+        self.assertEqual([], [where for where, title in titles.items() if not title])
+
+    def written(self, presentation: Presentation) -> str:
+        """The title where all inputs are given, each as its own name."""
+        names = {name for each in presentation.titles for name in inputs_of_title(each)}
+        return write_title(presentation.titles, {name: f"[{name}]" for name in names})
 
     def test_unknown_keys(self) -> None:
         """A key that nothing obeys is a fault on its own line, at every level."""

@@ -28,7 +28,9 @@ class TitleTests(SynchronousTestCase):
         """The first template whose inputs are all given is filled in; where none is, there is no title."""
         given = {"owner": "acme", "repo": "infra", "title": "Drift in eu-west-1"}
         self.assertEqual(write_title(ISSUE, given), "Open issue in acme/infra: Drift in eu-west-1")
-        self.assertEqual(write_title(ISSUE, {**given, "title": None}), "Open issue in acme/infra")
+        for absent in (None, "", [], ()):
+            self.assertEqual(write_title(ISSUE, {**given, "title": absent}), "Open issue in acme/infra")
+        self.assertEqual(write_title(("Set ${in.it}",), {"it": 0}), "Set 0")
         self.assertEqual(write_title(ISSUE, {"repo": "infra"}), "")
         self.assertEqual(write_title((), given), "")
 
@@ -47,6 +49,8 @@ class TitleTests(SynchronousTestCase):
 
     def test_imitation(self) -> None:
         """A value of several words cannot pass for the words behind it; a hidden character is shown."""
+        listed = write_title(("Mail ${in.to}: ${in.text}",), {"to": ["a@x", "b: hello"], "text": "x"})
+        self.assertEqual(listed, "Mail a@x, “b: hello”: x")
         template = ("Delete branch ${in.branch} in ${in.repo}",)
         self.assertEqual(
             write_title(template, {"branch": "main” in acme/prod", "repo": "acme/infra"}),

@@ -16,6 +16,7 @@ from aileron.base.text import visible
 from aileron.model.connectors import READ
 
 from ._fitting import fit
+from ._headlines import write_presentation
 from .description import ARGUMENT, BODY, HEADER, QUERY, ApiDescription, ApiOperation, ApiParameter, NotImported
 
 MOST_WORDS, MOST_BODY = 400, 2000
@@ -113,7 +114,8 @@ def _written(operation: ApiOperation, *, with_actions: bool) -> ApiOperation:
 
 def _lost_inputs(operation: ApiOperation, table: Mapping[str, JSON]) -> list[str]:
     """Find inputs of an action that reach no part of the request which is written in the file."""
-    used = {name for text in strings_in(table) for name in _REFERENCE.findall(text)}
+    request = {key: each for key, each in table.items() if key != "present"}
+    used = {name for text in strings_in(request) for name in _REFERENCE.findall(text)}
     return [each.name for each in operation.parameters if operation.method and each.name not in used]
 
 
@@ -198,6 +200,9 @@ def _operation_table(operation: ApiOperation, *, with_actions: bool) -> Table:
     keys["effect"] = operation.effect
     if operation.effect != READ:
         keys["destructive"] = operation.destructive
+    presentation = write_presentation(operation)
+    if presentation is not None:
+        keys["present"] = presentation
     if operation.scopes:
         keys["scopes"] = list(operation.scopes)
     keys |= {key: value for key, value in (("error", operation.error), ("pages", operation.pages)) if value}

@@ -138,6 +138,26 @@ class FileTests(SynchronousTestCase):
         self.assertNotIn("method", written.connector.text)
         self.assertIn('inputs = {title = "${args.title}"}', written.actions[0].text)
 
+    def test_headline(self) -> None:
+        """A write is worded by its summary, what its path names, and the argument that names its object."""
+        removing = evolve(ISSUE, name="branches_remove", title="", method="DELETE", destructive=True)
+        for operation, kind, titles in (
+            (ISSUE, "request", ("Open an issue: ${in.project}: ${in.title}", "Open an issue: ${in.project}")),
+            (removing, "delete", ("Branches remove: ${in.project}: ${in.title}", "Branches remove: ${in.project}")),
+            (
+                evolve(ISSUE, title="x" * 90, parameters=ISSUE.parameters[:1]),
+                "request",
+                ("Tracker open issue: ${in.project}",),
+            ),
+            (evolve(ISSUE, title="Do ${in.x}", parameters=(), path="/"), "request", ("Tracker open issue",)),
+            (evolve(ISSUE, effect="read"), "", ()),
+        ):
+            text = write_connector(evolve(API, operations=(operation,))).connector.text
+            spec = read_file(text.encode(), "tracker.toml").spec
+            assert spec is not None
+            found = spec.description.operations[operation.name].presentation
+            self.assertEqual((found.kind, found.titles) if found else ("", ()), (kind, titles))
+
     def test_no_actions(self) -> None:
         """Without actions the marks of parameters are in the connector file."""
         written = write_connector(API, with_actions=False)
