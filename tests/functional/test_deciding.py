@@ -137,6 +137,23 @@ class DecidingTests(PagesTestCase):
         self.assertEqual(await page.evaluate("document.querySelector('#sent-1 summary').tabIndex"), 0)
         self.assertEqual(page.problems, [])
 
+    async def test_behind_the_pages(self) -> None:
+        """On a phone, what is only behind the bar with the pages counts as not seen."""
+        page = await self.opened(390)
+        place = "document.querySelector('#sent-1 summary').getBoundingClientRect()"
+        above = "document.querySelector('header').getBoundingClientRect().bottom"
+        unread = "document.querySelector('#sent-1 summary > code').matches('.unread')"
+        await page.shows("Before you approve, read to the end")
+        await page.evaluate("void (document.querySelector('main').style.minHeight = '3000px')")
+        await page.evaluate(f"scrollBy(0, {place}.bottom - {above} + 5)")
+        await self.pause(1)
+        self.assertTrue(await page.evaluate(f"{place}.bottom > 0 && {place}.bottom < {above}"))
+        self.assertTrue(await page.evaluate(unread))
+        self.assertTrue(await page.evaluate("document.querySelector('#approve').disabled"))
+        await page.evaluate("scrollBy(0, -100)")
+        await page.until(f"!{unread}")
+        self.assertEqual(page.problems, [])
+
     async def test_others(self) -> None:
         """Other requests of the session leave an open approval as it is: selection, focus, and a button that acts."""
         page = await self.opened(1440)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from twisted.internet.defer import Deferred
 
@@ -47,7 +48,7 @@ _COVERED = """(() => {
 class DesignTests(FunctionalTestCase):
     """``design-parts.html`` and ``design-inbox.html``."""
 
-    def setUp(self) -> "Deferred[None]":
+    def setUp(self) -> Any:
         """Lend a browser."""
         super().setUp()
         return Deferred.fromCoroutine(self._begin())
