@@ -12,11 +12,11 @@ from aileron.api import COMMAND_SESSION, Dependencies
 from aileron.base.text import visible
 from aileron.model.errors import NotFound
 from aileron.model.queries import RunQuery
-from aileron.model.runs import RunState
+from aileron.model.runs import Run, RunState
 from aileron.model.sessions import Session, SessionTally
 from aileron.model.usage import UsageSum
 
-from ._runs_page import Lane, read_lanes, runs_table
+from ._runs_page import Lane, describe_arguments, draw_state, read_lanes, runs_table
 from .blocks import (
     Cell,
     Part,
@@ -39,7 +39,7 @@ from .blocks import (
     table,
 )
 from .parts import Visit
-from .texts import COST, STATES, count, dollars, process, segment
+from .texts import COST, STATES, count, dollars, moment, process, segment
 
 MOST_DRAWN = 100
 _WIDTH, _LANE, _LEFT, _TOP = 900, 18, 190, 24
@@ -114,21 +114,42 @@ _MOST = 50
 _SHOWN = [("", "All agents"), ("yes", "Active"), ("all", "All, with those of commands")]
 
 
+@frozen
+class Activity:
+    """What an active session is doing.
+
+    :ivar last: its newest call, or None if it made none.
+    :ivar approvals: how many of its requests are pending.
+    :ivar others: how many other decisions, such as about hosts, features wait for.
+    :ivar used: what its calls to language models used, or None if that is unknown.
+    """
+
+    session: Session
+    last: Run | None
+    approvals: int
+    others: int
+    used: UsageSum | None
+
+
 async def draw_sessions(deps: Dependencies, visit: Visit) -> Tag:
-    """Draw the list of sessions, newest first."""
+    """Draw what each active session is doing, then the list of sessions, newest first."""
     live = visit.query.get("live", "")
     without = None if live == "all" else COMMAND_SESSION
     found = await deps.sessions.list(live == "yes", _MOST, visit.query.get("cursor"), without)
     used = await deps.usage.of_sessions([each.id for each in found.items])
+    active = [await _read_activity(deps, each, used.get(each.id)) for each in found.items if each.live]
+    ended = [each for each in found.items if not each.live]
     heads = ("Agent", "State", "Started", "Last seen", "Directory", "LLM requests", "Input tokens", "Output tokens")
-    rows = (_row(deps, each, used) for each in found.items)
+    past = table("Ended sessions, newest first", heads, (_row(deps, each, used) for each in ended), "")
     return page(
         "Agents",
         count(len(found.items), "session", "sessions"),
         heading("Agents"),
         filters("/sessions", choice("live", "State", _SHOWN, live), given=bool(live)),
+        *(_draw_activity(deps, each) for each in active),
+        *([] if active else [_draw_nothing(deps, live)]),
         *_draw_used(found.items, used),
-        table("Sessions, newest first", heads, rows, _draw_nothing(deps, live)),
+        *([tags.h2("Ended"), past] if ended else []),
         older("/sessions", {"live": live} if live else {}, found.cursor),
     )
 
@@ -139,10 +160,46 @@ def _draw_nothing(deps: Dependencies, live: str) -> Tag:
         return empty("No active sessions", tags.p(link("/sessions", "Show all sessions")))
     steps = deps.features.features.next_steps("first") or ("aileron mcp config CLIENT",)
     return empty(
-        "No sessions yet",
+        "No agent is running",
         tags.p("Start an agent in your terminal. Its session is listed here, with each of its calls."),
         *map(command_line, steps),
     )
+
+
+async def _read_activity(deps: Dependencies, session: Session, used: UsageSum | None) -> Activity:
+    newest = (await deps.submission.runs(RunQuery(session_id=session.id, limit=1))).items
+    approvals = await deps.decisions.pending(session.id)
+    return Activity(session, next(iter(newest), None), approvals, deps.features.pending(session.id), used)
+
+
+def _draw_activity(deps: Dependencies, activity: Activity) -> Tag:
+    session, waiting = activity.session, activity.approvals + activity.others
+    words = f"{count(waiting, 'decision waits', 'decisions wait')} for you"
+    return tags.section(
+        tags.h2(link(f"/sessions/{session.id}", session.agent), " ", _state(deps, session)),
+        quiet(tags.bdi(visible(session.working_dir)), ", started ", moment(session.started_at)),
+        tags.p(tags.a(chip(words, "waits"), href="/approvals")) if waiting else "",
+        facts(_describe_activity(activity)),
+        tags.p(*_choices(deps, session, visible(session.id)), " ", answer(), **{"class": "buttons"}),
+        id=f"agent-{visible(session.id)}",
+        **{"class": "card agent"},
+    )
+
+
+def _describe_activity(activity: Activity) -> Iterator[tuple[str, Cell]]:
+    run = activity.last
+    if run is None:
+        yield "Last call", "None yet"
+    else:
+        words = link(f"/runs/{run.id}", run.action), " ", draw_state(run), " ", moment(run.received_at)
+        about = tags.small(visible(describe_arguments(run.arguments)), **{"class": "quiet"})
+        yield "Last call", tags.div(*words, tags.br(), about)
+    yield "Last seen", activity.session.seen_at
+    requests, read, written = _tokens(activity.used)
+    yield "LLM requests", requests
+    yield "Input tokens", read
+    yield "Output tokens", written
+    yield COST, None if activity.used is None else dollars(activity.used.usage.cost_microdollars)
 
 
 async def draw_session(deps: Dependencies, visit: Visit, session_id: str) -> Tag:
@@ -215,17 +272,21 @@ def _state(deps: Dependencies, session: Session) -> Tag:
     return chip("Paused", "waits") if _is_paused(deps, session) else chip("Active", "good")
 
 
-def _choices(deps: Dependencies, session: Session) -> Iterator[Part]:
+def _choices(deps: Dependencies, session: Session, suffix: str = "session") -> Iterator[Part]:
+    """Draw the buttons that pause, resume or end a session that has not ended.
+
+    :param suffix: the end of their IDs on the page.
+    """
     if not session.live:
         return
     which = {"session": session.id}
     if _is_paused(deps, session):
-        yield act("Resume", "POST /v1/resume", which, name="resume-session")
+        yield act("Resume", "POST /v1/resume", which, name=f"resume-{suffix}")
     else:
-        yield act("Pause", "POST /v1/pause", which, name="pause-session")
+        yield act("Pause", "POST /v1/pause", which, name=f"pause-{suffix}")
     yield " "
     sure = "Confirm: end session and revoke its keys"
-    yield act("End session", f"POST /v1/sessions/{segment(session.id)}/end", sure=sure, name="end-session")
+    yield act("End session", f"POST /v1/sessions/{segment(session.id)}/end", sure=sure, name=f"end-{suffix}")
 
 
 def _about(session: Session, tally: SessionTally, used: UsageSum | None) -> Iterator[tuple[str, Cell]]:

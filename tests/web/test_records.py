@@ -205,6 +205,28 @@ class SessionPagesTests(WebCase):
         self.assertIn("Orphaned", self.fragment("/sessions").text)
         self.assertIn("Active", text)
 
+    def test_active(self) -> None:
+        """An active session shows what it called last, what waits for you, and buttons that pause and end it."""
+        session = self.agent("session-1")
+        self.agent("session-2", ended_at=utc(NOW))
+        self.assertIn("None yet", self.fragment("/sessions").text)
+        run = self.ask("Dark mode" + HOSTILE, session)
+        text = self.fragment("/sessions").text
+        for part in (
+            f'href="/runs/{run.id}"',
+            "1 decision waits for you",
+            f"Dark mode{VISIBLE}",
+            'id="pause-session-1"',
+        ):
+            self.assertIn(part, text)
+        self.assertEqual(text.count("/end"), 1)
+        self.ask(session=session)
+        self.assertIn("2 decisions wait for you", self.fragment("/sessions").text)
+        self.successResultOf(Deferred.fromCoroutine(self.runner.pause("session-1", None, OPERATOR)))
+        self.assertIn('id="resume-session-1"', self.fragment("/sessions").text)
+        self.agent("session-1", ended_at=utc(NOW))
+        self.assertIn("No agent is running.", self.fragment("/sessions").text)
+
     def test_commands(self) -> None:
         """The ended sessions of commands are left out unless asked for; a live one is there."""
         self.agent("session-1", agent="cli", ended_at=utc(NOW))
@@ -248,9 +270,10 @@ class SessionPagesTests(WebCase):
         for name, number in (("LLM requests", "2"), ("Input tokens", "1,200"), ("Output tokens", "34")):
             self.assertIn(f"<dt>{name}</dt><dd>{number}</dd>", text)
         self.assertNotIn("Cost", text)
-        self.assertEqual(
-            re.findall(r"<td[^>]*>([\d,]+)</td>", self.fragment("/sessions").text)[-3:], ["2", "1,200", "34"]
-        )
+        numbers = re.compile(r"<t?dd?[^>]*>([\d,]+)</t?dd?>").findall
+        self.assertEqual(numbers(self.fragment("/sessions").text)[-3:], ["2", "1,200", "34"])
+        self.agent("session-1", ended_at=utc(NOW))
+        self.assertEqual(numbers(self.fragment("/sessions").text)[-3:], ["2", "1,200", "34"])
         for microdollars, shown in ((140, "$0.000140"), (12_345_678, "$12.35")):
             self.store.usage.note("openrouter", "session-1", Usage(cost_microdollars=microdollars))
             self.assertIn(
