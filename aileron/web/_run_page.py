@@ -132,6 +132,7 @@ def _page(record: RunRecord, choices: Sequence[Part], said: str) -> Tag:
         heading(run.action, run.action_version),
         quiet(*_asked_by(record)),
         tags.p(draw_state(run), " ", *_describe_times(record), " ", answer(), **{"class": "outcome"}),
+        *([quiet("Reason: ", tags.bdi(visible(said_why)))] if (said_why := run.reason or _reason(approval)) else []),
         *choices,
         *_outcome(run, record.steps),
         *_arguments(run, approval),
@@ -145,6 +146,10 @@ def _page(record: RunRecord, choices: Sequence[Part], said: str) -> Tag:
             id="details-of-run",
         ),
     )
+
+
+def _reason(approval: Approval | None) -> str | None:
+    return None if approval is None else approval.reason
 
 
 def _asked_by(record: RunRecord) -> Iterator[Part]:
