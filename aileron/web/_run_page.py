@@ -12,14 +12,14 @@ from aileron.base.attachments import Attachment, set_apart
 from aileron.base.json import JSON
 from aileron.base.text import visible
 from aileron.model.audit import Event, EventName, Record
-from aileron.model.errors import NotFound
 from aileron.model.faults import Fault
 from aileron.model.queries import AuditQuery, RunQuery
 from aileron.model.reviews import Review
 from aileron.model.runs import NOT_BEGUN, Approval, AttemptRow, Run, RunState, StepRow
 from aileron.model.sessions import Session
+from aileron.review import find_title
 
-from ._runs_page import draw_state, state_chip, took
+from ._runs_page import draw_state, read_approval, state_chip, took
 from .approvals.requests import draw_request
 from .blocks import Cell, Part, act, answer, back, chip, draw_whole, facts, heading, link, page, quiet, table
 from .event_names import PERSON, event_names
@@ -66,7 +66,7 @@ async def draw_run(deps: Dependencies, visit: Visit, run_id: str) -> Drawing:
     :raises NotFound: no run has that ID.
     """
     run = await deps.submission.run(run_id)
-    record = await _read(deps, visit, run)
+    record = await _read(deps, run)
     undoing = (await deps.submission.runs(RunQuery(undoes=run_id, limit=1))).items
     lookup = await _find_last_lookup(deps, run)
     look = run.state is RunState.UNKNOWN and await deps.reconciliation.is_reconcilable(run_id)
@@ -80,20 +80,13 @@ async def draw_run(deps: Dependencies, visit: Visit, run_id: str) -> Drawing:
     return Drawing(lambda: _page(record, choices, said))
 
 
-async def _read(deps: Dependencies, visit: Visit, run: Run) -> RunRecord:
+async def _read(deps: Dependencies, run: Run) -> RunRecord:
     steps, attempts = await deps.submission.history(run.id)
     session = None if run.session_id is None else await deps.sessions.get(run.session_id)
     found = await deps.audit.list(AuditQuery(run_id=run.id, limit=_MOST_EVENTS))
     records = [each for each in reversed(found.items) if not each.altered]
     names = event_names(deps.features.features)
-    return RunRecord(run, await _approval(deps, visit, run), session, steps, attempts, records, names)
-
-
-async def _approval(deps: Dependencies, visit: Visit, run: Run) -> Approval | None:
-    try:
-        return await deps.decisions.approval(run.id, only_read=visit.only_reads) if run.gated else None
-    except NotFound:  # refused before an approval was requested
-        return None
+    return RunRecord(run, await read_approval(deps, run), session, steps, attempts, records, names)
 
 
 async def _find_last_lookup(deps: Dependencies, run: Run) -> Event | None:
@@ -129,7 +122,7 @@ def _page(record: RunRecord, choices: Sequence[Part], said: str) -> Tag:
         run.action,
         said,
         back("/runs", "Activity"),
-        heading(run.action, run.action_version),
+        heading(_title(record), f"{run.action} {run.action_version}"),
         quiet(*_asked_by(record)),
         tags.p(draw_state(run), " ", *_describe_times(record), " ", answer(), **{"class": "outcome"}),
         *([quiet("Reason: ", tags.bdi(visible(said_why)))] if (said_why := run.reason or _reason(approval)) else []),
@@ -146,6 +139,10 @@ def _page(record: RunRecord, choices: Sequence[Part], said: str) -> Tag:
             id="details-of-run",
         ),
     )
+
+
+def _title(record: RunRecord) -> str:
+    return record.run.action if record.approval is None else find_title(record.run.action, record.approval.review)
 
 
 def _reason(approval: Approval | None) -> str | None:

@@ -12,8 +12,10 @@ from twisted.web.template import Tag, tags
 from aileron.api import Dependencies
 from aileron.base.json import JSON, plain, strings_in
 from aileron.base.text import visible
+from aileron.model.errors import NotFound
 from aileron.model.queries import RunQuery
-from aileron.model.runs import Run, RunState
+from aileron.model.runs import Approval, Run, RunState
+from aileron.model.titles import cut_title
 
 from .blocks import Cell, Part, chip, choice, empty, field, filters, heading, link, older, page, quiet, segments, table
 from .parts import Drawing, Visit
@@ -66,11 +68,13 @@ def took(start: datetime, end: datetime | None) -> str:
 class Lane:
     """A run with the moments that separate waiting from running.
 
+    :ivar title: what was asked, in one line fit to be shown, or empty if no connector says so.
     :ivar decided: when the operator decided, or None if the run is pending or needed no approval.
     :ivar began: when its first request was sent, or None if none was.
     """
 
     run: Run
+    title: str = ""
     decided: datetime | None = None
     began: datetime | None = None
 
@@ -87,16 +91,26 @@ class Lane:
 
 
 async def read_lanes(deps: Dependencies, runs: Sequence[Run]) -> list[Lane]:
-    """Read when each run was decided and when it began. Read nothing of a run that never started."""
+    """Read what each run was to do, when it was decided and when it began."""
     return [await _read_lane(deps, run) for run in runs]
 
 
 async def _read_lane(deps: Dependencies, run: Run) -> Lane:
+    approval = await read_approval(deps, run)
+    title, decided = ("", None) if approval is None else (approval.review.title, approval.decided_at)
     if run.state not in _SENT:
-        return Lane(run)
+        return Lane(run, cut_title(title), decided)
     _, attempts = await deps.submission.history(run.id)
-    decided = (await deps.decisions.approval(run.id, only_read=True)).decided_at if run.gated else None
-    return Lane(run, decided, min((each.started_at for each in attempts), default=run.changed_at))
+    began = min((each.started_at for each in attempts), default=run.changed_at)
+    return Lane(run, cut_title(title), decided, began)
+
+
+async def read_approval(deps: Dependencies, run: Run) -> Approval | None:
+    """Read the approval of a run, or return None if it needed none, or was refused before one was requested."""
+    try:
+        return await deps.decisions.approval(run.id, only_read=True) if run.gated else None
+    except NotFound:
+        return None
 
 
 def runs_table(lanes: Sequence[Lane], caption: str, text: str = "", nothing: Part = "No runs yet") -> Tag:
@@ -190,8 +204,9 @@ def _row(lane: Lane, text: str) -> tuple[Cell, ...]:
     run = lane.run
     why = run.fault.message if run.fault is not None else run.reason
     found = _find_snippet(run, text) if text else ""
-    about = tags.small(visible(found or describe_arguments(run.arguments)), **{"class": "quiet"})
-    name = tags.div(link(f"/runs/{run.id}", run.action), tags.br(), about)
+    words = found or " · ".join(filter(None, (run.action if lane.title else "", describe_arguments(run.arguments))))
+    about = tags.small(visible(words), **{"class": "quiet"})
+    name = tags.div(link(f"/runs/{run.id}", lane.title or run.action), tags.br(), about)
     return name, draw_state(run), run.received_at, lane.waited, lane.ran, why or ""
 
 
