@@ -115,7 +115,7 @@ _SHOWN = [("", "All agents"), ("yes", "Active"), ("all", "All, with those of com
 
 
 @frozen
-class Activity:
+class AgentActivity:
     """What an active session is doing.
 
     :ivar last: its newest call, or None if it made none.
@@ -166,13 +166,13 @@ def _draw_nothing(deps: Dependencies, live: str) -> Tag:
     )
 
 
-async def _read_activity(deps: Dependencies, session: Session, used: UsageSum | None) -> Activity:
+async def _read_activity(deps: Dependencies, session: Session, used: UsageSum | None) -> AgentActivity:
     newest = (await deps.submission.runs(RunQuery(session_id=session.id, limit=1))).items
     approvals = await deps.decisions.pending(session.id)
-    return Activity(session, next(iter(newest), None), approvals, deps.features.pending(session.id), used)
+    return AgentActivity(session, next(iter(newest), None), approvals, deps.features.pending(session.id), used)
 
 
-def _draw_activity(deps: Dependencies, activity: Activity) -> Tag:
+def _draw_activity(deps: Dependencies, activity: AgentActivity) -> Tag:
     session, waiting = activity.session, activity.approvals + activity.others
     words = f"{count(waiting, 'decision waits', 'decisions wait')} for you"
     return tags.section(
@@ -186,7 +186,7 @@ def _draw_activity(deps: Dependencies, activity: Activity) -> Tag:
     )
 
 
-def _describe_activity(activity: Activity) -> Iterator[tuple[str, Cell]]:
+def _describe_activity(activity: AgentActivity) -> Iterator[tuple[str, Cell]]:
     run = activity.last
     if run is None:
         yield "Last call", "None yet"
