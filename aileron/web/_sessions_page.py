@@ -116,12 +116,12 @@ _SHOWN = [("", "All agents"), ("yes", "Active"), ("all", "All, with those of com
 
 @frozen
 class AgentActivity:
-    """What an active session is doing.
+    """The present activity of an active session.
 
     :ivar last: its newest call, or None if it made none.
     :ivar approvals: how many of its requests are pending.
     :ivar others: how many other decisions, such as about hosts, features wait for.
-    :ivar used: what its calls to language models used, or None if that is unknown.
+    :ivar used: the usage of its calls to language models, or None if that is unknown.
     """
 
     session: Session
