@@ -1,4 +1,4 @@
-"""Importing: makes connector and action files of an API's description, a curl command or an MCP server's tools."""
+"""Importing: makes connector and action files from an API description, a curl command or the tools of an MCP server."""
 
 from __future__ import annotations
 

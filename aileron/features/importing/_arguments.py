@@ -1,4 +1,4 @@
-"""Collects the arguments of one operation, with what could not be derived of them."""
+"""Collects the arguments of one operation and marks for everything that could not be derived."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ _BODIES = (BODY, GIVEN)
 
 @define
 class ArgumentList:
-    """The arguments of one operation, as they are found.
+    """The arguments of one operation, collected one by one.
 
-    :ivar reserved: names, in lower case, of the header or query parameter that is the credential's.
-    :ivar headers: that are the same in every request.
-    :ivar body: the kind of the body.
-    :ivar joined: how inputs of several parts become one text, by their names.
-    :ivar optional_body: whether no body is sent if no input of it is given.
+    :ivar reserved: lower-case names of the headers and query parameters that carry the credential.
+    :ivar found: the arguments kept so far.
+    :ivar constant: constant members of the body: the names that lead to the member, and its value.
+    :ivar headers: the headers that are the same in every request.
+    :ivar body: the kind of the body, such as C{json}; empty if the request has no body.
+    :ivar joined: for each input with several parts, by name: how its parts are joined into one text.
+    :ivar optional_body: whether the body is omitted if none of its inputs is given.
     """
 
     document: ApiDocument
@@ -41,31 +43,31 @@ class ArgumentList:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Return what could not be derived of them all."""
+        """Return a mark for everything that could not be derived, the arguments left out among them."""
         left_out = (each for why, names in self._left_out.items() for each in name_left_out(f"it {why}", names))
         return (*dict.fromkeys(self._unchecked), *left_out)
 
     def mark(self, *marks: str) -> None:
-        """Add what could not be derived."""
+        """Add marks: texts about parts that could not be derived."""
         self._unchecked += marks
 
     def omit(self, name: str, problem: str) -> None:
-        """Leave an argument out, even if it is required."""
+        """Record that an argument is left out for C{problem}, even if the argument is required."""
         self._left_out.setdefault(problem, []).append(name)
 
     def leave_out(self, name: str, problem: Inexpressible, required: bool) -> None:
-        """Leave out what cannot be said.
+        """Record that an optional argument is left out because it cannot be expressed.
 
-        :raises Inexpressible: it is required.
+        :raises Inexpressible: if the argument is required.
         """
         if required:
             raise Inexpressible(f"{name} is required and {problem}") from None
         self.omit(name, str(problem))
 
     def keep(self, parameter: ApiParameter) -> None:
-        """Keep an argument.
+        """Add a made argument to C{found}.
 
-        :raises Inexpressible: another one has its place in the request, and only one of them would get there.
+        :raises Inexpressible: if an argument with the same place and name in the request was added before.
         """
         if parameter.place != GIVEN and any(map(parameter.is_placed_like, self.found)):
             raise Inexpressible("has the name of another one in the request")
@@ -82,10 +84,11 @@ class ArgumentList:
         required: bool,
         said: str = "",
     ) -> ApiParameter:
-        """Make an argument, under a name that no other has; it is not kept yet.
+        """Make an argument under a unique input name. The caller adds the argument with L{keep}.
 
-        :param value: its schema in the document.
-        :raises Inexpressible: no input can say it.
+        :param value: the schema of the argument in the document.
+        :param said: the description; empty to use the description in the schema.
+        :raises Inexpressible: if no input can express the schema, or there are too many arguments.
         """
         if len(self.found) >= _MOST_FOUND:
             raise Inexpressible("is one of too many")

@@ -1,4 +1,4 @@
-"""Reads AWS's service models, as the SDK for Python has them, for the two of AWS's protocols that speak JSON."""
+"""Reads AWS service models in the format of the AWS SDK for Python, for the two AWS protocols that use JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PROTOCOLS = (JSON_RPC, REST_JSON)
 _HOST = re.compile(r"(?:[a-z0-9-]{1,63}\.)*[a-z0-9-]{1,63}")
 _LABEL = re.compile(r"[a-z][a-z0-9]{0,30}")
 _SIGNED = ("v4", "s3", "s3v4")
-_REGIONAL = ("s3", "sts")  # their global endpoint is not that of every region
+_REGIONAL = ("s3", "sts")  # the global endpoint of these does not serve every region
 _READS = re.compile(r"(?:batch_)?(?:get|list|describe|head|search|query|scan|lookup)(?:_(?!.*(?:and|or)_)|$)")
 _TOKENS = ("NextToken", "nextToken", "Marker", "marker", "PaginationToken", "nextPageToken", "NextMarker")
 
@@ -34,7 +34,7 @@ _TOKENS = ("NextToken", "nextToken", "Marker", "marker", "PaginationToken", "nex
 class AwsModel:
     """A service model.
 
-    :ivar base_url: in the place of the usual host of the service.
+    :ivar base_url: the base URL to use instead of the service's usual host; empty for the usual host.
     """
 
     shapes: Shapes
@@ -43,9 +43,9 @@ class AwsModel:
 
     @classmethod
     def recognise(cls, root: Mapping[str, JSON], address: str = "", base_url: str = "") -> AwsModel | None:
-        """Return a reader of the document, or None if the document is no service model.
+        """Return a reader of the document, or None if the document is not an AWS service model.
 
-        :raises NotImported: it is one of a service that no connector file can speak to.
+        :raises NotImported: if the service's protocol or signature is not supported, or the model names no valid host.
         """
         metadata = table_of(root.get("metadata"))
         if "endpointPrefix" not in metadata or "shapes" not in root:
@@ -63,12 +63,12 @@ class AwsModel:
 
     @property
     def title(self) -> str:
-        """Return what the service calls itself."""
+        """Return the service's own name."""
         about = self.shapes.metadata
         return text_of(about.get("serviceAbbreviation")) or text_of(about.get("serviceFullName")) or "A service of AWS"
 
     def list_operations(self) -> tuple[OperationSummary, ...]:
-        """List all operations, in the model's order."""
+        """Return all operations, in the model's order."""
         found = []
         for key, value in self.operations.items():
             about, http = table_of(value), table_of(table_of(value).get("http"))
@@ -95,7 +95,7 @@ class AwsModel:
         )
 
     def _effect(self, key: str, method: str) -> tuple[str, bool, tuple[str, ...]]:
-        """Return the effect of an operation, whether it may change or remove things, and what is unsure of that."""
+        """Return the effect of an operation, whether it may change or remove things, and marks on what is uncertain."""
         name = name_of(key)
         looks = effect_of("GET", name)[0] == READ and table_of(self.operations[key]).get("readonly") is True
         if looks or (method == "POST" and _READS.match(name)):
@@ -103,12 +103,12 @@ class AwsModel:
         return effect_of(method if self.shapes.protocol == REST_JSON else "POST", name)
 
     def _discloses(self, key: str, about: Mapping[str, Any]) -> bool:
-        """Return whether an answer may hold a secret, by the operation's name or by what AWS calls sensitive."""
+        """Return whether a response may contain a secret, judged by the operation's name and the flag C{sensitive}."""
         return discloses(name_of(key)) or text_of(table_of(about.get("output")).get("shape")) in self.sensitive
 
     @cached_property
     def sensitive(self) -> frozenset[str]:
-        """The shapes that AWS calls sensitive, and those that hold one."""
+        """The names of the shapes that AWS flags as sensitive, and of all shapes that contain one."""
         holders: dict[str, list[str]] = {}
         for name, shape in self.shapes.by_name.items():
             for member in (each for _, each in parts(table_of(shape)) if "location" not in each):
@@ -155,7 +155,10 @@ class AwsModel:
         )
 
     def _answer(self, about: Mapping[str, Any]) -> dict[str, JSON]:
-        """Say how an answer is read, and how a failure."""
+        """Return the keys of the operation's table that say how a response and a failure are read.
+
+        :raises Inexpressible: if the response is a stream of events.
+        """
         output, shapes = self.shapes.of(about.get("output")), self.shapes
         members = dict(parts(output))
         payload = shapes.of(members.get(text_of(output.get("payload")))).get("type")
@@ -170,7 +173,7 @@ class AwsModel:
         return {"error": {"message": said[0][0] if said else "message"}}
 
     def _pages(self, about: Mapping[str, Any]) -> dict[str, JSON]:
-        """Derive how a read goes on: by a token that it takes and answers with, beside the only list of its answer."""
+        """Return the key C{pages} if a response has a token for the next page and exactly one list, else no key."""
         takes = {wire_name(name, each) for name, each in parts(self.shapes.of(about.get("input")))}
         output = parts(self.shapes.of(about.get("output")))
         gives = {wire_name(name, each): self.shapes.of(each).get("type") for name, each in output}

@@ -1,4 +1,4 @@
-"""Makes the request of an operation of AWS's from the shape of its input."""
+"""Makes the request of an AWS operation from the shape of its input."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .description import HEADER, PATH, QUERY
 JSON_RPC, REST_JSON = "json", "rest-json"
 
 OWN_HEADERS = frozenset({"accept-encoding", "expect", "x-amz-content-sha256", "x-amz-date", "x-amz-security-token"})
-"""What signing and sending a request sets."""
+"""Headers that signing or sending a request sets."""
 
 _TYPES = {"structure": "object", "map": "object", "list": "array", "boolean": "boolean"}
 _TYPES |= dict.fromkeys(("integer", "long", "short", "byte", "bigInteger"), "integer")
@@ -31,19 +31,19 @@ _KEY = "${effect.uuid}"
 
 
 def parts(shape: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield what a shape is made of: its members by name, its elements, or its values."""
+    """Yield the parts of a shape with their names: members of a structure, element of a list, value of a map."""
     yield from ((name, table_of(each)) for name, each in table_of(shape.get("members")).items())
     yield from ((key, shape[key]) for key in ("member", "value") if isinstance(shape.get(key), Mapping))
 
 
 def wire_name(name: str, member: Mapping[str, Any]) -> str:
-    """Return what a member is called in a request or an answer."""
+    """Return the name of a member in the HTTP request or response: its C{locationName}, or else C{name}."""
     return text_of(member.get("locationName")) or name
 
 
 @frozen
 class Shapes:
-    """The shapes of a model, and what holds for all of them.
+    """The shapes of a service model, with the model's metadata.
 
     :ivar protocol: L{JSON_RPC} or L{REST_JSON}.
     """
@@ -58,12 +58,12 @@ class Shapes:
         return NamedTypes.of({name: _schema(table_of(each)) for name, each in self.by_name.items()})
 
     def of(self, member: object) -> Mapping[str, Any]:
-        """Find the shape that a member, an input or an output names."""
+        """Return the shape that a member, an input or an output refers to; empty if it refers to none."""
         return table_of(self.by_name.get(text_of(table_of(member).get("shape"))))
 
 
 def schema_of(member: Mapping[str, Any], shape: Mapping[str, Any]) -> dict[str, JSON]:
-    """Write what a member is as JSON Schema."""
+    """Return the JSON Schema of a member."""
     words = {"description": member["documentation"]} if "documentation" in member else {}
     if shape.get("type") == "timestamp" and "location" in member:
         moment = {"format": "date-time"} if member["location"] == "querystring" else {}
@@ -92,10 +92,11 @@ def _schema(shape: Mapping[str, Any]) -> dict[str, JSON]:
 
 @define
 class AwsRequest:
-    """The request of one operation, as its parts are found.
+    """The request of one operation, built up part by part.
 
-    :ivar target: the path, with what stands in the query of every request.
-    :ivar has_key: whether the service knows a repetition by a token in it.
+    :ivar target: the request URI of the model: a path, and the query that every request has.
+    :ivar query: the query parameters that every request has.
+    :ivar has_key: whether the request has an idempotency token.
     """
 
     shapes: Shapes
@@ -108,9 +109,9 @@ class AwsRequest:
     _needed: list[JSON] = field(factory=list)
 
     def add(self, operation: str, shape: Mapping[str, Any]) -> None:
-        """Take in the shape of an input.
+        """Add all members of the input's shape to the request.
 
-        :raises Inexpressible: a part that is required cannot be said.
+        :raises Inexpressible: if a required part cannot be expressed.
         """
         self.query |= parse_qsl(self.target.partition("?")[2], keep_blank_values=True)
         payload, needed = text_of(shape.get("payload")), list_of(shape.get("required"))
@@ -127,7 +128,7 @@ class AwsRequest:
         self._add_body(operation)
 
     def _add_body(self, operation: str) -> None:
-        """Take in what was found of the body, and what the protocol has in it beside."""
+        """Add the collected members to the body, and the headers that the protocol C{json} requires."""
         about = self.shapes.metadata
         if self._members:
             self.arguments.add_members({"type": "object", "properties": self._members, "required": self._needed})
@@ -139,7 +140,10 @@ class AwsRequest:
             self.arguments.headers |= headers
 
     def _add(self, name: str, member: Mapping[str, Any], required: bool) -> None:
-        """Take in one member."""
+        """Add one member of the input, unless it is optional and deprecated.
+
+        :raises Inexpressible: if the member is a stream of events, or is required and a table of headers.
+        """
         wire, inside, location = wire_name(name, member), self.shapes.of(member), text_of(member.get("location"))
         if member.get("deprecated") is True and not required:
             return
@@ -157,7 +161,7 @@ class AwsRequest:
             self._needed += [wire] if required else []
 
     def _add_key(self, wire: str, location: str) -> None:
-        """Put the effect key where the service looks for repetitions."""
+        """Send the effect key as the idempotency token, in the header, query parameter or body member of that name."""
         self.has_key = True
         if location == "header":
             self.arguments.headers[wire] = _KEY
@@ -167,7 +171,7 @@ class AwsRequest:
             self.arguments.constant.append(((wire,), _KEY))
 
     def keys(self, effect: str) -> dict[str, JSON]:
-        """Return the further keys of the operation's table."""
+        """Return further keys of the operation's table: constant headers and query, an empty body, C{idempotent}."""
         same = {"headers": self.arguments.headers, "query": self.query}
         found: dict[str, JSON] = {key: each for key, each in same.items() if each}
         if self.shapes.protocol == JSON_RPC and not self.arguments.body:

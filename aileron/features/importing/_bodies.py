@@ -1,4 +1,4 @@
-"""Makes arguments of the body of a request: JSON, a form, parts with files, a text, or the bytes of one file."""
+"""Makes arguments from the body of a request: JSON, a form, multipart with files, a text, or the bytes of a file."""
 
 from __future__ import annotations
 
@@ -45,12 +45,14 @@ _FILES: JSON = {
 
 @define
 class BodyArguments(ArgumentList):
-    """The arguments of a body."""
+    """The arguments of a request's body."""
 
     def add_body(self, value: JSON, method: str = "") -> None:
-        """Take in the body of a request.
+        """Add the arguments of a request's body.
 
-        :raises Inexpressible: it is required, or holds something required, and cannot be said.
+        :param value: the C{requestBody} of OpenAPI.
+        :param method: the HTTP method of the request.
+        :raises Inexpressible: if the body or a required member of it cannot be expressed, and the body is required.
         """
         node = self.document.follow(value)
         required = node.keys.get("required") is True
@@ -91,7 +93,7 @@ class BodyArguments(ArgumentList):
     def _mark_others(
         self, others: Mapping[str, Mapping[str, Any]], chosen: str, schema: Node, trail: frozenset[str]
     ) -> None:
-        """Mark what can be given only in a body of another type."""
+        """Mark the members that only a body of another media type could carry."""
         mine = {each.name for each in find_members(self.document, schema, self.work).found}
         for media_type, content in others.items() if mine else ():
             try:
@@ -107,7 +109,10 @@ class BodyArguments(ArgumentList):
                 )
 
     def _add_whole(self, media_type: str, schema: Node, required: bool, said: str) -> None:
-        """Take in a body that is one text, or one file."""
+        """Add a body that is a single text or a single file.
+
+        :raises Inexpressible: if the media type is neither a text nor a file.
+        """
         if _TEXT_TYPE.fullmatch(media_type):
             self.body = "text"
             self.headers["Content-Type"] = f"{media_type}; charset=utf-8"
@@ -122,9 +127,9 @@ class BodyArguments(ArgumentList):
             raise Inexpressible(f"is {media_type or 'nothing that is described'}"[:200])
 
     def add_members(self, schema: JSON) -> None:
-        """Take in the members of an object that is the body, as JSON.
+        """Add the members of an object that is sent as the JSON body.
 
-        :raises Inexpressible: one that is required cannot be said.
+        :raises Inexpressible: if a required member cannot be expressed.
         """
         self.body = "json"
         node = flatten(self.document, schema, self.work)
@@ -150,7 +155,10 @@ class BodyArguments(ArgumentList):
                 self.leave_out(each.name, problem, each.required)
 
     def _add_form(self, schema: Node, encodings: Mapping[str, Any], required: bool) -> None:
-        """Take in the members of a form, or of parts."""
+        """Add the members of a form or of a multipart body.
+
+        :raises Inexpressible: if no member is described, or a required member cannot be expressed.
+        """
         members = find_members(self.document, schema, self.work)
         self.mark(*members.marks)
         if not members.found:
@@ -182,7 +190,7 @@ class BodyArguments(ArgumentList):
         self.keep(made)
 
     def _add_part(self, name: str, node: Node, encoded_as: str, required: bool) -> bool:
-        """Take in a part that is a file, several files, or JSON; false: it is a text, or several."""
+        """Add a multipart part that is a file, several files or JSON; return False if the part is text instead."""
         said = text_of(node.keys.get("description"))
         if _is_file(node.keys, encoded_as):
             self._add_file(name, (name,), required, said)
@@ -214,15 +222,16 @@ class BodyArguments(ArgumentList):
             self.constant += [((key,), each) for key, each in part.items()]
 
     def find_object(self, node: Node) -> Node | None:
-        """Return the schema whose members can be given, of the node or its alternatives, or None if none has any."""
+        """Return the node if it is an object with described members, own or of an alternative; None if it is not."""
         if node.keys.get("type", "object") != "object":
             return None
         return node if find_members(self.document, node, self.work).found else None
 
     def add_flat(self, prefix: str, schema: Node, place: str, *, required: bool, levels: int = _MOST_LEVELS) -> None:
-        """Take in the members of an object that is written flat, as C{prefix[member]}; without a prefix by their names.
+        """Add the members of an object that is sent flat: as C{prefix[member]}, or by name if C{prefix} is empty.
 
-        :raises Inexpressible: one that is required cannot be said.
+        :param levels: how many levels of objects inside are sent flat too.
+        :raises Inexpressible: if a required member cannot be expressed.
         """
         members = find_members(self.document, schema, self.work)
         self.mark(*members.marks)
@@ -245,7 +254,7 @@ class BodyArguments(ArgumentList):
         self.keep(evolve(made, steps=(f"{wire}[]",)) if kind == "array" and levels else made)
 
     def _only(self, node: Node) -> Node:
-        """Return the one alternative of a schema that is not null; itself, if there are others."""
+        """Return the only non-null alternative of a schema, or the schema itself if it has several or a C{type}."""
         given = [each for key in ALTERNATIVES for each in list_of(node.keys.get(key)) if each != {"type": "null"}]
         if len(given) != 1 or "type" in node.keys:
             return node
@@ -253,14 +262,14 @@ class BodyArguments(ArgumentList):
 
 
 def _may_hold(keys: Mapping[str, Any]) -> bool:
-    """Return whether an object may have members."""
+    """Return whether an object's schema allows any member."""
     return bool(keys["properties"] or keys.get("additionalProperties")) or any(key in keys for key in ALTERNATIVES)
 
 
 def _is_file(keys: Mapping[str, Any], encoded_as: str) -> bool:
-    """Return whether a part is a file.
+    """Return whether a schema describes a file.
 
-    :param encoded_as: the types that the encoding of the part names.
+    :param encoded_as: the content type that the part's encoding declares; empty if none.
     """
     kind, media_type = keys.get("type"), text_of(keys.get("contentMediaType")) or encoded_as
     if kind not in (None, "string", ["string", "null"]) or {"properties", "items", "enum", *ALTERNATIVES} & keys.keys():

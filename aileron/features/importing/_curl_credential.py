@@ -1,4 +1,4 @@
-"""Finds where a C{curl} command carries its key, and in which form; the key itself is read past and kept nowhere."""
+"""Finds where a C{curl} command carries its key and in which form. The key itself is not stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLACEHOLDER = re.compile(
     r"\$\{[A-Za-z_][A-Za-z0-9_]{0,80}\}|\$[A-Za-z_][A-Za-z0-9_]{0,80}|\$\([^()]{0,200}\)|<[^<>]{1,100}>"
     r"|\{\{[^{},]{1,80}\}\}|\{[^{},]{1,80}\}|(?i:\byour[_-][a-z0-9_-]{1,80})"
 )
-"""What stands for a value that a reader has to put there."""
+"""Matches a placeholder that the reader of a documentation replaces with a value."""
 
 _QUERY = frozenset(
     "access_key access_token api-key api_key apikey appid auth auth_token authorization client_secret key password "
@@ -26,7 +26,7 @@ _QUERY = frozenset(
 )
 _PLAIN = ("accept", "accept-language", "content-type", "idempotency-key", "user-agent", "x-idempotency-key")
 _SCHEMES = ("apikey", "basic", "bearer", "bot", "geniekey", "key", "oauth", "ssws", "token")
-"""Words before a key that are surely no part of it, in lower case."""
+"""Lower-case words before a key that are certainly not part of the key."""
 _VALUE = re.compile(r"(?:([A-Za-z][A-Za-z-]{0,20})(?: +|$))?([^\s,;\"=]*=*)")
 _has_digit = re.compile("[0-9]").search
 _KEY = "$KEY"
@@ -34,11 +34,12 @@ _KEY = "$KEY"
 
 @frozen
 class CurlCredential:
-    """The place of a key in a command.
+    """The place of a key in a C{curl} command.
 
-    :ivar name: of the header or parameter.
-    :ivar form: how it is sent, for people.
-    :ivar is_real: whether the command has what looks like a key, and no placeholder for one.
+    :ivar name: the name of the header or query parameter; empty for a key in the path.
+    :ivar form: how the key is sent, as words for people.
+    :ivar found: the credential for the connector file.
+    :ivar is_real: whether the command seems to contain a real key, not a placeholder.
     """
 
     name: str
@@ -48,11 +49,11 @@ class CurlCredential:
 
 
 def split_path_key(text: str) -> tuple[str, CurlCredential | None]:
-    """Take a key out of the path of a URL: a placeholder that is named like a secret, as in C{/bot$TOKEN/send}.
+    """Remove a key from the path of a URL: a placeholder that is named like a secret, as in C{/bot$TOKEN/send}.
 
-    :return: the URL without the beginning of its path that has the key, and where the key is, or None if the path has
+    :return: the URL without the path segments up to the key, and the key's place; or C{text} and None if the path has
         no key.
-    :raises NotImported: there is one, and a connector file cannot say where.
+    :raises NotImported: if the path has a key in a place that a connector file cannot express.
     """
     scheme, slashes, rest = text.partition("://")
     host, *segments = rest.split("/")
@@ -74,7 +75,7 @@ def split_path_key(text: str) -> tuple[str, CurlCredential | None]:
 
 
 def _is_key(placeholder: str) -> bool:
-    """Return whether a placeholder of a path is a credential; C{{key}} alone is the name of a thing as a rule."""
+    """Return whether a placeholder in a path is a credential. C{{key}} alone is not: it usually names a resource."""
     words = placeholder.strip("${}<>:()").lower().removeprefix("your").strip("_- ")
     return words != "key" and names_secret(placeholder)
 
@@ -82,7 +83,7 @@ def _is_key(placeholder: str) -> bool:
 def find_credential(request: CurlRequest, query: Sequence[tuple[str, str]]) -> CurlCredential | None:
     """Return the key of a command, or None if the command carries no key.
 
-    :raises NotImported: it carries several, or where one ends cannot be told.
+    :raises NotImported: if the command carries several keys, or it is unclear which part of a header is the key.
     """
     found = [*_in_headers(request), *_in_query(query)]
     if len(found) > 1:
@@ -92,7 +93,7 @@ def find_credential(request: CurlRequest, query: Sequence[tuple[str, str]]) -> C
 
 
 def looks_random(text: str) -> bool:
-    """Return whether a text may hold a key, as it is or escaped for a URL."""
+    """Return whether a text may contain a key, as is or percent-encoded."""
     return holds_secret(text) or holds_secret(unquote(text))
 
 
@@ -104,7 +105,10 @@ def _in_headers(request: CurlRequest) -> Iterator[CurlCredential]:
 
 
 def _read_header(name: str, value: str) -> CurlCredential:
-    """Read the value of a header that carries the key, and in it perhaps the name of a scheme."""
+    """Return the place of a key in a header whose value is a key, or the name of a scheme and a key.
+
+    :raises NotImported: if it is unclear which part of the value is the key.
+    """
     if value[:6].lower() == "basic " and name.lower() == "authorization":
         return _read_basic(name, value)
     found = _VALUE.fullmatch(value)
@@ -136,6 +140,6 @@ def _in_query(query: Sequence[tuple[str, str]]) -> Iterator[CurlCredential]:
 
 
 def _is_real(key: str) -> bool:
-    """Return whether a text may be a key, and not what a page has in its place, such as C{xoxb-xxxx}."""
+    """Return whether a text may be a real key and is not a stand-in such as C{xoxb-xxxx}."""
     is_word = key.isupper() and _has_digit(key) is None
     return bool(key) and not (is_word or PLACEHOLDER.search(key) or key.endswith(("xxx", "XXX", "***", "...", "…")))

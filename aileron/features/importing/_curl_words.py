@@ -1,4 +1,4 @@
-"""Reads a command line of C{curl}: its URL, its method, its headers and what it sends."""
+"""Reads a C{curl} command line: its URL, method, headers and body."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attrs import frozen
 from .description import NotImported
 
 MOST_CHARACTERS = 16 * 1024
-"""Of a whole command; the standard library splits text in time that grows with the square of a word."""
+"""The maximal length of a command. C{shlex} needs time that grows with the square of a word's length."""
 
 _SHORT = "X:H:d:u:GsSLivfgN#46"
 _LONG = (
@@ -43,10 +43,10 @@ _LEAVE_OUT = "Leave it out if the request does not need it. Else describe the se
 
 @frozen(repr=False)
 class CurlRequest:
-    """The request of a command; its values may hold a key, so they are not shown.
+    """The request of a C{curl} command. Its values may contain a key, so the representation omits them.
 
-    :ivar headers: that of C{-u} among them, with what stands there as it is.
-    :ivar data: the body, or None.
+    :ivar headers: names and values. The option C{-u} becomes a header Authorization with its value not encoded.
+    :ivar data: the body, or None if the command sends none.
     """
 
     method: str
@@ -56,9 +56,10 @@ class CurlRequest:
 
 
 def read_command(command: Sequence[str]) -> CurlRequest:
-    """Read a command: the words of it, or the whole as one of them.
+    """Parse a C{curl} command.
 
-    :raises NotImported: it is none that is understood; no value of it is repeated.
+    :param command: the command's words, or the whole command as a single word.
+    :raises NotImported: if the command is not understood. The message repeats no value of the command.
     """
     text = "\n".join(command)
     if len(text) > MOST_CHARACTERS:
@@ -87,12 +88,15 @@ def read_command(command: Sequence[str]) -> CurlRequest:
 
 
 def _split(text: str) -> Sequence[str]:
-    """Split a command as a shell does, lines that end with a backslash joined, up to what processes its answer."""
+    """Split a command into words as a shell does: join continued lines, and stop at the first pipe.
+
+    :raises NotImported: if a quote is not closed, or the command needs a shell or the Windows command prompt.
+    """
     try:
         words = shlex.split(text.replace("\\\r\n", "").replace("\\\n", ""))
     except ValueError:
         raise NotImported("A quote in the command is not closed.", "Copy the whole command.") from None
-    words = words[1:] if words[:1] == ["$"] else words  # the prompt of a page
+    words = words[1:] if words[:1] == ["$"] else words  # a shell prompt that was copied along
     words = words[: words.index("|")] if "|" in words else words
     if _CARET.search(text):
         problem = "The command is written for the command prompt of Windows: it has ^ where a line goes on."
@@ -102,7 +106,10 @@ def _split(text: str) -> Sequence[str]:
 
 
 def _refuse_shell(words: Sequence[str]) -> None:
-    """Refuse what only a shell understands, by its name."""
+    """Check that no word needs a shell.
+
+    :raises NotImported: if one does; the message names the construct.
+    """
     for each in words:
         if each.startswith("\u00a0") or (_NO_BREAK.search(each) and ("://" in each or each.startswith(("-", "curl")))):
             problem = "The command has a space that does not break (U+00A0), as pages put them."
@@ -113,7 +120,10 @@ def _refuse_shell(words: Sequence[str]) -> None:
 
 
 def _read_options(words: Sequence[str]) -> Mapping[str, Sequence[str]]:
-    """Return the values by what they mean."""
+    """Return the values of all options by meaning, such as C{header}, and the URLs as C{url}.
+
+    :raises NotImported: if an option is unknown or lacks its value.
+    """
     try:
         options, urls = gnu_getopt([*words], _SHORT, _LONG)
     except GetoptError as error:
@@ -130,10 +140,10 @@ def _read_options(words: Sequence[str]) -> Mapping[str, Sequence[str]]:
 
 
 def _encode(text: str) -> str:
-    """Encode what stands behind C{--data-urlencode}: a content, or a name with one."""
+    """Percent-encode the value of C{--data-urlencode}: C{content}, C{=content} or C{name=content}."""
     name, equals, content = text.partition("=")
     if "@" in name:
-        return "@"  # a file, which is refused
+        return "@"  # a file, which the caller refuses
     return f"{name}{equals and name and '='}{quote(content)}" if equals else quote(text)
 
 

@@ -1,4 +1,4 @@
-"""Derives what a connector file says and a foreign document does not: names, effects, pages, failures, credentials."""
+"""Derives what a connector file needs and a foreign document lacks: names, effects, pages, failures, credentials."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .files import one_line
 
 MOST_NAME = 40
 _NOT_AS_EXPECTED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What a part of a document that is no table or list where one should be leads to."""
+"""The errors that occur if a part of a document has an unexpected type."""
 _MOST_ALIKE, _MOST_LEVELS = 20, 3
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -32,7 +32,7 @@ _LOOKING = frozenset(
     "check count describe download fetch find get has head is list lookup read search show view watch".split()
 )
 _ADDING = frozenset("add create insert new open post send upload".split())
-"""Verbs that change something, those that only look, and those that only add to what is there."""
+"""Three sets of verbs: those that change something, those that only read, and those that only add things."""
 
 _SECRETS = re.compile(
     r"secret|password|passphrase|credential|token|login_?profile|(?:access|api|private|signing)_?key", re.IGNORECASE
@@ -53,7 +53,7 @@ _CURSORS: Mapping[str, tuple[str, ...]] = {
     "marker": ("next_marker", "nextMarker"),
     "offset": ("next_page.offset",),
 }
-"""By the parameter that says which page: where a page says the next one's."""
+"""For each parameter that selects a page: the members of a response that may contain the next page's value."""
 _PAGES, _OFFSETS = ("page", "page_number", "pageNumber"), ("offset", "skip", "startAt")
 _SIZES = ("per_page", "page_size", "pageSize", "limit", "max_results", "maxResults", "pagelen", "count", "size")
 _OTHER_PAGES = ("starting_after", "Page", "PageToken", "next", "page[cursor]", "page[number]")
@@ -61,11 +61,15 @@ _ITEMS = ("items", "data", "results", "values", "entries", "records")
 _MESSAGES = ("error.message", "message", "errors.message", "error_description", "error", "detail", "title")
 _SUCCESS = ("ok", "success")
 BEARER: Mapping[str, JSON] = {"kind": "api_key", "header": "Authorization", "format": "Bearer {key}"}
-"""The usual credential, where a document does not say which."""
+"""The usual credential, for documents that name none."""
 
 
 def name_of(text: str, taken: Collection[str] = (), most: int = MOST_NAME) -> str:
-    """Make a name of C{a-z}, digits and C{_} that is none of those that are taken."""
+    """Make a name of C{a-z}, digits and C{_} from a text.
+
+    :param taken: names that the result must differ from.
+    :param most: the maximal length of the name.
+    """
     plain = _OTHER.sub("_", _HUMP.sub("_", text[:200]).lower()).strip("_")
     plain = (plain if plain[:1].isalpha() else f"x_{plain}").strip("_")[:most].strip("_")
     name, number = plain, 1
@@ -76,9 +80,9 @@ def name_of(text: str, taken: Collection[str] = (), most: int = MOST_NAME) -> st
 
 
 def effect_of(method: str, name: str) -> tuple[str, bool, tuple[str, ...]]:
-    """Return the effect of an operation, whether it may change or remove existing things, and what is unsure.
+    """Return the effect of an operation, whether it may change or remove existing things, and marks about uncertainty.
 
-    :param name: of what it does, without the method: the first verb in it counts.
+    :param name: the operation's name without its HTTP method. The first known verb in the name counts.
     """
     words = name.split("_")
     if method not in _READING:
@@ -90,9 +94,9 @@ def effect_of(method: str, name: str) -> tuple[str, bool, tuple[str, ...]]:
 
 
 def list_summaries(found: Iterable[tuple[str, str, str, str, str, str]]) -> tuple[OperationSummary, ...]:
-    """List operations, each under a name of its own.
+    """Return the summaries of operations, each with a unique name.
 
-    :param found: name, key, method, path, words and effect of each, as the document has them.
+    :param found: name, key, method, path, words and effect of each operation, as written in the document.
     """
     summaries: dict[str, OperationSummary] = {}
     for text, key, method, path, words, effect in found:
@@ -102,23 +106,26 @@ def list_summaries(found: Iterable[tuple[str, str, str, str, str, str]]) -> tupl
 
 
 def guarded(summary: OperationSummary, describe: Callable[[OperationSummary], ApiOperation]) -> ApiOperation:
-    """Describe an operation, or say why it cannot be imported."""
+    """Return the description of an operation, or a refused operation with the reason if describing it fails."""
     try:
         return describe(summary)
     except Inexpressible as problem:
         return ApiOperation(summary.name, summary.words, refused=str(problem))
-    except _NOT_AS_EXPECTED as problem:  # of others the import goes on
+    except _NOT_AS_EXPECTED as problem:  # the import of the other operations continues
         why = f"it is described in a way that is not understood ({type(problem).__name__})"
         return ApiOperation(summary.name, summary.words, refused=why)
 
 
 def discloses(name: str) -> bool:
-    """Tell by its name whether a read hands out what nobody should get unasked."""
+    """Return whether a read, judged by its name, may disclose a secret."""
     return _SECRETS.search(name) is not None
 
 
 def paths_of(document: ApiDocument, schema: JSON, work: WorkBudget) -> Mapping[str, Mapping[str, Any]]:
-    """Return the members of an answer by dotted paths, the empty one among them; first elements of arrays of a root."""
+    """Return the schemas of a response and of the members inside it, by dotted path. The empty path is the response.
+
+    Parts that cannot be followed are omitted.
+    """
     found: dict[str, Mapping[str, Any]] = {}
 
     def look(value: JSON, path: tuple[str, ...], trail: frozenset[str]) -> None:
@@ -138,12 +145,12 @@ def paths_of(document: ApiDocument, schema: JSON, work: WorkBudget) -> Mapping[s
 def pages_of(
     query: Sequence[str], paths: Mapping[str, Mapping[str, Any]], *, linked: bool
 ) -> tuple[dict[str, JSON], tuple[str, ...]]:
-    """Derive the keys C{pages} and C{result} of a read.
+    """Derive the keys C{pages} and C{result} of a read's table.
 
-    :param query: its parameters.
-    :param paths: of its answer, from L{paths_of}.
-    :param linked: whether the document says that its answer has a header C{Link}.
-    :return: the keys, and marks.
+    :param query: the names of the read's query parameters.
+    :param paths: the members of the response, from L{paths_of}.
+    :param linked: whether the document describes a header C{Link} of the response.
+    :return: the keys, and marks about what could not be derived. No keys if the read seems not to be paged.
     """
     items = _items(paths)
     if items is None:
@@ -168,7 +175,7 @@ def pages_of(
 
 
 def _items(paths: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """Return the path of the array that is paged, empty if the answer is the array, or None if there is no array."""
+    """Return the path of the array to page through: empty if the response is an array, None if no array fits."""
     arrays = [path for path, keys in paths.items() if keys.get("type") == "array" and path.count(".") < 2]
     if "" in arrays:
         return ""
@@ -177,7 +184,7 @@ def _items(paths: Mapping[str, Mapping[str, Any]]) -> str | None:
 
 
 def error_of(success: Mapping[str, Mapping[str, Any]], failure: Mapping[str, Mapping[str, Any]]) -> dict[str, JSON]:
-    """Derive the table C{error} from the members of a success and of a failure."""
+    """Derive the table C{error} from the members of a successful response and of a failure; empty if nothing fits."""
     found: dict[str, JSON] = {}
     both = {**failure, **success} if any(each in success for each in _SUCCESS) else failure
     said = next((each for each in _SUCCESS if success.get(each, {}).get("type") == "boolean"), None)
@@ -190,11 +197,12 @@ def error_of(success: Mapping[str, Mapping[str, Any]], failure: Mapping[str, Map
 
 
 def credential_of(schemes: Mapping[str, Any], wanted: Sequence[Sequence[str]], scopes: Sequence[str]) -> ApiCredential:
-    """Choose a credential among the security schemes of an API.
+    """Choose a credential from the security schemes of an API. Prefer one that needs no mark.
 
-    :param schemes: by name.
-    :param wanted: the alternatives, each with the names of what it needs together.
-    :param scopes: that the chosen operations need.
+    :param schemes: the security schemes by name.
+    :param wanted: the alternatives, each a list of names of schemes that are needed together.
+    :param scopes: the OAuth scopes that the chosen operations need.
+    :return: the credential; a bearer token, marked as a guess, if C{wanted} is empty.
     """
     found = [_scheme(table_of(schemes.get(names[0])), names[0], scopes) for names in wanted if names]
     if not found:
@@ -206,7 +214,7 @@ def credential_of(schemes: Mapping[str, Any], wanted: Sequence[Sequence[str]], s
 
 
 def _preference(keys: Mapping[str, JSON]) -> int:
-    """Rank the kinds: a key in a header is the least to set up, one in an address is logged."""
+    """Rank a credential, best first: a key in a header, OAuth, others, a key in the URL (which servers log)."""
     if keys["kind"] == "api_key":
         return 0 if "header" in keys else 3
     return 1 if keys["kind"] == "oauth2" else 2
@@ -240,7 +248,7 @@ def _api_key(scheme: Mapping[str, Any], words: str) -> ApiCredential:
 
 
 def _oauth2(flows: Mapping[str, Any], scopes: Sequence[str]) -> dict[str, JSON] | None:
-    """Write the credential of the first flow that a person, or the client itself, can go through."""
+    """Return the credential for the first usable flow, authorization code or client credentials, or None if none is."""
     for name in ("authorizationCode", "clientCredentials"):
         flow = table_of(flows.get(name))
         urls = {"token_url": flow.get("tokenUrl")}
@@ -261,7 +269,7 @@ def _is_address(value: object) -> bool:
 
 
 def wanted_of(requirements: object) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
-    """Yield the alternatives of a security requirement: names of schemes, and scopes."""
+    """Yield the alternatives of a security requirement, each as names of schemes and valid scopes."""
     for each in list_of(requirements):
         names = table_of(each)
         yield (

@@ -1,4 +1,4 @@
-"""Reads Google's API Discovery documents, the descriptions of most of Google's APIs."""
+"""Reads Google API Discovery documents, which describe most of Google's APIs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .description import QUERY, ApiCredential, ApiDescription, ApiOperation, Not
 KIND = "discovery#restDescription"
 MOST_LEVELS = 16
 MOST_PATTERN_LENGTH = 1024
-"""A longer text is no name of anything of Google's."""
+"""The maximal length of a text that has a pattern."""
 
 _BASE = re.compile(r"https://(?:[a-z0-9-]+\.)+googleapis\.com/(?:[A-Za-z0-9_~-][A-Za-z0-9._~-]*/)*")
 _SCOPE = re.compile(r"https://[A-Za-z0-9._~/-]{1,200}")
@@ -46,11 +46,11 @@ _ONE_OF_SEVERAL = (
 
 @frozen
 class DiscoveryDocument:
-    """A Discovery document.
+    """A Google API Discovery document.
 
-    :ivar api: what Google calls the API, such as C{calendar}.
-    :ivar base_url: below a host of Google's, to which alone a credential of Google's may go, unless a person named it.
-    :ivar methods: by their ids.
+    :ivar api: Google's short name of the API, such as C{calendar}.
+    :ivar base_url: the base URL: below googleapis.com, or the one that the user gave.
+    :ivar methods: the methods by id.
     """
 
     title: str
@@ -62,9 +62,11 @@ class DiscoveryDocument:
 
     @classmethod
     def recognise(cls, root: Mapping[str, JSON], address: str = "", base_url: str = "") -> DiscoveryDocument | None:
-        """Return a reader of the document, or None if it is no Discovery document.
+        """Return a reader of the document, or None if the document is not a Discovery document.
 
-        :raises NotImported: it is of no host of Google's, or too deep.
+        :param base_url: the base URL to use instead of the document's.
+        :raises NotImported: if the document's host is not below googleapis.com and C{base_url} is empty, or if its
+            resources are nested too deeply.
         """
         if root.get("kind") != KIND:
             return None
@@ -81,7 +83,7 @@ class DiscoveryDocument:
         )
 
     def list_operations(self) -> tuple[OperationSummary, ...]:
-        """List all methods, in the document's order."""
+        """Return all methods, in the document's order."""
         return list_summaries(
             (
                 key.removeprefix(f"{self.api}."),
@@ -144,7 +146,7 @@ class DiscoveryDocument:
         )
 
     def _body(self, key: str, request: Mapping[str, Any]) -> JSON:
-        """Describe the members of a body; which of its members a method needs, their annotations say."""
+        """Return the schema of a body, with the members required whose annotations name the method."""
         members = table_of(table_of(self.schemas.get(text_of(request.get("$ref")))).get("properties"))
         needed = {
             name: list_of(table_of(table_of(each).get("annotations")).get("required")) for name, each in members.items()
@@ -153,7 +155,7 @@ class DiscoveryDocument:
         return {"allOf": [_schema(request), {"required": required}]}
 
     def _scopes(self, key: str, method: Mapping[str, Any], effect: str) -> tuple[str, ...]:
-        """Order the scopes of which each is enough: first what is named like the method, then what is the rarest."""
+        """Return the scopes that each suffice for a method: those named like the method, then the rarest first."""
         offered = [each for each in list_of(method.get("scopes")) if isinstance(each, str) and _SCOPE.fullmatch(each)]
         parts = key.split(".")[-2:0:-1]
         names = [*(f"{self.api}.{part}" for part in parts), self.api, *parts]
@@ -163,7 +165,7 @@ class DiscoveryDocument:
 
     @cached_property
     def usage(self) -> Counter[str]:
-        """Count how many methods each scope is enough for."""
+        """Count for each scope the methods that accept it."""
         return Counter(str(scope) for each in self.methods.values() for scope in list_of(each.get("scopes")))
 
 
@@ -186,7 +188,7 @@ def _effect(key: str, method: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def _parameters(method: Mapping[str, Any]) -> list[JSON]:
-    """Describe parameters as OpenAPI does, without those that are optional and outdated."""
+    """Return a method's parameters as OpenAPI describes parameters, without optional deprecated ones."""
     return [
         {"name": name, "in": each.get("location"), "required": each.get("required"), "schema": _schema(each)}
         for name, each in table_of(method.get("parameters")).items()
@@ -199,7 +201,7 @@ def _is_outdated(keys: Mapping[str, Any]) -> bool:
 
 
 def _schema(raw: Any) -> dict[str, JSON]:
-    """Write a schema of the document as JSON Schema."""
+    """Convert a schema of the document to JSON Schema."""
     keys = table_of(raw)
     found: dict[str, JSON] = {key: keys[key] for key in _KEPT if key in keys and keys[key] != "any"}
     found |= reference(keys["$ref"]) if text_of(keys.get("$ref")) else {}

@@ -28,15 +28,15 @@ _CORE = {
         [*"-0123456789"],
     ),
 }
-"""What a scalar without quotes can be beside text, as JSON and YAML 1.2 have it: C{no} and a date are texts."""
+"""The types of an unquoted scalar that is not text, as in JSON and YAML 1.2. C{no} and dates are text."""
 
 
 def read_document(data: bytes) -> Mapping[str, JSON]:
-    """Read a document that is an object.
+    """Parse a JSON or YAML document whose root is an object.
 
-    An alias of YAML counts as often as it is used, so that a small file cannot become a large value.
+    A YAML alias counts each time it is used, so a small file cannot become a large value.
 
-    :raises NotImported: it is none, or too large or too deep.
+    :raises NotImported: if the document is invalid, too large or nested too deeply, or its root is not an object.
     """
     if len(data) > MOST_BYTES:
         raise NotImported(f"The document is larger than {MOST_BYTES // 1024 // 1024} MiB.")
@@ -66,12 +66,12 @@ def _read_yaml(text: str) -> Any:
         from yaml import SafeLoader  # type: ignore[assignment]
 
     class Loader(SafeLoader):
-        """Knows the scalars of JSON, and no key that merges others."""
+        """A YAML loader that knows only JSON's scalars and does not apply merge keys."""
 
         yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
 
         def flatten_mapping(self, node: yaml.MappingNode) -> None:
-            """Leave a mapping as it is: merges of merges grow without an alias too many."""
+            """Do not apply merge keys: nested merges could grow exponentially."""
 
     for name, (pattern, first) in _CORE.items():
         Loader.add_implicit_resolver(_TAG + name, pattern, first)
@@ -86,7 +86,7 @@ def _read_yaml(text: str) -> Any:
 
 @define
 class _PlainCopy:
-    """Copies a value as plain JSON.
+    """Copies a value as plain JSON, with a limit on the number of values.
 
     :ivar left: how many values may still be copied.
     """
@@ -96,7 +96,7 @@ class _PlainCopy:
     def of(self, value: Any, depth: int) -> JSON:
         """Copy C{value}.
 
-        :raises ValueError: it is no JSON, or too much.
+        :raises ValueError: if the value is not JSON, is nested deeper than C{depth}, or has too many values.
         """
         self.left -= 1
         if self.left < 0:
@@ -120,5 +120,5 @@ class _PlainCopy:
 
 
 def _proper(text: str) -> str:
-    """C{text} without lone surrogates."""
+    """Replace lone surrogates in C{text}."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,4 +1,4 @@
-"""Fits an operation into what an action has room for."""
+"""Reduces an operation to the size limits of an action."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from aileron.base.text import visible
 from .description import BODY, QUERY, ApiOperation, ApiParameter, name_left_out
 
 MOST_SCHEMAS = 64 * 1024
-"""Bytes of all schemas of an action; writing them takes time that grows with the square of their members."""
+"""The maximal size of all schemas of an action. Writing them takes time quadratic in the number of members."""
 _BY_INPUT = frozenset({"joined", "slashes"})
 """Keys of an operation that name inputs."""
 
 
 def fit(operation: ApiOperation) -> ApiOperation:
-    """Leave out what an action has no room for: of what is optional that which lies deepest."""
+    """Return the operation without the arguments that exceed an action's limits; deeply nested optional ones go first.
+
+    If a required argument does not fit, the operation is returned as refused. The arguments left out are marked.
+    """
     if operation.refused:
         return operation
     ordered = sorted(operation.parameters, key=lambda each: _rank(each, paging_of(operation)))
@@ -46,14 +49,14 @@ def fit(operation: ApiOperation) -> ApiOperation:
 
 
 def paging_of(operation: ApiOperation) -> frozenset[str]:
-    """Return what the service calls the parameters by which its answer is paged."""
+    """Return the service's names of the parameters that select the page and its size."""
     pages = operation.extra.get("pages", operation.pages)
     found = (pages.get(key) for key in ("parameter", "size")) if isinstance(pages, Mapping) else ()
     return frozenset(str(each) for each in found if each is not None)
 
 
 def _with_pages(operation: ApiOperation, names: Collection[str]) -> tuple[ApiOperation, list[str]]:
-    """Return an operation without its pages, and a mark, if a parameter that says which page is not among C{names}."""
+    """Return the operation, without its table C{pages} and with a mark if a paging parameter is not in C{names}."""
     needed = paging_of(operation)
     if needed <= {*names}:
         return operation, []
@@ -64,13 +67,13 @@ def _with_pages(operation: ApiOperation, names: Collection[str]) -> tuple[ApiOpe
 
 
 def _rank(parameter: ApiParameter, paging: frozenset[str]) -> tuple[bool, bool, int]:
-    """Rank what is kept: what is required, then what pages, then what lies least deep."""
+    """Return the sort key for keeping parameters: required ones first, then paging ones, then the least nested."""
     pages = parameter.place in (QUERY, BODY) and ".".join(parameter.steps) in paging
     return not parameter.required, not pages, sum(1 + step.count("[") for step in parameter.steps)
 
 
 def _only_of(key: str, value: JSON, names: Collection[str]) -> dict[str, JSON]:
-    """Return a key that names inputs with those of C{names}, unless none is left."""
+    """Return C{key} with its value reduced to the inputs in C{names}; empty if no input is left."""
     if isinstance(value, Mapping):
         value = {name: each for name, each in value.items() if name in names}
     elif isinstance(value, list):
@@ -79,7 +82,11 @@ def _only_of(key: str, value: JSON, names: Collection[str]) -> dict[str, JSON]:
 
 
 def _misfit(text: str, room: int, number: int) -> str:
-    """Tell why an argument has no place in an action; empty: it has."""
+    """Return why an argument does not fit into an action; empty if it fits.
+
+    :param room: the bytes left for schemas.
+    :param number: how many inputs the action has already.
+    """
     if visible(text) != text:
         return "it holds characters that cannot be seen"
     if len(text) > room:

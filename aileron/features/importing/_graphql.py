@@ -1,4 +1,4 @@
-"""Reads GraphQL schemas, as SDL or as the answer of an introspection, by C{graphql-core}, which is an extra."""
+"""Reads GraphQL schemas, as SDL or as an introspection result, with C{graphql-core}, which is an optional extra."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from .description import ApiCredential, ApiDescription, ApiOperation, ApiParamet
 MOST_TOKENS = 200_000
 MOST_CHARACTERS = 8 * 1024 * 1024
 MOST_FIELDS = 60
-"""Of the selection in one query: the operator can add what is missing, and take out what nobody needs."""
+"""The maximal number of fields selected in one query. The operator can add and remove fields in the file."""
 MOST_ARGUMENTS = 24
 MOST_MEMBERS = 200
 MOST_STEPS = 2_000
 MOST_WITHIN = 3
-"""So many types within each other are described, and further down none."""
+"""How many types within each other are described."""
 MOST_FRAGMENTS = 16
 PAGE_SIZE = 50
 
@@ -59,16 +59,17 @@ _ANYTHING = re.compile(r"json|object|any|map", re.IGNORECASE)
 
 @frozen
 class GraphqlSchema:
-    """A schema that was read; each field of its query type and its mutation type is an operation."""
+    """A GraphQL schema. Each field of its query type and its mutation type is an operation."""
 
     schema: GraphQLSchema = field(repr=False)
     base_url: str = ""
 
     @classmethod
     def read(cls, found: Mapping[str, Any] | str, base_url: str = "") -> GraphqlSchema:
-        """Read a schema, in SDL or as the answer of an introspection.
+        """Parse a schema.
 
-        :raises NotImported: it cannot be read.
+        :param found: SDL text, or the decoded result of an introspection query.
+        :raises NotImported: if the schema is invalid, too long or nested too deeply.
         """
         if isinstance(found, str) and (len(found) > MOST_CHARACTERS or found.count("#") > MOST_TOKENS):
             raise NotImported("The GraphQL schema is too long.")
@@ -79,7 +80,7 @@ class GraphqlSchema:
             else:
                 schema = build_client_schema(found, assume_valid=True)  # type: ignore[arg-type]
             for each in filter(is_enum_type, schema.type_map.values()):
-                dict(each.values)  # otherwise graphql-core looks at them when they are used first
+                dict(each.values)  # graphql-core would otherwise validate them lazily, on first use
         except RecursionError:
             raise NotImported("The GraphQL schema is nested too deeply.") from None
         except (GraphQLError, TypeError, KeyError, ValueError, AttributeError):
@@ -88,11 +89,11 @@ class GraphqlSchema:
 
     @property
     def title(self) -> str:
-        """Return the host of the API: a schema does not say what it calls itself."""
+        """Return the host of the base URL, or "GraphQL" without one: a schema has no title."""
         return host_shown(self.base_url) or "GraphQL"
 
     def list_operations(self) -> tuple[OperationSummary, ...]:
-        """List the fields of the query type and of the mutation type."""
+        """Return the fields of the query type, then those of the mutation type."""
         return list_summaries(
             (key, key, method, "/graphql", text_of(each.description), _effect(method, key)[0])
             for method in ("query", "mutation")
@@ -104,7 +105,7 @@ class GraphqlSchema:
         return {} if root is None else root.fields
 
     def describe(self, name: str, chosen: tuple[OperationSummary, ...]) -> ApiDescription:
-        """Describe the API with the fields C{chosen}; where it is and how one signs in, no schema says."""
+        """Describe the API with the fields C{chosen}. Path and credential are guesses, marked as such."""
         return ApiDescription(
             name=name,
             title=self.title,
@@ -116,7 +117,7 @@ class GraphqlSchema:
 
     @cached_property
     def types(self) -> NamedTypes:
-        """The types of arguments as JSON Schemas."""
+        """The input types as JSON Schemas."""
         found = {name: each for name, each in self.schema.type_map.items() if is_input_object_type(each)}
         return NamedTypes.of({name: _members(each.fields) for name, each in found.items()}, MOST_WITHIN)
 
@@ -145,7 +146,11 @@ class GraphqlSchema:
         )
 
     def _parameters(self, asked: GraphQLField) -> tuple[tuple[ApiParameter, ...], tuple[str, ...]]:
-        """Make an argument of each variable, and of each member of an input that must be given."""
+        """Make an argument of each variable. A required input object becomes one argument for each of its members.
+
+        :return: the arguments, and marks about what could not be derived.
+        :raises Inexpressible: if there are too many arguments, or a required one cannot be expressed.
+        """
         arguments = Arguments(self.types, WorkBudget(MOST_STEPS * MOST_ARGUMENTS), frozenset())
         there = _arguments(asked)
         needed = {name: get_nullable_type(each.type) for name, each in there.items() if is_required_argument(each)}
@@ -166,7 +171,7 @@ class GraphqlSchema:
         return tuple(arguments.found), (*marks, *arguments.marks)
 
     def _fit(self, name: str, schema: Mapping[str, JSON], marks: list[str]) -> Mapping[str, JSON]:
-        """Return a schema as it is, or without its members, if it has more than an input can say."""
+        """Return a schema as it is, or without its members, and add a mark, if an input cannot express all of it."""
         try:
             fits = not narrow(self.types, schema, WorkBudget(MOST_STEPS)).marks
         except Inexpressible:
@@ -178,7 +183,7 @@ class GraphqlSchema:
 
 
 def _effect(method: str, key: str) -> tuple[str, bool]:
-    """Return the effect of a field, and whether it may change or remove things, as its first or last word says."""
+    """Return the effect of a field, and whether it may change or remove things, judged by its first and last word."""
     if method == "query":
         return READ, False
     words = name_of(key)
@@ -186,7 +191,7 @@ def _effect(method: str, key: str) -> tuple[str, bool]:
 
 
 def _arguments(asked: GraphQLField) -> dict[str, Any]:
-    """Return the arguments of a field that a query gives: those it needs, pages, and as many of the others as fit."""
+    """Return the arguments that a query passes to a field: required ones, paging ones, and others up to the limit."""
     used = {name: each for name, each in asked.args.items() if name not in (_BACKWARDS if _is_paged(asked) else ())}
     there = [name for name, each in used.items() if is_required_argument(each) or not each.deprecation_reason]
     there.sort(key=lambda name: (not is_required_argument(asked.args[name]), name not in _PAGED))
@@ -195,7 +200,7 @@ def _arguments(asked: GraphQLField) -> dict[str, Any]:
 
 
 def _write_arguments(asked: GraphQLField) -> tuple[str, str]:
-    """Write the variables of a query, and where its field is given them."""
+    """Return the declaration of a query's variables and the arguments of its field; both empty without arguments."""
     there, paged = _arguments(asked), _is_paged(asked)
     usual = {"first": f" = {PAGE_SIZE}"} if paged else {}
     variables = ", ".join(f"${name}: {each.type}{usual.get(name, '')}" for name, each in there.items())
@@ -204,7 +209,7 @@ def _write_arguments(asked: GraphQLField) -> tuple[str, str]:
 
 
 def _members(fields: Mapping[str, Any]) -> dict[str, JSON]:
-    """Describe arguments, or the members of an input, as JSON Schema."""
+    """Return the JSON Schema of an object with these arguments or input members as properties."""
     used = {name: each for name, each in fields.items() if is_required_argument(each) or not each.deprecation_reason}
     used.pop(_CLIENTS_OWN, None)
     schemas: dict[str, JSON] = {name: _schema(each.type, text_of(each.description)) for name, each in used.items()}
@@ -213,7 +218,7 @@ def _members(fields: Mapping[str, Any]) -> dict[str, JSON]:
 
 
 def _schema(given: Any, words: str = "") -> dict[str, JSON]:
-    """Write a type of arguments as JSON Schema."""
+    """Return the JSON Schema of an input type."""
     inner = get_nullable_type(given)
     said: dict[str, JSON] = {"description": words} if words else {}
     if is_list_type(inner):
@@ -226,7 +231,7 @@ def _schema(given: Any, words: str = "") -> dict[str, JSON]:
 
 
 def _is_connection(given: Any) -> bool:
-    """Return whether a type is a page of others, as Relay has it."""
+    """Return whether a type is a connection in the sense of Relay: one page of nodes."""
     fields = getattr(get_named_type(given), "fields", {})
     inside = getattr(get_named_type(fields["pageInfo"].type), "fields", {}) if "pageInfo" in fields else {}
     return "nodes" in fields and set(_PAGE_INFO) <= inside.keys()
@@ -243,7 +248,7 @@ def _pages(key: str) -> dict[str, JSON]:
 
 
 def _error(key: str, asked: GraphQLField) -> tuple[dict[str, JSON], tuple[str, ...]]:
-    """Say when a field failed: a service answers 200 then too."""
+    """Return the table C{error}, as failures have status 200 too, and a mark if a null may or may not be a failure."""
     inner, place = get_nullable_type(asked.type), f"data.{key}"
     when, marks = f"{place} missing", () if is_non_null_type(asked.type) else (_NULL_MAY_BE_FAILURE,)
     if is_composite_type(inner):
@@ -254,7 +259,7 @@ def _error(key: str, asked: GraphQLField) -> tuple[dict[str, JSON], tuple[str, .
 
 @define
 class _Selection:
-    """Selects what a query answers with: scalars, and of what is inside what it is known by.
+    """Writes the selection of a query: scalar fields, and the identifying fields of nested objects.
 
     :ivar left: how many fields may still be selected.
     """
@@ -262,7 +267,10 @@ class _Selection:
     left: int = MOST_FIELDS
 
     def of(self, given: Any, levels: int) -> str:
-        """Write the selection for a type; empty, if it has none."""
+        """Return the selection for a type; empty for a scalar or an enum.
+
+        :param levels: on how many levels all scalar fields are selected, not only identifying ones.
+        """
         named = get_named_type(given)
         return "" if is_leaf_type(named) else f" {{ {' '.join(['__typename', *self._fields(named, levels)])} }}"
 
@@ -286,14 +294,14 @@ class _Selection:
 
 
 def _selectable(named: Any) -> dict[str, Any]:
-    """Return the types of fields that are asked for without arguments."""
+    """Return the types of the fields that need no argument and are not deprecated, by name."""
     fields = {name: each for name, each in getattr(named, "fields", {}).items() if not each.deprecation_reason}
     fields.pop(_CLIENTS_OWN, None)
     return {name: each.type for name, each in fields.items() if not any(map(is_required_argument, each.args.values()))}
 
 
 def _write_fragments(union: Any) -> Iterator[str]:
-    """Write by what each member of a union is known, where all of them mean the same by it."""
+    """Yield a fragment with the identifying fields of each member of a union, without fields whose types differ."""
     known: dict[str, str] = {}
     for member in union.types[:MOST_FRAGMENTS]:
         fields = _selectable(member)

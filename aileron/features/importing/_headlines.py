@@ -1,4 +1,4 @@
-"""Words the headline of an imported operation, from its method, its summary and the arguments that name its object."""
+"""Makes the headline of an imported operation from its method, summary and the arguments that name its object."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BLANKS = re.compile(r"\s+")
 
 
 def write_presentation(operation: ApiOperation) -> dict[str, JSON] | None:
-    """Return the table C{present} of an operation, or None if it only reads or is no request of HTTP."""
+    """Return the table C{present} of an operation, or None if the operation only reads or is not an HTTP request."""
     if operation.effect == READ or not operation.method:
         return None
     removes = operation.destructive and (operation.method == "DELETE" or is_removal(operation.name))
@@ -27,7 +27,7 @@ def write_presentation(operation: ApiOperation) -> dict[str, JSON] | None:
 
 
 def _write_titles(operation: ApiOperation) -> Iterator[str]:
-    """Yield the headline with all that names the object, then with less, for calls that leave out an argument."""
+    """Yield headlines, first with all arguments that name the object, then with fewer, for calls that omit some."""
     words = _choose_words(operation)
     place = "/".join(f"${{in.{each.name}}}" for each in operation.parameters if each.place == PATH)
     about = f"{words}: {place}" if place else words

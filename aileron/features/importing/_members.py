@@ -1,4 +1,4 @@
-"""Finds the members of an object that can be given: its own, and those of all its alternatives."""
+"""Finds the members that a caller can give of an object: its own, and those of all its alternatives."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_LEVELS = 3
 class ObjectMember:
     """A member of an object.
 
-    :ivar trail: the references that led to its schema.
+    :ivar trail: the references followed on the way to the member's schema.
     """
 
     name: str
@@ -40,9 +40,9 @@ class ObjectMember:
 
 @frozen
 class ObjectMembers:
-    """The members of an object that can be given.
+    """The members of an object that a caller can give.
 
-    :ivar marks: what is not checked, or cannot be given.
+    :ivar marks: texts about what is not checked or cannot be given.
     """
 
     found: Sequence[ObjectMember] = ()
@@ -50,9 +50,12 @@ class ObjectMembers:
 
 
 def find_members(document: ApiDocument, node: Node, work: WorkBudget, levels: int = _MOST_LEVELS) -> ObjectMembers:
-    """Find the members of an object; one of an alternative is required if every alternative requires it.
+    """Find the members of an object and of its alternatives, without read-only ones.
 
-    :raises Inexpressible: it takes too much work.
+    A member of an alternative is required if all alternatives require it. An alternative that cannot be expressed
+    is left out with a mark.
+
+    :param levels: how deep alternatives within alternatives are searched.
     """
     needed = {each for each in list_of(node.keys.get("required")) if isinstance(each, str)}
     found = {
@@ -82,7 +85,7 @@ def find_members(document: ApiDocument, node: Node, work: WorkBudget, levels: in
 
 
 def _unite(groups: Sequence[Mapping[str, ObjectMember]], needed: set[str]) -> Iterator[ObjectMember]:
-    """Yield the members of all alternatives, those of one name as alternatives of each other."""
+    """Yield the members of all alternatives. Members of the same name become one that allows each of their schemas."""
     for name in dict.fromkeys(name for group in groups for name in group):
         same = [group[name] for group in groups if name in group]
         required = name in needed or (len(same) == len(groups) and all(each.required for each in same))

@@ -1,4 +1,4 @@
-"""Reads OpenAPI 3.0 and 3.1."""
+"""Reads OpenAPI 3.0 and 3.1 documents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .files import one_line
 MOST_WORDS = 200
 _MOST_TOLD = 5
 MOST_LOOKED_AT = 2_000
-"""Of the schemas of an answer."""
+"""The work budget for the schemas of one response."""
 _EMPTY = ("204", "205")
 _UNSENT = frozenset({"options", "trace"})
 _METHODS = ("get", "head", "post", "put", "patch", "delete")
@@ -35,8 +35,8 @@ _CONVERT = "Convert it first, for example with the npm package swagger2openapi: 
 class OpenApi:
     """An OpenAPI document.
 
-    :ivar address: where it was found: a relative base URL is seen from there; empty: a file.
-    :ivar base_url: in the place of the document's own.
+    :ivar address: the URL of the document, against which a relative base URL is resolved; empty for a file.
+    :ivar base_url: the base URL to use instead of the document's; empty to use the document's.
     """
 
     document: ApiDocument
@@ -47,9 +47,9 @@ class OpenApi:
 
     @classmethod
     def recognise(cls, root: Mapping[str, JSON], address: str = "", base_url: str = "") -> OpenApi | None:
-        """Return a reader of the document, or None if it is not OpenAPI.
+        """Return a reader of the document, or None if the document is not OpenAPI.
 
-        :raises NotImported: it is one of another version.
+        :raises NotImported: if the document is Swagger 2.0 or another version of OpenAPI, or has no usable operation.
         """
         version = text_of(root.get("openapi"))
         if "swagger" in root:
@@ -66,7 +66,7 @@ class OpenApi:
 
     @property
     def title(self) -> str:
-        """Return what the API calls itself."""
+        """Return the API's own title."""
         return one_line(text_of(table_of(self.document.root.get("info")).get("title")), 100) or "An API"
 
     def __attrs_post_init__(self) -> None:
@@ -91,7 +91,7 @@ class OpenApi:
             yield from ((path, each, item, table_of(item[each])) for each in _METHODS if table_of(item.get(each)))
 
     def list_operations(self) -> tuple[OperationSummary, ...]:
-        """List all operations, in the document's order."""
+        """Return all operations, in the document's order."""
         return tuple(summary for _, _, summary in self._operations.values())
 
     def describe(self, name: str, chosen: tuple[OperationSummary, ...]) -> ApiDescription:
@@ -122,7 +122,7 @@ class OpenApi:
         )
 
     def _unsure(self, chosen: Sequence[OperationSummary], schemes: Mapping[str, Any]) -> Iterator[str]:
-        """Yield what is unsure of the whole: paths that were left out, and a credential that nothing asks for."""
+        """Yield marks on the whole API: paths that were left out, and a credential that no operation requires."""
         for problem, paths in self._skipped.items():
             told = ", ".join(paths[:_MOST_TOLD]) + (" and others" if paths[_MOST_TOLD:] else "")
             yield f"left out, because it {problem}: {told}"
@@ -139,7 +139,9 @@ class OpenApi:
     ) -> ApiOperation:
         """Describe one operation.
 
-        :param keys: of the credential.
+        :param hosts: further hosts by name; the operation's own host is added to them.
+        :param keys: the keys of the connector's credential; empty without a credential.
+        :raises Inexpressible: if the operation cannot be written in a connector file.
         """
         item, operation, _ = self._operations[chosen.name]
         does = _does(chosen.path, operation)
@@ -181,7 +183,7 @@ class OpenApi:
     def _answer(
         self, operation: Mapping[str, Any], query: Sequence[ApiParameter], effect: str
     ) -> tuple[dict[str, JSON], Sequence[str]]:
-        """Derive how an answer is read: its form, its pages, its failures."""
+        """Return the keys that say how a response is read (form, pages, failures), and marks."""
         answers = {str(status): each for status, each in table_of(operation.get("responses")).items()}
         success = self._content(answers, "2") or self._content({"2": answers.get("default", {})}, "2")
         failure = self._content(answers, "4") or self._content({"4": answers.get("default", {})}, "4")
@@ -201,7 +203,7 @@ class OpenApi:
         return {**({"error": error} if error else {}), **paged[0]}, paged[1] if effect == READ else unsure
 
     def _kind(self, answers: Mapping[str, Any], success: tuple[str, Node, bool] | None) -> tuple[str, tuple[str, ...]]:
-        """Tell how a success is read, and what is unsure of that; one of an unknown type is read as it comes."""
+        """Return the form of a successful response and marks; the form is C{auto} if the document describes none."""
         bare = sorted(
             status
             for status, each in answers.items()
@@ -217,7 +219,11 @@ class OpenApi:
         return "auto", (f"{said} is not described: what comes is read by its type",)
 
     def _content(self, answers: Mapping[str, Any], first: str) -> tuple[str, Node, bool] | None:
-        """Find the content of the first answer whose status begins so: its type, itself, and whether it has links."""
+        """Find the content of the first response whose status begins with C{first}, preferring JSON.
+
+        :return: the media type (empty without content), the content, and whether the response has a header C{Link}; or
+            None if no such response is described.
+        """
         for status in sorted(answers):
             if not status.startswith(first):
                 continue
@@ -239,7 +245,10 @@ class OpenApi:
         return paths_of(self.document, content[1].keys["schema"], WorkBudget(MOST_LOOKED_AT))
 
     def _host(self, servers: object, base_url: str, hosts: dict[str, str]) -> str:
-        """Name the host that an operation goes to, if it has its own; empty: that of the base URL."""
+        """Return the name of an operation's own host, and add the host to C{hosts}; empty for the host of the base URL.
+
+        :raises Inexpressible: if a connector file cannot express the host.
+        """
         given = [table_of(each) for each in list_of(servers)]
         if not given or self.base_url:
             return ""
@@ -256,12 +265,12 @@ class OpenApi:
 
 
 def _does(path: str, operation: Mapping[str, Any]) -> str:
-    """Return what an operation does, as its C{operationId} says it, or else its path."""
+    """Return the words of an operation as a name: from its C{operationId}, or else from its path."""
     return name_of(text_of(operation.get("operationId")) or _IN_PATH.sub("", path), most=MOST_WORDS)
 
 
 def _with_host(credential: ApiCredential, base_url: str) -> ApiCredential:
-    """Mark a credential whose secret is sent to another host than the requests."""
+    """Return the credential, with a mark if the client secret is sent to another host than the requests."""
     token_url = text_of(credential.keys.get("token_url"))
     host = host_shown(token_url) if token_url else ""
     if not host or host == host_shown(base_url):
@@ -271,7 +280,7 @@ def _with_host(credential: ApiCredential, base_url: str) -> ApiCredential:
 
 
 def _form(media_type: str) -> str:
-    """Return how an answer of this type is read."""
+    """Return the form in which a response of a media type is read: none, json, xml, text or file."""
     plain = media_type.partition(";")[0].strip().lower()
     if not plain:
         return "none"

@@ -1,4 +1,4 @@
-"""Follows the references of a document to its own parts, and of types to each other, in work that is counted."""
+"""Follows references inside a document and between types, within a work budget."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from attrs import define, frozen
 from aileron.base.json import JSON
 
 MOST_STEPS = 50_000
-"""What looking through one operation may take, each schema counted as often as it is reached."""
+"""The work budget for one operation. A schema counts each time it is reached."""
 
 _MOST_HOPS = 16
 _MOST_REFERENCES = 60
 
 
 class Inexpressible(Exception):
-    """A part of a document that no file of ours can say; the message ends a sentence about that part."""
+    """A part of a document that no connector or action file can express. The message ends a sentence about the part."""
 
 
 @define
 class WorkBudget:
-    """The work that may still be done for one operation."""
+    """The number of steps that may still be spent on one operation."""
 
     left: int = MOST_STEPS
 
     def take(self, steps: int = 1) -> None:
-        """Do so much of it.
+        """Spend C{steps} of the budget.
 
-        :raises Inexpressible: so much is not left.
+        :raises Inexpressible: if the budget does not suffice.
         """
         self.left -= steps
         if self.left < 0:
@@ -39,11 +39,12 @@ class WorkBudget:
 
 @frozen
 class Node:
-    """An object of a document, its reference followed.
+    """An object of a document, after its references were followed.
 
-    :ivar trail: the references that led here, by which a circle is known.
-    :ivar marks: what it allows although the document refuses it.
-    :ivar beside: what stands beside each reference that led here, the first one first.
+    :ivar keys: the object's members.
+    :ivar trail: the references followed on the way, to detect cycles.
+    :ivar marks: texts about what the object allows although the document refuses it.
+    :ivar beside: the members next to each followed C{$ref}, in the order of following.
     """
 
     keys: Mapping[str, Any]
@@ -54,14 +55,15 @@ class Node:
 
 @frozen
 class ApiDocument:
-    """A document with references to its own parts; none leads elsewhere, and C{$id} changes nothing."""
+    """A document with references to its own parts. References to other documents are refused; C{$id} is ignored."""
 
     root: Mapping[str, JSON]
 
     def follow(self, value: JSON, trail: frozenset[str] = frozenset()) -> Node:
         """Return the object that C{value} is, or refers to.
 
-        :raises Inexpressible: it is none, or its reference leads to another document, nowhere, or in a circle.
+        :raises Inexpressible: if the value is not an object, or the reference leads to another document, to a missing
+            part, into a cycle, or too deep.
         """
         beside = list[Mapping[str, Any]]()
         for _ in range(_MOST_HOPS):
@@ -96,22 +98,22 @@ class ApiDocument:
 
 @frozen
 class NamedTypes(ApiDocument):
-    """Types as JSON Schemas that refer to each other by name.
+    """Named types as JSON Schemas that refer to each other.
 
-    One that holds itself is described down to where it repeats; further down any object is allowed.
+    A type that contains itself is described down to the repetition. Below that, any object is allowed.
 
-    :ivar most_within: so many of them within each other are described.
+    :ivar most_within: how many types within each other are described.
     """
 
     most_within: int = 100
 
     @classmethod
     def of(cls, types: Mapping[str, JSON], most_within: int = 100) -> NamedTypes:
-        """Take the types by their names."""
+        """Create the document from types by name."""
         return cls({"types": types}, most_within)
 
     def follow(self, value: JSON, trail: frozenset[str] = frozenset()) -> Node:
-        """Return the object that C{value} is, or refers to."""
+        """Return the object that C{value} is or refers to; any object if the reference repeats or is too deep."""
         target = table_of(value).get("$ref")
         if target in trail or (target is not None and len(trail) >= self.most_within):
             return Node({"type": "object"}, trail, beside=(beside_reference(table_of(value)),))
@@ -119,25 +121,25 @@ class NamedTypes(ApiDocument):
 
 
 def beside_reference(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what stands beside the reference of an object."""
+    """Return the members of an object without its C{$ref}."""
     return {key: each for key, each in value.items() if key != "$ref"}
 
 
 def reference(name: str) -> dict[str, JSON]:
-    """Refer to a type by its name."""
+    """Return a reference to the type C{name}."""
     return {"$ref": f"#/types/{name.replace('~', '~0').replace('/', '~1').replace('%', '%25')}"}
 
 
 def table_of(value: object) -> Mapping[str, Any]:
-    """Return an object as it is, and anything else as an empty one."""
+    """Return the value if it is an object, or an empty object if it is not."""
     return value if isinstance(value, Mapping) else {}
 
 
 def list_of(value: object) -> list[Any]:
-    """Return an array as it is, and anything else as an empty one."""
+    """Return the value if it is an array, or an empty array if it is not."""
     return value if isinstance(value, list) else []
 
 
 def text_of(value: object) -> str:
-    """Return a text as it is, and anything else as an empty one."""
+    """Return the value if it is a text, or an empty text if it is not."""
     return value if isinstance(value, str) else ""

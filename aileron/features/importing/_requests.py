@@ -1,4 +1,4 @@
-"""Makes the arguments of an operation of OpenAPI: parameters of its path, query and headers, and its body."""
+"""Makes the arguments of an OpenAPI operation from its path, query and header parameters and its body."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FOREIGN = re.compile(r"[^\x00-\xa0\u2000-\u206f\ud800-\udfff\ufe00-\ufeff]")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_.~-]{1,80}")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _IGNORED_HEADERS = frozenset({"accept", "authorization", "content-type"})
-"""A document's parameters of these names mean nothing: OpenAPI says so."""
+"""Header parameters of these names are ignored, as OpenAPI demands."""
 _OWN_HEADERS = frozenset(
     "accept-encoding connection content-length cookie expect host keep-alive proxy-authorization proxy-connection te "
     "trailer transfer-encoding upgrade user-agent".split()
@@ -37,12 +37,12 @@ _TEXT: JSON = {"type": "string"}
 
 @define
 class Arguments(BodyArguments):
-    """The arguments of one operation: those of its body, and its parameters."""
+    """The arguments of one operation: its parameters, and those of its body."""
 
     def add_parameters(self, *lists: object) -> None:
-        """Take in the parameters of a path and of its operation; one of the operation's replaces the path's.
+        """Add the parameters of a path and of its operation. A later one replaces one of the same name and place.
 
-        :raises Inexpressible: one that is required cannot be said.
+        :raises Inexpressible: if a required parameter cannot be expressed.
         """
         there: dict[tuple[str, str], Node] = {}
         for value in (each for given in lists for each in list_of(given)):
@@ -63,7 +63,7 @@ class Arguments(BodyArguments):
                     self.leave_out(name, problem, required)
 
     def _why_none(self, name: str, place: str) -> str:
-        """Tell why no input becomes a parameter of this name, even if it is required; empty: one may."""
+        """Return why a parameter of this name must never be an input, even a required one; empty if it may be."""
         if is_overriding_parameter(name) or (place == HEADER and is_overriding_header(name)):
             return "makes another request of it than was reviewed"
         if place == HEADER and is_partial_header(name):
@@ -92,7 +92,10 @@ class Arguments(BodyArguments):
         self.keep(made)
 
     def _add_encoded(self, name: str, place: str, node: Node, required: bool) -> None:
-        """Take in a parameter that is a text in which a value is written, as JSON."""
+        """Add a parameter whose value is text in a media type such as JSON.
+
+        :raises Inexpressible: if the parameter has no media type.
+        """
         media_type = next(iter(table_of(node.keys.get("content"))), "")
         if not media_type:
             raise Inexpressible("has no schema")
@@ -101,10 +104,12 @@ class Arguments(BodyArguments):
         self.keep(evolve(made, marks=(f"what is written in it ({one_line(media_type, 60)}) is not checked",)))
 
     def write_path(self, path: str, *, guess: bool = False) -> tuple[str, dict[str, JSON]]:
-        """Return a path with the names of inputs, and the key C{slashes}: those that C{+} lets be several segments.
+        """Return a path with its parameters renamed to inputs, and the key C{slashes}.
 
-        :param guess: whether a name that is not described becomes an input.
-        :raises Inexpressible: it has another, or is none that a connector file can say.
+        C{slashes} names the inputs that may span several segments. Path arguments that are not in the path are removed.
+
+        :param guess: whether an undescribed parameter becomes an input of type text.
+        :raises Inexpressible: if a parameter is not described, or the path cannot be written in a connector file.
         """
         names = {each.steps[0]: each.name for each in self.found if each.place == PATH}
         for name in dict.fromkeys(name for _, name, _ in _IN_PATH.findall(path) if name not in names):

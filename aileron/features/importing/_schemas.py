@@ -1,6 +1,6 @@
-"""Narrows the schemas of a foreign document to what an input of an action can say.
+"""Narrows the schemas of a foreign document to what an input of an action can express.
 
-What comes out allows nothing that the document's schema refuses; where that cannot be, a mark says what is not checked.
+The result allows nothing that the document's schema refuses. Where that is impossible, a mark says what is not checked.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_NESTED_WORDS = 160
 _MOST_PATTERN_CHARACTERS = 65_536
 _MOST_NUMBER = 2**53 - 1
 _ATTEMPTS = ((_MOST_NESTED_WORDS, 12), (0, 12), (0, 6), (0, 4), (0, 2))
-"""How long the descriptions inside a schema may be, and how deep it may be, until it fits."""
+"""The limits tried in order until a schema fits: the length of descriptions, and the depth."""
 
 _TYPES = ("string", "integer", "number", "boolean", "array", "object")
 _OF_NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
@@ -55,7 +55,7 @@ _BOTH: Mapping[str, Callable[[Any, Any], Any]] = {
     **dict.fromkeys(("maximum", "maxLength", "maxItems", "maxProperties"), min),
     **dict.fromkeys(_WORDS, lambda _, other: other),
 }
-"""How two schemas that must both hold say one keyword."""
+"""How a keyword of two schemas is merged if both schemas apply."""
 
 
 def _common(options: list[Any], others: set[str]) -> list[Any]:
@@ -64,9 +64,9 @@ def _common(options: list[Any], others: set[str]) -> list[Any]:
 
 @frozen
 class Narrowed:
-    """A schema that an input can have.
+    """A schema that an input of an action can have.
 
-    :ivar marks: what it does not check, or no longer allows.
+    :ivar marks: texts about what the schema does not check or no longer allows.
     """
 
     schema: Mapping[str, JSON]
@@ -76,10 +76,10 @@ class Narrowed:
 def narrow(
     document: ApiDocument, value: JSON, work: WorkBudget, trail: frozenset[str] = frozenset(), *, usual: str = "string"
 ) -> Narrowed:
-    """Narrow a schema of a document.
+    """Narrow a schema of a document, dropping descriptions and deep levels if the result is too large.
 
-    :param usual: the type of what may be anything.
-    :raises Inexpressible: no input can say it, nor anything narrower.
+    :param usual: the type for a schema that allows any type.
+    :raises Inexpressible: if no input can express the schema or a narrower one.
     """
     problem = "is too large"
     for words, levels in _ATTEMPTS:
@@ -97,9 +97,9 @@ def narrow(
 
 
 def flatten(document: ApiDocument, value: JSON, work: WorkBudget, trail: frozenset[str] = frozenset()) -> Node:
-    """Return a schema as one object: its reference followed, and all of C{allOf} in it.
+    """Return a schema as a single object, with references followed and C{allOf} merged.
 
-    :raises Inexpressible: two of them contradict each other, or it is no schema.
+    :raises Inexpressible: if merged parts contradict each other, or the value is not a schema.
     """
     if isinstance(value, Mapping) and not isinstance(value.get("$ref"), str):
         node = Node(value, trail)
@@ -123,9 +123,9 @@ def flatten(document: ApiDocument, value: JSON, work: WorkBudget, trail: frozens
 
 
 def _refused_members(merged: Mapping[str, Any], parts: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Mark the members of a merged schema that one of its parts describes, and another does not allow.
+    """Return a mark that names the members of a merged schema which one part describes and another does not allow.
 
-    A part that only closes the object, and describes no member, is meant for the members of all.
+    A part with C{additionalProperties = false} and no members of its own is ignored: it is meant for all parts.
     """
     closed = [each for each in parts if each.get("additionalProperties") is False and "properties" in each]
     members = table_of(merged.get("properties"))
@@ -135,10 +135,13 @@ def _refused_members(merged: Mapping[str, Any], parts: Iterable[Mapping[str, Any
 
 
 def _merge(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema that allows what both allow."""
+    """Return the schema that allows only what both schemas allow.
+
+    :raises Inexpressible: if the schemas contradict each other.
+    """
     found = dict(one)
     for key, value in other.items():
-        if key not in found or (key != "enum" and found[key] == value):  # True is equal to 1
+        if key not in found or (key != "enum" and found[key] == value):  # True equals 1, so enums are always merged
             found[key] = value
         elif key == "properties":
             found[key] = _merge_properties(table_of(found[key]), table_of(value))
@@ -167,9 +170,9 @@ def _common_type(one: Any, other: Any) -> list[str]:
 
 @define
 class _Narrowing:
-    """One attempt at a schema, with its marks so far.
+    """One attempt to narrow a schema, with the marks so far.
 
-    :ivar words: how long a description inside it may be.
+    :ivar words: the maximal length of a description inside the schema; 0 for no descriptions.
     """
 
     document: ApiDocument
@@ -178,7 +181,11 @@ class _Narrowing:
     marks: list[str] = field(factory=list)
 
     def of(self, value: JSON, levels: int, trail: frozenset[str]) -> dict[str, JSON]:
-        """Narrow the schema C{value}."""
+        """Narrow a schema.
+
+        :param levels: how many levels the schema may still have.
+        :raises Inexpressible: if the schema cannot be expressed.
+        """
         if levels == 0:
             raise Inexpressible("is nested too deeply")
         node = flatten(self.document, value, self.work, trail)
@@ -194,7 +201,7 @@ class _Narrowing:
         return {"anyOf": [self._one(kind, node, levels) for kind in kinds]}
 
     def with_type(self, schema: Mapping[str, JSON], usual: str) -> dict[str, JSON]:
-        """Give a schema that allows several types, or any, one of them, as an input must have."""
+        """Return the schema reduced to one type, as an input must have one, with a mark on the types dropped."""
         options = [each for key in _ALTERNATIVES for each in list_of(schema.get(key))]
         kinds = list(dict.fromkeys(str(each.get("type")) for each in options if each.get("type") in _TYPES))
         if not kinds:
@@ -225,7 +232,7 @@ class _Narrowing:
         return {**own, key: found}
 
     def _is_nothing(self, value: JSON, trail: frozenset[str]) -> bool:
-        """Return whether an alternative only says that there may be nothing: null, or an empty text."""
+        """Return whether an alternative allows only null or an empty text."""
         try:
             keys = self.document.follow(value, trail).keys
         except Inexpressible:
@@ -234,7 +241,7 @@ class _Narrowing:
         return keys.get("type") == "null" or (isinstance(options, list) and all(each in (None, "") for each in options))
 
     def _one(self, kind: str, node: Node, levels: int) -> dict[str, JSON]:
-        """Narrow a schema of one type."""
+        """Narrow a schema to the type C{kind}."""
         keys = node.keys
         schema: dict[str, JSON] = {"type": kind, **self._described(node)}
         schema.update({key: keys[key] for key in _KEYWORDS[kind] if key in keys and not _is_beyond(keys[key])})
@@ -243,9 +250,9 @@ class _Narrowing:
             schema["enum"] = _choose(kind, list_of(keys["enum"]))
         for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
             said = schema.pop(exclusive, None)
-            if said is True and bound in schema:  # as OpenAPI 3.0 has it
+            if said is True and bound in schema:  # OpenAPI 3.0: a flag for the bound
                 schema[exclusive] = schema.pop(bound)
-            elif said is not None and not isinstance(said, bool):  # 0 and 1 are equal to these
+            elif said is not None and not isinstance(said, bool):  # JSON Schema: a number of its own
                 schema[exclusive] = said
         if kind == "string" and isinstance(keys.get("pattern"), str):
             self._add_pattern(schema, keys["pattern"])
@@ -291,7 +298,10 @@ class _Narrowing:
 
 
 def _choose(kind: str, options: Sequence[Any]) -> list[JSON]:
-    """Return the choices of one type, each once."""
+    """Return the distinct choices that have the type C{kind}.
+
+    :raises Inexpressible: if there are none.
+    """
     found = {compact(each): each for each in options if kind in _types_of_value(each) and kind not in _NESTED}
     if not found:
         raise Inexpressible(f"has a choice of no {kind}")
@@ -299,7 +309,10 @@ def _choose(kind: str, options: Sequence[Any]) -> list[JSON]:
 
 
 def _types(keys: Mapping[str, Any]) -> list[str]:
-    """Return the types that a schema allows, but for null; none: any."""
+    """Return the types that a schema allows, without null; empty if the schema allows any type.
+
+    :raises Inexpressible: if the schema allows no known type.
+    """
     said = keys.get("type")
     if said is not None:
         kinds = [each for each in (said if isinstance(said, list) else [said]) if each in _TYPES]
@@ -329,5 +342,5 @@ def _types_of_value(value: Any) -> Iterator[str]:
 
 
 def _is_beyond(value: Any) -> bool:
-    """Return whether a bound is beyond every number that an argument can be, so that it allows all of them."""
+    """Return whether a bound exceeds every number that an argument can have, so that it excludes nothing."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) > _MOST_NUMBER

@@ -1,4 +1,4 @@
-"""Reads the servers of an OpenAPI document as a base URL with variables."""
+"""Converts the servers of an OpenAPI document to a base URL with variables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .description import ApiVariable
 from .files import one_line
 
 ServerPlace = tuple[str, tuple[ApiVariable, ...], tuple[str, ...]]
-"""A base URL, its variables, and marks; the URL is empty: there is none that can be used, as the marks say."""
+"""A base URL (empty if none is usable), its variables, and marks."""
 
 _VARIABLE = re.compile(r"\{([^{}]{1,80})\}")
 _VALUE = re.compile(r"[A-Za-z0-9_~-]{1,63}")
@@ -24,13 +24,14 @@ _PORT = re.compile(r"(:)\{([^{}]{1,80})\}")
 _USUAL_PORT = re.compile(r"(https://[^/?#]{1,300}):443(?=[/?#]|\Z)|(http://[^/?#]{1,300}):80(?=[/?#]|\Z)")
 _MOST_TOLD = 5
 FIXED = "the variable "
-"""Begins the mark of a variable that has only one value."""
+"""The first words of a mark on a variable that was replaced by its default."""
 
 
 def choose_server(servers: Sequence[Mapping[str, Any]], address: str) -> ServerPlace:
-    """Choose one of a document's servers: the first with https://, else the first; the marks name the others.
+    """Choose the first server with https://, or else the first one; a mark names the others.
 
-    :param address: of the document, from which a relative URL is seen.
+    :param address: the URL of the document, against which a relative URL is resolved; empty for a file.
+    :return: the base URL, its variables, and marks, as L{read_server} does.
     """
     server = next((each for each in servers if text_of(each.get("url")).startswith("https://")), {})
     server = server or (servers[0] if servers else {})
@@ -43,9 +44,10 @@ def choose_server(servers: Sequence[Mapping[str, Any]], address: str) -> ServerP
 
 
 def read_server(server: Mapping[str, Any], address: str) -> ServerPlace:
-    """Read a server's URL as a base URL with variables.
+    """Convert a server's URL to a base URL with variables.
 
-    :param address: of the document, from which a relative one is seen.
+    :param address: the URL of the document, against which a relative URL is resolved; empty for a file.
+    :return: the base URL (empty if none is usable), its variables, and marks.
     """
     url = urljoin(address, text_of(server.get("url")) or "/") if address else text_of(server.get("url"))
     url = f"https:{url}" if url.startswith("//") else url
@@ -68,7 +70,7 @@ def read_server(server: Mapping[str, Any], address: str) -> ServerPlace:
 
 
 def _read_variables(url: str, described: Mapping[str, Any]) -> ServerPlace:
-    """Read the variables of a URL; one that can only be written in one way is put in as its default, with a mark."""
+    """Convert the variables of a URL. A variable that a file cannot express is replaced by its default, with a mark."""
     variables, marks = list[ApiVariable](), list[str]()
     ports = {name for _, name in _PORT.findall(url)}
     for name in dict.fromkeys(_VARIABLE.findall(url)):

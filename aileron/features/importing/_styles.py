@@ -1,4 +1,4 @@
-"""Derives from the styles of OpenAPI how arrays and objects stand in a path, a query, a header or a form."""
+"""Derives from OpenAPI styles how arrays and objects are written in a path, a query, a header or a form."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _NESTED = ("array", "object", None)
 
 
 def style_of(about: Mapping[str, Any], place: str) -> tuple[str, bool]:
-    """Return the style of a parameter, and whether each part of it stands by itself.
+    """Return the style of a parameter, and whether it is exploded: each part is sent separately.
 
-    :raises Inexpressible: it is none.
+    :raises Inexpressible: if the style is unknown.
     """
     style = about.get("style") or ("form" if place == QUERY else "simple")
     if style not in (*_SEPARATORS, DEEP, "label", "matrix"):
@@ -29,10 +29,10 @@ def style_of(about: Mapping[str, Any], place: str) -> tuple[str, bool]:
 
 
 def joined_of(name: str, style: str, schema: Mapping[str, Any], *, explode: bool) -> dict[str, JSON] | None:
-    """Return how the parts of a parameter are joined, or None if there are no parts, or each is sent by itself.
+    """Return how the parts of a parameter are joined, or None if it has no parts or each part is sent separately.
 
-    :param schema: of its input.
-    :raises Inexpressible: its parts have parts of their own.
+    :param schema: the schema of the parameter's input.
+    :raises Inexpressible: if the parts have parts of their own, or the members of an object are not described.
     """
     kind = schema.get("type")
     if kind not in ("array", "object"):

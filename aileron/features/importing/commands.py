@@ -1,4 +1,4 @@
-"""C{aileron connector import}: files of a foreign description of an API."""
+"""C{aileron connector import}: makes files from a foreign description of an API."""
 
 from __future__ import annotations
 
@@ -44,7 +44,11 @@ _TITLES = ("OPERATION", "REQUEST", "EFFECT", "WHAT")
 class ImportRequest:
     """The options of the command.
 
-    :ivar existing: the connector file that the operations are put into, if it is in the home.
+    :ivar source: a file, a URL, a connector's name or a curl command.
+    :ivar words: words that listed operations must contain.
+    :ivar is_server: whether the source is the URL of an MCP server.
+    :ivar reads: MCP tools that the user declares read-only.
+    :ivar existing: the connector file in the home to which the operations are added, or None.
     """
 
     source: str
@@ -134,9 +138,9 @@ def _import_tools(cli: CliContext, request: ImportRequest, connectors: Sort) -> 
 
 
 def _begin_listing(cli: CliContext, request: ImportRequest, server: ServerConnector) -> None:
-    """Write the action that lists the tools, and say how to go on.
+    """Write the action that lists the server's tools, and print the next commands.
 
-    :raises CommandError: it had been written before, or more was asked for than a list.
+    :raises CommandError: if the file exists already, or operations were given.
     """
     path = request.output / f"{server.listing}.md"
     written = write_listing(cli, server, path, force=request.force)
@@ -155,7 +159,11 @@ def _begin_listing(cli: CliContext, request: ImportRequest, server: ServerConnec
 
 
 def _read(cli: CliContext, request: ImportRequest) -> ApiReader:
-    """Read the document from its file, or from the address that was named."""
+    """Read the source: a curl command, a URL or a file.
+
+    :raises CommandError: if the source cannot be read.
+    :raises NotImported: if the document is not supported.
+    """
     from .readers import read_api
 
     source = request.source
@@ -177,7 +185,7 @@ def _read(cli: CliContext, request: ImportRequest) -> ApiReader:
 
 
 def _choose(cli: CliContext, request: ImportRequest, reader: ApiReader) -> Sequence[OperationSummary]:
-    """Return the operations to import; none if they were only listed."""
+    """Return the operations to import, from C{--op} or an answer in the terminal; empty if they were only listed."""
     from .description import NotImported
     from .readers import choose, search
 
@@ -200,7 +208,7 @@ def _choose(cli: CliContext, request: ImportRequest, reader: ApiReader) -> Seque
             return ()
         try:
             return choose(operations, [each.strip() for each in answer.split(",")])
-        except NotImported:  # they are words
+        except NotImported:  # the answer is words to search for
             found = search(operations, answer)
 
 
@@ -245,7 +253,7 @@ def _write(
 def _write_sound(
     description: ApiDescription, existing: str, file_name: str, request: ImportRequest, connectors: Sort
 ) -> WrittenFiles:
-    """Write the files, without the operations that would have errors by themselves: these are refused."""
+    """Make the files, refusing the operations that would have errors on their own. Nothing is stored."""
     from .files import write_connector
 
     def write(described: ApiDescription) -> WrittenFiles:
@@ -266,7 +274,7 @@ def _write_sound(
 
 
 def find_faults(written: WrittenFiles, connectors: Sort) -> Sequence[LoadError]:
-    """Find the faults of the files as the daemon would, before any is written to its place."""
+    """Return the faults that the daemon would find in the files, checked in a temporary directory."""
     with TemporaryDirectory() as directory:
         faults: list[LoadError] = []
         for sort, file in ((connectors, written.connector), *((ACTIONS, each) for each in written.actions)):
@@ -277,9 +285,9 @@ def find_faults(written: WrittenFiles, connectors: Sort) -> Sequence[LoadError]:
 
 
 def check_written(written: WrittenFiles, connectors: Sort) -> None:
-    """Check the files as the daemon would, before any is written to its place.
+    """Check the files as the daemon would, before any of them is stored.
 
-    :raises CommandError: one has errors.
+    :raises CommandError: if a file has errors.
     """
     if note_faults(find_faults(written, connectors)):
         raise CommandError(
@@ -288,7 +296,10 @@ def check_written(written: WrittenFiles, connectors: Sort) -> None:
 
 
 def _save(request: ImportRequest, written: WrittenFiles) -> None:
-    """Write all files, or none."""
+    """Write all files, or none if one exists with other contents that may not be replaced.
+
+    :raises CommandError: if operations would be replaced without C{--force}.
+    """
     connector, *actions = [request.output / each.name for each in (written.connector, *written.actions)]
     if written.replaced and not request.force and not request.existing:
         raise CommandError(
@@ -303,11 +314,11 @@ def _save(request: ImportRequest, written: WrittenFiles) -> None:
 
 
 def _choose_base(own: str, added: str) -> str:
-    """Choose to which text of a connector's file operations are added.
+    """Return the text of a connector file to which operations are added.
 
-    :param own: of the file that an earlier import wrote beside its actions; empty: there is none.
-    :param added: of the file in the home.
-    :return: C{own} if it is the file in the home with more operations, and else C{added}.
+    :param own: the text of the file that an earlier import wrote next to its actions; empty if there is none.
+    :param added: the text of the file in the home.
+    :return: C{own} if it differs from C{added} only by further operations, or C{added} if not.
     """
     try:
         before, now = dict(read_toml(added).values), dict(read_toml(own).values)

@@ -1,6 +1,6 @@
-"""Makes a description of an API with one operation of a C{curl} command, as it stands in a service's documentation.
+"""Makes a description of an API with one operation from a C{curl} command, such as one in a service's documentation.
 
-The command is written as a document of OpenAPI, and the reader of those makes the rest.
+The command is converted to an OpenAPI document, from which the reader for OpenAPI makes the description.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ _REFUSED = ("cookie", "host", "proxy-authorization")
 
 @define(kw_only=True)
 class CurlCommand(OpenApi):
-    """A command that was read.
+    """A parsed C{curl} command as an OpenAPI document with one operation.
 
-    :ivar credential: the key that the command carries, or None.
-    :ivar extra: keys of its operation that OpenAPI cannot say.
+    :ivar credential: the place of the key that the command carries, or None if it carries none.
+    :ivar extra: keys of the operation that OpenAPI cannot express.
     """
 
     credential: CurlCredential | None
@@ -57,10 +57,11 @@ class CurlCommand(OpenApi):
 
     @classmethod
     def read(cls, command: Sequence[str], base_url: str = "") -> CurlCommand:
-        """Read a command: the words of it, or the whole as one of them.
+        """Parse a C{curl} command.
 
-        :param base_url: in the place of its own.
-        :raises NotImported: it is none that is understood, or cannot be expressed; no value of it is repeated.
+        :param command: the command's words, or the whole command as a single word.
+        :param base_url: the base URL to use instead of the command's; empty to use the command's.
+        :raises NotImported: if the command is not supported. The message repeats no value of the command.
         """
         request = read_command(command)
         if request.method not in ("GET", "POST", "PUT", "PATCH", "DELETE"):
@@ -101,13 +102,16 @@ class CurlCommand(OpenApi):
 
 
 def _name_service(host: str) -> str:
-    """Return the label of a host that says most, such as C{tracker} of C{api.tracker.example}."""
+    """Return the most telling label of a host, such as C{tracker} of C{api.tracker.example}; "local" for this host."""
     labels = host.split(".")[:-1] or [host]
     return "local" if is_loopback(host) else next((each for each in reversed(labels) if len(each) > 3), labels[0])
 
 
 def _read_url(text: str) -> Url:
-    """Read a URL without its query; in its path, each placeholder becomes a name in braces."""
+    """Parse a URL without its query. Each placeholder in its path becomes a name in braces.
+
+    :raises NotImported: if the URL is invalid, its host is a placeholder, or its path seems to contain a key.
+    """
     named: dict[str, str] = {}
 
     def name(found: re.Match[str]) -> str:
@@ -131,7 +135,10 @@ def _read_url(text: str) -> Url:
 
 
 def _check_names(given: Sequence[str]) -> None:
-    """Refuse names that no table can hold, may be keys, or make another request of it."""
+    """Check the names of headers, parameters or fields.
+
+    :raises NotImported: if a name is invalid, repeated, may be a key, or would change what the request does.
+    """
     names = [each.lower() for each in given]
     if len({*names}) < len(names):
         raise NotImported("The curl command has a header or parameter twice.", "Leave one of them out.")
@@ -145,7 +152,10 @@ def _check_names(given: Sequence[str]) -> None:
 
 
 def _constant_headers(request: CurlRequest, own: str) -> Iterator[tuple[str, JSON]]:
-    """Yield the headers that are the same in every request, without that of the key."""
+    """Yield the headers that are the same in every request, without the key's header C{own}.
+
+    :raises NotImported: if a value contains a variable, a key or invisible characters.
+    """
     for name, value in request.headers:
         lower = name.lower()
         if lower.endswith("idempotency-key"):
@@ -158,7 +168,10 @@ def _constant_headers(request: CurlRequest, own: str) -> Iterator[tuple[str, JSO
 
 
 def _describe_body(request: CurlRequest, data: str) -> JSON:
-    """Describe a body as OpenAPI does: its type, and the types of its fields."""
+    """Return the OpenAPI content of a body: its media type and the types of its fields.
+
+    :raises NotImported: if the body is neither JSON nor a form.
+    """
     kind = next((value.lower() for name, value in request.headers if name.lower() == "content-type"), FORM_TYPE)
     if data.lstrip()[:1] in ("{", "["):
         try:
@@ -174,7 +187,7 @@ def _describe_body(request: CurlRequest, data: str) -> JSON:
 
 
 def _why_no_json(data: str, error: Exception) -> str:
-    """Tell why a body is not read: it is no JSON, or such that two readers could understand it in two ways."""
+    """Return the sentence that says why a body is not read: invalid JSON, or JSON that programs read differently."""
     doubled = list[bool]()
 
     def look(pairs: list[tuple[str, object]]) -> None:
@@ -192,7 +205,10 @@ def _why_no_json(data: str, error: Exception) -> str:
 
 
 def _schema(value: JSON, name: str) -> JSON:
-    """Describe the type of a value, whatever it is."""
+    """Return the JSON Schema of a value's type.
+
+    :raises NotImported: if the name of a field may be a key.
+    """
     if isinstance(value, Mapping):
         if any(map(looks_random, value)):
             raise NotImported("The body has a field whose name may be a key.")

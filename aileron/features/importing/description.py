@@ -1,4 +1,4 @@
-"""A foreign API as it is imported: what its readers find out, and what the writer of files makes files of."""
+"""The description of a foreign API: readers of documents make it, and the writer of files converts it to files."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from aileron.model.connectors import WRITE
 
 _MOST_NAMED = 250
 PATH, QUERY, HEADER, BODY, GIVEN, ARGUMENT = "path", "query", "header", "body", "given", "argument"
-"""Where an argument of an operation goes; C{BODY} with the names that lead to it, C{GIVEN} to no part of a request that
-the connector file describes, and C{ARGUMENT} to none either, but under the name that an MCP server has for it."""
+"""The place of an operation's argument. C{BODY}: the member of the body to which its steps lead. C{GIVEN}: no place
+of its own; other parts of the request refer to the argument. C{ARGUMENT}: an argument of an MCP tool, under its own
+name at the server."""
 
 
 @frozen
 class ApiParameter:
     """One argument of an operation.
 
-    :ivar name: of the action's input: C{a-z}, digits and C{_}.
-    :ivar schema: a JSON Schema of the keywords that an input may have: no references, and a C{type} of its own.
+    :ivar name: the name of the action's input: C{a-z}, digits and C{_}.
+    :ivar schema: a JSON Schema with the keywords that an input may have: no references, and always a C{type}.
     :ivar place: L{PATH}, L{QUERY}, L{HEADER}, L{BODY}, L{GIVEN} or L{ARGUMENT}.
-    :ivar steps: what the service calls it: one name, or in a body the names that lead to it; none: the whole body.
-    :ivar description: for the model, not yet cut or made visible.
-    :ivar marks: what could not be derived of it; each becomes a line C{# TODO(import): …}.
+    :ivar steps: the service's name of the argument; in a body, the path of names to it; empty for the whole body.
+    :ivar description: the description for the model, not yet shortened or made visible.
+    :ivar marks: texts about what could not be derived; each becomes a line C{# TODO(import): …}.
     """
 
     name: str
@@ -37,7 +38,7 @@ class ApiParameter:
     marks: tuple[str, ...] = ()
 
     def is_placed_like(self, other: ApiParameter) -> bool:
-        """Return whether only one of two arguments would reach the request. Names of headers are equal in any case."""
+        """Return whether both arguments have the same place in the request. Header names are compared without case."""
         mine, others = ((each.place, each.steps) for each in (self, other))
         if self.place == HEADER:
             mine, others = ((place, tuple(map(str.lower, steps))) for place, steps in (mine, others))
@@ -48,21 +49,20 @@ class ApiParameter:
 class ApiOperation:
     """One operation of an API.
 
-    :ivar name: in the connector file: C{a-z}, digits and C{_}.
+    :ivar name: the name in the connector file: C{a-z}, digits and C{_}.
     :ivar title: a few words, for the heading of its action.
-    :ivar asked: whether a person is asked although it only reads, as its answer may hold a secret.
-    :ivar method: of HTTP; empty: the operation has no request that the file describes.
-    :ivar path: with C{{name}} where a parameter stands, alone in its segment or beside literal text.
-    :ivar body: C{json}, C{form}, C{multipart} or C{graphql}, if parameters have their place in it.
-    :ivar constant: what is in the body beside them: names that lead there, and the value.
+    :ivar asked: whether a read needs approval because its response may contain a secret.
+    :ivar method: the HTTP method; empty if the file describes no request.
+    :ivar path: the path, with C{{name}} for each parameter, as a whole segment or next to literal text.
+    :ivar body: the kind of the body, such as C{json}, C{form}, C{multipart} or C{graphql}; empty without a body.
+    :ivar constant: constant members of the body: the path of names to the member, and its value.
     :ivar pages: the table C{pages}, if the read is paged.
     :ivar error: the table C{error}, if a failure can be recognised.
-    :ivar scopes: of OAuth that it needs.
-    :ivar host: the name of one of the description's other hosts, if it goes to one.
-    :ivar extra: further keys of its table, such as C{tool} and C{pin}, C{headers} that are the same in every request,
-        or C{answer}.
-    :ivar marks: what could not be derived of it as a whole.
-    :ivar refused: why it cannot be imported; empty: it can.
+    :ivar scopes: the OAuth scopes that the operation needs.
+    :ivar host: the name of one of the description's further hosts; empty for the host of the base URL.
+    :ivar extra: further keys of the operation's table, such as C{tool} and C{pin}, constant C{headers}, or C{answer}.
+    :ivar marks: texts about what could not be derived of the operation as a whole.
+    :ivar refused: why the operation cannot be imported; empty if it can.
     """
 
     name: str
@@ -87,10 +87,10 @@ class ApiOperation:
 
 @frozen
 class ApiCredential:
-    """The credential that an API asks for.
+    """The credential that an API requires.
 
-    :ivar keys: the table C{[credential]}, whole.
-    :ivar marks: what could not be derived of it.
+    :ivar keys: the complete table C{[credential]}.
+    :ivar marks: texts about what could not be derived.
     """
 
     keys: Mapping[str, JSON]
@@ -110,17 +110,17 @@ class ApiVariable:
 
 @frozen
 class ApiDescription:
-    """An API, as far as it is imported.
+    """The part of an API that is imported.
 
-    :ivar name: of the connector, such as C{local://stripe}.
-    :ivar title: what the API calls itself.
-    :ivar base_url: with variables in braces; empty: the kind has none, or of HTTP a binding says it.
-    :ivar operations: those that were chosen, refused ones among them.
-    :ivar kind: of connector.
-    :ivar variables: of the base URL.
-    :ivar hosts: base URLs of further hosts, by name.
-    :ivar extra: further tables of the file, such as C{mcp}.
-    :ivar marks: what could not be derived of it as a whole.
+    :ivar name: the connector's name, such as C{local://stripe}.
+    :ivar title: the API's own title.
+    :ivar base_url: the base URL, with variables in braces; empty if the connector's kind has none or a binding sets it.
+    :ivar operations: the chosen operations, refused ones included.
+    :ivar kind: the kind of the connector.
+    :ivar variables: the variables of the base URL.
+    :ivar hosts: the base URLs of further hosts, by name.
+    :ivar extra: further tables of the connector file, such as C{mcp}.
+    :ivar marks: texts about what could not be derived of the API as a whole.
     """
 
     name: str
@@ -137,11 +137,11 @@ class ApiDescription:
 
 @frozen
 class OperationSummary:
-    """An operation in a list of hundreds: what a person picks it by.
+    """One row of the list from which a person chooses operations.
 
-    :ivar name: as it will be called in the connector file.
-    :ivar key: as the document calls it; both can be said after C{--op}.
-    :ivar words: what it does, in a line.
+    :ivar name: the name that the operation gets in the connector file. C{--op} accepts C{name} and C{key}.
+    :ivar key: the document's name of the operation.
+    :ivar words: what the operation does, in one line.
     """
 
     name: str
@@ -153,7 +153,7 @@ class OperationSummary:
 
 
 def name_left_out(problem: str, names: Sequence[str]) -> Iterator[str]:
-    """Write the marks of what is left out for one reason; all names are told, if need be in several."""
+    """Yield the marks that name everything left out for one reason, several marks if the names are many."""
     told = ""
     for name in names:
         if told and len(told) + len(name) > _MOST_NAMED:
@@ -164,28 +164,28 @@ def name_left_out(problem: str, names: Sequence[str]) -> Iterator[str]:
 
 
 class ApiReader(Protocol):
-    """A foreign document that was recognised and read; its operations are looked into when they are wanted."""
+    """A recognised foreign document. Its operations are described in detail only when chosen."""
 
     @property
     def title(self) -> str:
-        """Return what the API calls itself."""
+        """Return the API's own title."""
 
     def list_operations(self) -> tuple[OperationSummary, ...]:
-        """List all operations, in the document's order."""
+        """Return all operations, in the document's order."""
 
     def describe(self, name: str, chosen: tuple[OperationSummary, ...]) -> ApiDescription:
         """Describe the API with the operations C{chosen}.
 
-        :param name: of the connector.
+        :param name: the connector's name.
         """
 
 
 @frozen
 class NotImported(ValueError):
-    """A document that is not imported.
+    """Raised when a document cannot be imported.
 
-    :ivar problem: a sentence that says why.
-    :ivar advice: what to do instead; may be empty.
+    :ivar problem: a sentence with the reason.
+    :ivar advice: what to do instead; empty if there is no advice.
     """
 
     problem: str

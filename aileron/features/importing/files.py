@@ -1,4 +1,4 @@
-"""Writes what was imported as files: one for the connector, and an action for each of its operations."""
+"""Converts a description of an API to files: a connector file, and an action file for each operation."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _FORMATS = ("email", "uri", "date", "date-time")
 
 @frozen
 class WrittenFile:
-    """A file that is not on disk yet.
+    """The name and text of a file that is not stored yet.
 
-    :ivar name: its own name, without a directory.
+    :ivar name: the file's name, without a directory.
     """
 
     name: str
@@ -51,9 +51,9 @@ class WrittenFile:
 class WrittenFiles:
     """The files of one import.
 
-    :ivar marks: what could not be derived, as the lines in the files say.
-    :ivar refused: operations that are in no file, and why.
-    :ivar replaced: operations that the connector file had with other contents.
+    :ivar marks: texts about what could not be derived; the files contain the same texts as TODO lines.
+    :ivar refused: the reasons of the operations that are in no file, by name.
+    :ivar replaced: the operations that the existing connector file defined differently.
     """
 
     connector: WrittenFile
@@ -64,11 +64,11 @@ class WrittenFiles:
 
 
 def write_connector(description: ApiDescription, *, existing: str = "", with_actions: bool = True) -> WrittenFiles:
-    """Write the connector file, and an action file for each operation.
+    """Make the connector file, and an action file for each operation. Nothing is stored.
 
-    :param existing: a connector file that the operations are put into; those of the same name are replaced, all else
-        stays as it is.  Empty: it is written anew.
-    :raises NotImported: the operations do not fit into that file.
+    :param existing: the text of a connector file to which the operations are added, replacing those of the same name;
+        empty to make a new file.
+    :raises NotImported: if C{existing} belongs to another connector or leads to another host.
     """
     fitted = [_written(fit(each), with_actions=with_actions) for each in description.operations]
     operations = [each for each in fitted if not each.refused]
@@ -96,7 +96,7 @@ def write_connector(description: ApiDescription, *, existing: str = "", with_act
 
 
 def _written(operation: ApiOperation, *, with_actions: bool) -> ApiOperation:
-    """Return an operation as it is, or refused with the reason why no sound file can be made of it alone."""
+    """Return the operation as it is, or refused with a reason if no valid files can be made of it."""
     if operation.refused:
         return operation
     try:
@@ -113,14 +113,14 @@ def _written(operation: ApiOperation, *, with_actions: bool) -> ApiOperation:
 
 
 def _lost_inputs(operation: ApiOperation, table: Mapping[str, JSON]) -> list[str]:
-    """Find inputs of an action that reach no part of the request which is written in the file."""
+    """Return the names of inputs that no part of the request uses."""
     request = {key: each for key, each in table.items() if key != "present"}
     used = {name for text in strings_in(request) for name in _REFERENCE.findall(text)}
     return [each.name for each in operation.parameters if operation.method and each.name not in used]
 
 
 def one_line(text: str, most: int = MOST_WORDS) -> str:
-    """Return foreign text as one line that is fit to be shown, without the tags of HTML and not too long."""
+    """Return foreign text as one line: without HTML tags, with invisible characters escaped, and shortened."""
     plain = visible(_BLANKS.sub(" ", _TAG.sub("", text[: most * 4])).strip())
     return plain if len(plain) <= most else plain[: most - 1].rstrip() + "…"
 
@@ -153,9 +153,9 @@ def _head(description: ApiDescription) -> TOMLDocument:
 
 
 def _extended(existing: str, description: ApiDescription) -> TOMLDocument:
-    """Return a file that exists with the hosts and scopes that further operations need.
+    """Return an existing file with the hosts and scopes that further operations need.
 
-    :raises NotImported: it is another connector's, or its operations go elsewhere than those of the description.
+    :raises NotImported: if the file belongs to another connector, or its base URL or hosts contradict the description.
     """
     document = tomlkit.parse(existing)
     head = document.get("connector", {})
@@ -211,7 +211,7 @@ def _operation_table(operation: ApiOperation, *, with_actions: bool) -> Table:
 
 
 def _request(operation: ApiOperation) -> dict[str, JSON]:
-    """Make the keys of the request: each parameter has its reference where it goes."""
+    """Return the keys of the request, with a reference to an input for each parameter."""
     keys: dict[str, JSON] = {"method": operation.method, "path": _PLACEHOLDER.sub(r"${in.\1}", operation.path)}
     for key, place in (("query", QUERY), ("headers", HEADER)):
         same = operation.extra.get(key)
@@ -249,7 +249,7 @@ def _put(body: dict[str, JSON], steps: Sequence[str], value: JSON) -> None:
 
 
 def _action_names(short: str, operations: Sequence[ApiOperation]) -> Sequence[str]:
-    """Name an action for each operation, after the connector and the operation; no name comes twice."""
+    """Return a unique name of an action for each operation, made of the connector's and the operation's names."""
     found: dict[str, None] = {}
     for each in operations:
         plain = f"{short}-{each.name.removeprefix(f'{short}_')}".replace("_", "-")[:_MOST_NAME].rstrip("-.")
@@ -285,7 +285,7 @@ def _action(connector: str, name: str, operation: ApiOperation) -> WrittenFile:
 
 
 def _words(title: str, operation: ApiOperation) -> str:
-    """Write what a model reads of an operation that its document says little about."""
+    """Return the text for the model about an operation for which the document has no description."""
     request = f"{operation.method} {operation.path}" if operation.method else f"{operation.name}"
     given = [f"{each.name}{'' if each.required else ' (optional)'}" for each in operation.parameters]
     takes = f" It takes {', '.join(given)}." if given else ""
@@ -308,7 +308,7 @@ def _input(parameter: ApiParameter) -> Table:
 
 
 def _plain_keys(schema: Mapping[str, JSON]) -> dict[str, JSON] | None:
-    """Return the keys of an input that express a schema, or None if no keys can."""
+    """Return the plain keys of an input that express a schema, or None if only the key C{schema} can express it."""
     keys: dict[str, JSON] = {"type": schema["type"]}
     for key, value in schema.items():
         if key == "items" and isinstance(value, Mapping) and value.keys() <= {"type"} and value.get("type") != "array":
@@ -329,7 +329,7 @@ def _is_plain(kind: JSON, key: str, value: JSON) -> bool:
 
 
 def _table(keys: Mapping[str, JSON], marks: Sequence[str] = ()) -> Table:
-    """Make a table, with its marked lines first; what would make a line too long is a table of its own below it."""
+    """Make a table, with marks as comment lines first. A value too long for a line becomes a table below."""
     table = tomlkit.table()
     for each in marks:
         table.add(tomlkit.comment(MARK + one_line(each)))

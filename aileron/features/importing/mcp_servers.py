@@ -1,4 +1,4 @@
-"""MCP servers as connectors: their first file, and their tools compared with those that were reviewed."""
+"""MCP servers as connectors: writes their first files, and compares their tools with the reviewed ones."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ Returns the tools that this MCP server offers now, with what each does and its a
 class ServerConnector:
     """The file of a connector to an MCP server, in the home.
 
-    :ivar values: what it says.
+    :ivar values: the file's parsed contents.
     """
 
     path: Path
@@ -94,12 +94,12 @@ class ServerConnector:
 
     @property
     def listing(self) -> str:
-        """The action that lists the server's tools."""
+        """The name of the action that lists the server's tools."""
         return _listing_of(self.short)
 
     @property
     def reviewed(self) -> Path:
-        """The file of reviewed descriptions. It is not trusted: only those that match a pin are used."""
+        """The file of reviewed descriptions. It is not trusted: only descriptions that match a pin are used."""
         return self.path.with_suffix(".tools.json")
 
 
@@ -108,10 +108,10 @@ def _listing_of(short: str) -> str:
 
 
 def begin_server(url: str, name: str | None, output: Path, connectors: Sort, *, force: bool) -> None:
-    """Write a connector file without operations, and the action that lists the server's tools.
+    """Write a connector file without operations and the action that lists the server's tools. Print the next commands.
 
-    :param name: of the connector, or None to derive it from the host.
-    :raises CommandError: the URL is invalid, or a file already exists.
+    :param name: the connector's name, or None to derive it from the host.
+    :raises CommandError: if the URL is invalid, or a file already exists.
     """
     from .readers import connector_name
 
@@ -142,7 +142,7 @@ def begin_server(url: str, name: str | None, output: Path, connectors: Sort, *, 
 
 
 def listing_action(server: ServerConnector) -> str:
-    """Return the text of the action that lists the tools of a server, for one whose listing needs no approval."""
+    """Return the text of an action that lists a server's tools without approval."""
     return _listing(server.name, str(server.values["connector"].get("version")), required=False)
 
 
@@ -152,7 +152,7 @@ def _listing(name: str, version: str, *, required: bool) -> str:
 
 
 def needs_approval(cli: CliContext, server: ServerConnector) -> bool:
-    """Return whether the daemon lists a server's tools only after an approval."""
+    """Return whether listing a server's tools needs approval: it starts a program with a credential or unsandboxed."""
     program, credential = server.values["mcp"], server.values.get("credential")
     if "command" not in program:
         return False
@@ -167,9 +167,9 @@ def needs_approval(cli: CliContext, server: ServerConnector) -> bool:
 
 
 def find_server(cli: CliContext, name: str) -> ServerConnector:
-    """Find the file of a connector to an MCP server.
+    """Find the connector file of an MCP server in the home.
 
-    :raises CommandError: there is none of that name.
+    :raises CommandError: if there is no connector of kind mcp with that name.
     """
     for path in sorted(cli.home.connectors.glob("*.toml")):
         data = read_private(path, _MOST_BYTES)
@@ -179,7 +179,7 @@ def find_server(cli: CliContext, name: str) -> ServerConnector:
             if found.name == name and found.values["connector"].get("kind") == "mcp":
                 return found
         except (ValueError, KeyError, TypeError):
-            continue  # another command tells of files with errors
+            continue  # another command reports files with errors
     raise CommandError(
         f"Your home has no connector {name} of kind mcp. No server was contacted.",
         "Add its file with aileron connector add FILE, or begin one: aileron connector import https://… --mcp",
@@ -187,19 +187,20 @@ def find_server(cli: CliContext, name: str) -> ServerConnector:
 
 
 def read_tools(cli: CliContext, server: ServerConnector, reads: Sequence[str]) -> ServerTools | None:
-    """Return the tools that a server lists, asked by its action, or None if there is no such action yet.
+    """Run the action that lists a server's tools; return the tools, or None if the action has not been added yet.
 
-    :raises CommandError: the server did not list them.
+    :param reads: the tools that the user declares read-only.
+    :raises CommandError: if the server did not list its tools.
     """
     body = _ask_for_tools(cli, server)
     return None if body is None else parse_tools(server, body, reads)
 
 
 def parse_tools(server: ServerConnector, body: Mapping[str, JSON], reads: Sequence[str] = ()) -> ServerTools:
-    """Read the tools of a server from the answer to the action that lists them.
+    """Return the tools of a server from the daemon's answer to the action that lists them.
 
-    :param reads: tools of which the operator says that they only read.
-    :raises CommandError: the server did not list them, or has no such tool.
+    :param reads: the tools that the user declares read-only.
+    :raises CommandError: if the answer has no tools, or not all tools of C{reads}.
     """
     from .tools import ServerTools
 
@@ -224,7 +225,7 @@ def parse_tools(server: ServerConnector, body: Mapping[str, JSON], reads: Sequen
 
 
 def _ask_for_tools(cli: CliContext, server: ServerConnector) -> Mapping[str, JSON] | None:
-    """Run the action that lists the tools and return its answer, or None if there is no such action yet."""
+    """Run the action that lists a server's tools; return its answer, or None if the action has not been added yet."""
     from aileron.client import DaemonFault
 
     async def ask(daemon: Daemon) -> DaemonAnswer:
@@ -245,9 +246,9 @@ def _ask_for_tools(cli: CliContext, server: ServerConnector) -> Mapping[str, JSO
 
 
 def write_listing(cli: CliContext, server: ServerConnector, path: Path, *, force: bool) -> bool:
-    """Write the action that lists the tools of a server, or keep the file that is there; return whether it was written.
+    """Write the action that lists a server's tools, unless the file exists. Return whether it was written.
 
-    :param force: replace what is there.
+    :param force: replace an existing file.
     """
     if path.exists() and not force:
         return False
@@ -257,7 +258,7 @@ def write_listing(cli: CliContext, server: ServerConnector, path: Path, *, force
 
 
 def tell_changes(server: ServerConnector, tools: ServerTools) -> None:
-    """Show how tools differ from what was reviewed, and change nothing."""
+    """Print how pinned tools differ from their reviewed descriptions."""
     from .tools import CHANGED
 
     changes = list(tools.changes(_reviewed(server)))
@@ -273,7 +274,7 @@ def tell_changes(server: ServerConnector, tools: ServerTools) -> None:
 
 
 def keep_reviewed(server: ServerConnector, tools: ServerTools) -> None:
-    """Save the current descriptions of tools, and those that are pinned, for the next comparison."""
+    """Store the current descriptions and the reviewed ones that are still pinned, for the next comparison."""
     pins = {str(table.get("pin")) for table in tools.pinned.values()}
     kept = {pin: each for pin, each in _reviewed(server).items() if pin in pins}
     kept |= {str(each["pin"]): {key: value for key, value in each.items() if key != "pin"} for each in tools.tools}

@@ -1,4 +1,4 @@
-"""Recognises a foreign document, and finds operations in it."""
+"""Recognises the format of a foreign document and searches its operations."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _MOST_COMMENTS = 64 * 1024
 
 
 def read_api(data: bytes, address: str = "", base_url: str = "") -> ApiReader:
-    """Read a document that describes an API.
+    """Parse a document that describes an API: a curl command, GraphQL, or one of the formats in L{READERS}.
 
-    :param address: where it was fetched from; empty: it is a file.
-    :param base_url: of the API, in the place of the document's own.
-    :raises NotImported: it is none that is known, or is not read.
+    :param address: the URL from which the document was fetched; empty for a file.
+    :param base_url: the base URL to use instead of the document's; empty to use the document's.
+    :raises NotImported: if the format is unknown or the document cannot be imported.
     """
     if _CURL.match(data):
         return CurlCommand.read([data.decode("utf-8", "replace")], base_url)
@@ -54,7 +54,7 @@ def read_api(data: bytes, address: str = "", base_url: str = "") -> ApiReader:
 
 
 def _is_sdl(data: bytes) -> bool:
-    """Return whether a document begins as a schema does in GraphQL's own language."""
+    """Return whether a document begins like a GraphQL schema in SDL."""
     lines = (line.strip() for line in data[:_MOST_COMMENTS].removeprefix(b"\xef\xbb\xbf").splitlines())
     return _SDL.match(next((line for line in lines if line and not line.startswith(b"#")), b"")) is not None
 
@@ -69,7 +69,10 @@ def _read_graphql(schema: Mapping[str, JSON] | str, base_url: str) -> ApiReader:
 
 
 def search(operations: Iterable[OperationSummary], words: str) -> tuple[OperationSummary, ...]:
-    """Find the operations in which all of C{words} are, in any part, without case."""
+    """Return the operations that contain all of C{words} in their name, key, method, path or description.
+
+    Case is ignored.
+    """
     wanted = words.lower().split()
     return tuple(each for each in operations if all(word in _text(each) for word in wanted))
 
@@ -79,9 +82,9 @@ def _text(operation: OperationSummary) -> str:
 
 
 def choose(operations: Sequence[OperationSummary], names: Iterable[str]) -> tuple[OperationSummary, ...]:
-    """Find operations by their names, those of the document, or C{METHOD /path}; each once.
+    """Return the distinct operations with these names. A name may also be a document's key or C{METHOD /path}.
 
-    :raises NotImported: there is no such operation.
+    :raises NotImported: if there is no such operation.
     """
     known = {f"{each.method} {each.path}": each for each in operations}
     known |= {each.key: each for each in operations} | {each.name: each for each in operations}
@@ -94,6 +97,6 @@ def choose(operations: Sequence[OperationSummary], names: Iterable[str]) -> tupl
 
 
 def connector_name(title: str) -> str:
-    """Make the name of a connector of what an API calls itself."""
+    """Derive a connector's name from the title of an API."""
     short = name_of(title.lower().removesuffix("api").strip() or "api", most=24).replace("_", "-")
     return f"local://me/{short}"

@@ -1,4 +1,4 @@
-"""Makes operations and actions of the tools of an MCP server, and tells how a tool differs from what was reviewed."""
+"""Makes operations of the tools of an MCP server, and compares each tool with its reviewed description."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from .description import ARGUMENT, ApiDescription, ApiOperation, OperationSummar
 from .files import one_line
 
 NEW, SAME, CHANGED, MISSING = "new", "reviewed", "changed", "missing"
-_MOST_WORDS = 300  # that differ: comparing takes their number to the third power, at worst
+_MOST_WORDS = 300  # differing words to compare; the worst case is cubic
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 @frozen
 class ToolChange:
-    """A tool that is no longer the one that an operation of the connector is pinned to.
+    """A tool that no longer matches the pin of an operation of the connector.
 
     :ivar state: L{CHANGED} or L{MISSING}.
-    :ivar lines: what is different, field by field, fit to be shown.
+    :ivar lines: the differences, field by field, with invisible characters escaped.
     """
 
     operation: str
@@ -43,13 +43,13 @@ class ToolChange:
 
 @frozen
 class ServerTools:
-    """The tools of a server as it lists them now, beside the operations that pin some of them.
+    """The tools that a server lists now, and the operations of the connector file that pin some of them.
 
-    :ivar title: of the connector.
-    :ivar tools: with the member C{pin} each.
+    :ivar title: the connector's name.
+    :ivar tools: the tools, each with a member C{pin}.
     :ivar pinned: the operations of the connector file, by name.
-    :ivar reads: tools of which the operator says that they only read.
-    :ivar is_whole: whether these are all; else the server has too many, and one that is not there may be among them.
+    :ivar reads: the tools that the user declares read-only.
+    :ivar is_whole: whether C{tools} is the complete list; False if the server has too many tools.
     """
 
     title: str
@@ -59,7 +59,7 @@ class ServerTools:
     is_whole: bool = True
 
     def list_operations(self) -> tuple[OperationSummary, ...]:
-        """List all tools, with how each stands to what was reviewed."""
+        """Return all tools, each with its state: new, reviewed or changed."""
         return tuple(
             OperationSummary(
                 name=name,
@@ -73,15 +73,15 @@ class ServerTools:
         )
 
     def describe(self, name: str, chosen: tuple[OperationSummary, ...]) -> ApiDescription:
-        """Describe the connector with the tools that were chosen, each pinned as it is now."""
+        """Describe the connector with the chosen tools, each pinned to its current description."""
         named = self._named()
         operations = tuple(self._operation(each.name, named[each.name]) for each in chosen)
         return ApiDescription(name, self.title, "", operations, kind="mcp")
 
     def changes(self, reviewed: Mapping[str, Mapping[str, JSON]]) -> Iterator[ToolChange]:
-        """Find every pinned tool that is gone or another one now.
+        """Yield every pinned tool that is missing or has changed.
 
-        :param reviewed: descriptions as they were reviewed, by their pins; what does not have its pin is not believed.
+        :param reviewed: reviewed descriptions by pin. A description whose digest is not its pin is ignored.
         """
         for operation, table in self.pinned.items():
             name, pin = str(table.get("tool")), str(table.get("pin"))
@@ -96,7 +96,7 @@ class ServerTools:
                 yield ToolChange(operation, name, CHANGED, lines)
 
     def _forgotten(self, table: Mapping[str, Any]) -> Iterator[str]:
-        """Tell what the operator has said of a tool that changed, and has to say again."""
+        """Yield lines on what the user declared about a changed tool and must declare again."""
         name = str(table.get("tool"))
         if table.get("effect") == READ and name not in self.reads:
             yield f"effect: [-{READ}-]{{+{WRITE}+}}. If it still only reads, add --read {visible(name)}"
@@ -104,9 +104,9 @@ class ServerTools:
             yield "destructive: [-false-]{+true+}. If it still is not, change this in the connector file"
 
     def _named(self) -> Mapping[str, Mapping[str, JSON]]:
-        """Return the tools by the names of their operations: those that they have, else their own.
+        """Return the tools by operation name: the name of the pinned operation, or one derived from the tool's name.
 
-        A tool whose very name is one of an operation has it before another whose name is like that.
+        A tool whose name is a valid operation's name takes precedence over a tool whose name only resembles it.
         """
         known = {str(table.get("tool")): name for name, table in self.pinned.items()}
         named: dict[str, Mapping[str, JSON]] = {}
@@ -123,11 +123,11 @@ class ServerTools:
         return SAME if self.pinned[name].get("pin") == tool["pin"] else CHANGED
 
     def _find_reviewed(self, name: str, tool: Mapping[str, JSON]) -> Mapping[str, Any]:
-        """Return what the operator has said of the tool as it is now; it does not count for a changed one."""
+        """Return the operation's table if the tool is unchanged since its review, or an empty table if not."""
         return self.pinned[name] if self._state(name, tool) == SAME else {}
 
     def _effect(self, name: str, tool: Mapping[str, JSON]) -> str:
-        """Return what the operator has said; a server's hint is not believed."""
+        """Return the effect that the user declared, or a write by default. The server's own hints are ignored."""
         return READ if tool["name"] in self.reads else str(self._find_reviewed(name, tool).get("effect", WRITE))
 
     def _operation(self, name: str, tool: Mapping[str, JSON]) -> ApiOperation:
@@ -151,9 +151,9 @@ class ServerTools:
 
 
 def _arguments(schema: Mapping[str, JSON]) -> Arguments:
-    """Find the arguments of a tool in its schema.
+    """Derive the arguments of a tool from its schema.
 
-    :raises Inexpressible: one that is required cannot be said.
+    :raises Inexpressible: if a required argument cannot be expressed.
     """
     document, work = ApiDocument(schema), WorkBudget()
     arguments = Arguments(document, work, frozenset())
@@ -178,9 +178,10 @@ def _write(value: JSON) -> str:
 
 
 def word_difference(old: str, new: str) -> str:
-    """Return both texts as one, C{[-what went-]} and C{{+what came+}} between what stayed, fit to be shown.
+    """Return a word diff of two texts: C{[-removed-]} and C{{+added+}} between unchanged words.
 
-    Where very many words differ, they are shown one behind the other, so that no server makes it take long.
+    Invisible characters are escaped. If too many words differ, the old and the new text are shown one after the other,
+    as a comparison would take too long.
     """
     before, after = _WORDS.findall(old), _WORDS.findall(new)
     first = _count_same(before, after)
@@ -198,7 +199,7 @@ def word_difference(old: str, new: str) -> str:
 
 
 def _count_same(before: Sequence[str], after: Sequence[str]) -> int:
-    """Count the words with which both begin."""
+    """Return how many leading words are equal."""
     return next(
         (at for at, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after))
     )
