@@ -26,6 +26,9 @@ from .parts import HTML, Drawing, Shell, Visit
 PAUSED = b"X-Aileron-Paused"
 """The header of each fragment with the moment since which everything is paused."""
 
+VAULT = b"X-Aileron-Vault"
+"""The header of each fragment with the state of the vault."""
+
 WAITING = b"X-Aileron-Waiting"
 """The header of each fragment with the number of pending approvals."""
 
@@ -72,6 +75,7 @@ def _guard(draw: Draw, deps: Dependencies, in_thread: InThread) -> Callable[...,
             body = await flattenString(request, found)
         request.setHeader(b"Content-Type", HTML)
         request.setHeader(PAUSED, _tell_paused(deps))
+        request.setHeader(VAULT, deps.vault.state().value.encode("ascii"))
         request.setHeader(WAITING, b"%d" % await deps.pending())
         return body
 

@@ -18,9 +18,9 @@ WATCH = """(() => { const known = window.fetch; window.sent = [];
 })()"""
 LEFT = """import('/static/login.js').then(({ follows, ended }) => {
   const at = (seconds) => new Date(Date.now() + seconds * 1000).toISOString();
-  const ends = { "X-Aileron-Expires": at(%d), "X-Aileron-Ends": at(%d) };
+  const ends = { "X-Aileron-Expires": at(%d), "X-Aileron-Ends": at(%d), "X-Aileron-Level": "%s" };
   follows({ headers: new Headers({ Date: new Date().toUTCString(), ...ends }) });
-  return [document.getElementById("login").textContent, ended()]; })"""
+  return document.getElementById("login").textContent; })"""
 # What is sent there fails as C{window.failing} says; what hangs does so for a moment of the time that it was given.
 FAILING = """(() => { const known = window.fetch, timeout = AbortSignal.timeout; window.failing = "%s";
   AbortSignal.timeout = (ms) => Object.assign(timeout.call(AbortSignal, ms), { ms });
@@ -203,20 +203,38 @@ class EnteringTests(PagesTestCase):
         await running.kill()
 
     async def test_again(self) -> None:
-        """A second login in the same browser takes the place of the first in all its tabs."""
+        """A second login in the same browser lets the first decide anew: one login, one key, and tabs that go on."""
         page, other = await self.browser.page(), await self.browser.page()
-        for tab in (page, other):
-            await self.log_in(tab)
-            await tab.shows(NOTHING)
+        await self.log_in(page)
+        await page.shows(NOTHING)
+        first = await page.evaluate(KEY_ID)
+        await self.log_in(other)
+        await other.shows(NOTHING)
         await self.pause(3)
         await page.shows(NOTHING)
-        both = [await tab.evaluate(KEY_ID) for tab in (page, other)]
-        self.assertEqual(both[0], both[1])
+        self.assertEqual([await tab.evaluate(KEY_ID) for tab in (page, other)], [first] * 2)
+        found = (await self.told("operator", "list"))["items"]
+        self.assertEqual([each["decides"] for each in found if each["browser"]], [True])
+        (raised,) = [each for each in await self.audit() if each["type"] == "operator.login_raised"]
+        self.assertEqual(raised["payload"]["browser"], True)
+        self.assertEqual([each for each in page.problems if "file:" not in each], [])
+
+    async def test_unknown_key(self) -> None:
+        """A browser whose login was ended, and which has its key still, is let in by the words with a new one."""
+        page, other = await self.browser.page(), await self.browser.page()
+        await self.log_in(page)
+        await page.shows(NOTHING)
+        first = await page.evaluate(KEY_ID)
+        await page.open("about:blank")
+        await self.operator("operator", "revoke", "--all")
+        await self.log_in(other)
+        await other.shows(NOTHING)
+        self.assertNotEqual(await other.evaluate(KEY_ID), first)
 
     async def test_unused(self) -> None:
         """What the page asks by itself says so; what follows on a key or a click does not.
 
-        It says when a login ends without a use, when it ends whatever is done, and afterwards why it did.
+        It says until when a login decides without a use, and until when whatever is done.
         """
         page = await self.entered()
         await page.shows(NOTHING)
@@ -229,17 +247,14 @@ class EnteringTests(PagesTestCase):
         await page.until(f"{plain} >= 0 && window.sent.length > {plain} + 1", 60)
         polled = ["X-Aileron-Poll" in headers for headers in (await self.sent(page))[count:]]
         self.assertEqual(polled[polled.index(False) :][:2], [False, True])
-        for idle, whole, notice, why in (
+        for idle, whole, notice, level in (
             (1700, 9000, "", ""),
-            (250, 9000, "Your login ends in 4 min unless you use this page.", ""),
-            (30, 30, "Your login ends within a minute.", ""),
-            (5, 9000, "Your login ends within a minute unless you use this page.", "was not used for 30 minutes"),
-            (5, 5, "Your login ends within a minute.", "reached its maximum duration"),
+            (-5, 9000, "", "reading"),
+            (250, 9000, "You can decide for 4 min, then only watch, unless you use this page.", ""),
+            (30, 30, "You can decide for less than a minute, then only watch.", ""),
+            (5, 9000, "You can decide for less than a minute, then only watch, unless you use this page.", ""),
         ):
-            found, said = await page.evaluate(LEFT % (idle, whole))
-            self.assertEqual(found, notice)
-            self.assertIn(why, said)
-            self.assertEqual(bool(said), bool(why))
+            self.assertEqual(await page.evaluate(LEFT % (idle, whole, level or "deciding")), notice)
 
     async def sent(self, page: Page) -> Any:
         """The headers of each request since it was watched."""

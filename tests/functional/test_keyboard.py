@@ -284,6 +284,6 @@ class KeyboardTests(PagesTestCase):
         await self.use(page, "#end-others")
         await page.until("document.querySelector('td button[id^=end-]') === null")
         await self.confirm(page, "#lock")
-        await page.shows("You are not logged in")
+        await page.shows("The vault is locked, so nothing runs. You can watch")
         self.assertEqual((await self.status())["vault_state"], "locked")
         self.assertEqual([each for each in page.problems if "401" not in each], [])

@@ -161,4 +161,4 @@ class OtherPagesTests(PagesTestCase):
         await until(self.reactor, lambda: len(page.requests) > looks + 2, 60, "looks at what is new")
         self.assertEqual(await page.evaluate(asked), "yes")
         await page.click("#lock")
-        await page.shows("You are not logged in")
+        await page.shows("The vault is locked, so nothing runs. You can watch")

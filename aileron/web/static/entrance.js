@@ -1,7 +1,7 @@
 // The way in: this tab makes a key and shows two words; once they were typed in the terminal the key is this browser's.
 // It begins with the answer to a private file's form, or to a code that the person brings.
 
-import { MOVED, callWith, findKey, isBusy, keep, makeKey, post, registerKey } from "./key.js";
+import { MOVED, callWith, findKey, findLogin, isBusy, keep, makeKey, post, registerAgain, registerKey } from "./key.js";
 import { say, showTemplate } from "./view.js";
 
 const NAME = "aileron-entering";
@@ -42,11 +42,18 @@ export async function begin(pageKey, next) {
 
 // Why this tab may not wait; nothing: it goes to where it does.  Its code is used up, so only the rest is tried again.
 // A second try that is refused, when the first had no answer, says nothing of the code: that may have been taken.
+// A login that this browser has already is to decide again, and keeps its key; where the daemon does not know it, a new
+// one begins.
 async function wait(pageKey, next, place) {
-  const key = await makeKey();
+  let login = await findLogin();
+  let key = login ?? await makeKey();
   for (let tries = 0; ; tries += 1) {
-    const taken = await registerKey(pageKey, key);
+    const taken = await (login ? registerAgain(pageKey, login) : registerKey(pageKey, key));
     if (taken !== null) say(place, "");
+    if (taken === false && login) {
+      [login, key, tries] = [null, await makeKey(), tries - 1];
+      continue;
+    }
     if (taken === false) return tries ? "cut_off" : "void";
     if (taken) break;
     say(place, AGAIN);

@@ -49,8 +49,28 @@ export function isBusy({ status }) {
   return status === 429 || status >= 500;
 }
 
-export function findKey(id) {
-  return read(id);
+// By its id: one that this tab has just made, or that of the login.
+export async function findKey(id) {
+  const login = await read(CURRENT);
+  return login?.id === id ? login : read(id);
+}
+
+// The key of the present login, whatever that may do; nothing: there is none here.
+export function findLogin() {
+  return read(CURRENT);
+}
+
+// Has the words that follow let the present login decide again, which signs that. As with registerKey.
+export async function registerAgain(pageKey, key) {
+  const headers = { "Content-Type": "application/json" };
+  try {
+    const answer = await callWith(key, "/handover/key", {
+      method: "POST", headers, body: JSON.stringify({ page_key: pageKey }),
+    });
+    return isBusy(answer) ? null : answer.ok;
+  } catch (error) {
+    return null;
+  }
 }
 
 // A login replaces the cookie that all tabs share: whatever key they have is void, so they find this one.

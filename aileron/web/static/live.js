@@ -1,11 +1,12 @@
 // What happens, as it happens: one tab of the browser listens, and tells the others.
 
 import { call, isMoved } from "./key.js";
+import { makeBackOff, restFor } from "./retry.js";
 
 const NAME = "aileron-events";
-const AGAIN_MS = 3000;
 const SILENT_MS = 40000;
 const channel = new BroadcastChannel(NAME);
+const backOff = makeBackOff();
 let live = false;
 
 // Whether news comes by itself here; where it does not, a page asks more often.
@@ -24,7 +25,7 @@ export function listen(told) {
       await follow(told).catch(() => {});
       if (isMoved()) return;
       announce(false, told);
-      await new Promise((resolve) => { setTimeout(resolve, AGAIN_MS); });
+      await restFor(backOff.next());
     }
   });
 }
@@ -47,6 +48,7 @@ async function follow(told) {
     clearTimeout(late);
     if (done) return;
     late = setTimeout(() => silence.abort(), SILENT_MS);
+    backOff.reset();
     if (!live || value.includes("data:")) announce(true, told);
   }
 }

@@ -1,4 +1,4 @@
-// How long the login goes on: the page says so in time, and what it asks by itself does not keep it.
+// How long the login may decide: the page says so in time, and what it asks by itself does not keep it.
 
 import { wasRestarted } from "./key.js";
 import { say } from "./view.js";
@@ -6,10 +6,8 @@ import { say } from "./view.js";
 const MINUTE_MS = 60000;
 const IDLE_NOTICE_MS = 5 * MINUTE_MS;
 const END_NOTICE_MS = 15 * MINUTE_MS;
-const SLACK_MS = 15000;
 let acted = true;
-let idleAt = Infinity;
-let endAt = Infinity;
+let isKnown = false;
 
 for (const kind of ["pointerdown", "keydown", "wheel", "touchmove"]) {
   addEventListener(kind, () => { acted = true; }, { passive: true, capture: true });
@@ -25,11 +23,12 @@ export function used() {
 
 // By the daemon's clock, for this one may be another machine's.
 export function follows({ headers }) {
+  isKnown = true;
+  if (headers.get("X-Aileron-Level") === "reading") return say("login", "");
   const there = Date.parse(headers.get("Date"));
   const idle = Date.parse(headers.get("X-Aileron-Expires")) - there;
   const whole = Date.parse(headers.get("X-Aileron-Ends")) - there;
   if (Number.isNaN(idle + whole)) return;
-  [idleAt, endAt] = [Date.now() + idle, Date.now() + whole];
   say("login", notice(idle, whole));
 }
 
@@ -37,16 +36,26 @@ export function follows({ headers }) {
 export function ended() {
   say("login", "");
   if (wasRestarted()) return "Your login ended because the daemon restarted.";
-  const now = Date.now() + SLACK_MS;
-  if (now >= endAt) return "Your login ended because it reached its maximum duration.";
-  return now >= idleAt ? "Your login ended because this page was not used for 30 minutes." : "";
+  return isKnown ? "Your login was ended, in a terminal or on another page." : "";
 }
 
 function notice(idle, whole) {
-  if (whole <= END_NOTICE_MS) return `Your login ends ${within(whole)}.`;
-  return idle <= IDLE_NOTICE_MS ? `Your login ends ${within(idle)} unless you use this page.` : "";
+  if (whole <= END_NOTICE_MS) return `You can decide for ${span(whole)}, then only watch.`;
+  return idle <= IDLE_NOTICE_MS ? `You can decide for ${span(idle)}, then only watch, unless you use this page.` : "";
 }
 
-function within(time) {
-  return time < MINUTE_MS ? "within a minute" : `in ${Math.floor(time / MINUTE_MS)} min`;
+function span(time) {
+  return time < MINUTE_MS ? "less than a minute" : `${Math.floor(time / MINUTE_MS)} min`;
+}
+
+// On another device nothing opens by itself: the code of the terminal is entered here, in the same form as without a login.
+export function armCode() {
+  const dialog = document.getElementById("code");
+  document.getElementById("enter-again").addEventListener("click", () => {
+    const form = document.getElementById("no-session").content.querySelector("form").cloneNode(true);
+    dialog.querySelector("div").replaceChildren(form);
+    dialog.showModal();
+  });
+  document.getElementById("hide-code").addEventListener("click", () => dialog.close());
+  dialog.addEventListener("close", () => dialog.querySelector("div").replaceChildren());
 }

@@ -11,20 +11,24 @@ import { begin, waitForWords, waits } from "./entrance.js";
 import { call, isMoved } from "./key.js";
 import { armKeys } from "./keys.js";
 import { isLive, listen } from "./live.js";
-import { ended, follows, used } from "./login.js";
+import { armCode, ended, follows, used } from "./login.js";
 import { armPause, showPause } from "./pause.js";
 import { armPasskeys } from "./passkeys.js";
 import { armPlaces, mark } from "./places.js";
 import { armRecord } from "./record.js";
+import { makeBackOff } from "./retry.js";
+import { showStatus, titled } from "./status.js";
 import { armTrust, isRead } from "./trust.js";
 import { exchange, parse, say, showFragment, showTemplate, typed } from "./view.js";
-import { armSound, showWaiting, titled } from "./waiting.js";
+import { armSound, showWaiting } from "./waiting.js";
 
 const SOON_MS = 200;
 const SEEN_MS = 2000;
 const LIVE_MS = 3000;
 const HIDDEN_MS = 10000;
 const REST = 8;
+const SILENT = "The daemon is not responding. Pending approvals are kept. Trying again…";
+const OFFLINE = "This device is offline. Pending approvals are kept. This page goes on by itself.";
 const main = document.getElementById("main");
 const ARMS = [armDecision, armBatch, armTrust, armRecord, armPasskeys, armActs, armCopies, armEditor, armTry, count];
 let shown = "";
@@ -32,6 +36,8 @@ let turn = 0;
 let soonest = 0;
 let wake = () => {};
 let news = false;
+let failed = false;
+const backOff = makeBackOff();
 
 // What only a login's answer says is taken out of the document, which is then left for one that never held it.
 function takeTold() {
@@ -48,14 +54,18 @@ async function look() {
     answer = await call(`/fragments${path}${location.search}`, { headers: used() });
     text = answer && await answer.text();
   } catch (error) {
-    say("trouble", "The daemon is not responding. Pending approvals are kept.");
+    showStatus(undefined);
+    failed = true;
+    say("trouble", navigator.onLine ? SILENT : OFFLINE);
     return;
   }
+  failed = false;
   if (mine !== turn) return;
   say("trouble", answer && !answer.ok && answer.status !== 404 ? text : "");
   if (answer) follows(answer);
   showPause(answer);
   showWaiting(answer);
+  showStatus(answer, isMoved());
   if (isMoved()) leaveForGood();
   else if (!answer) leave("no-session", ended());
   else if (answer.status === 404) leave("not-here");
@@ -133,10 +143,12 @@ async function follow() {
     if (isMoved()) return; // nothing at this address is the daemon's any more
     const took = performance.now() - began;
     soonest = performance.now() + Math.max(SOON_MS, took * REST);
-    const rest = isLive() ? LIVE_MS : SEEN_MS;
+    if (!failed) backOff.reset();
+    const usual = Math.min(HIDDEN_MS, Math.max(isLive() ? LIVE_MS : SEEN_MS, took * REST));
+    const rest = failed ? backOff.next() : document.hidden ? HIDDEN_MS : usual;
     await new Promise((resolve) => {
       wake = resolve;
-      setTimeout(resolve, document.hidden ? HIDDEN_MS : Math.min(HIDDEN_MS, Math.max(rest, took * REST)));
+      setTimeout(resolve, rest);
       if (news) lookSoon();
     });
   }
@@ -149,11 +161,13 @@ function lookSoon() {
 }
 
 document.addEventListener("visibilitychange", () => wake());
+for (const kind of ["online", "offline", "pageshow"]) addEventListener(kind, () => wake());
 armFront();
 armPause(look);
 armSound();
 armPlaces(move);
 armKeys();
+armCode();
 const told = takeTold();
 if (told["page-key"]) begin(told["page-key"], told.next);
 else if (told["turned-away"]) showTemplate(told["turned-away"]);

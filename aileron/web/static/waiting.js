@@ -1,18 +1,13 @@
 // How much waits: in the title, in the icon, and by a sound when it becomes more.
 
+import { showCount } from "./status.js";
+
 const SOUND = "aileron-sound";
 const HERTZ = [660, 880];
 const BEEP_S = 0.12;
-const icon = document.querySelector("link[rel=icon]");
 const button = document.getElementById("sound");
 const badge = document.getElementById("pending");
 let known = null;
-let title = document.title;
-
-export function titled(words) {
-  title = words;
-  write();
-}
 
 export function showWaiting(answer) {
   const told = answer?.headers.get("X-Aileron-Waiting");
@@ -23,8 +18,7 @@ export function showWaiting(answer) {
   known = count;
   badge.textContent = String(count);
   badge.hidden = !count;
-  icon.href = count ? "/static/icon-waiting.svg" : "/static/icon.svg";
-  write();
+  showCount(count);
 }
 
 export function armSound() {
@@ -34,10 +28,6 @@ export function armSound() {
     showSound();
     if (isOn()) beep();
   });
-}
-
-function write() {
-  document.title = known ? `(${known}) ${title}` : title;
 }
 
 function isOn() {
