@@ -226,9 +226,12 @@ async def session(cli: CliContext, links: Links) -> AsyncIterator[Daemon]:
         await quietly(lambda: client.end_session(opened.id, None))
 
 
-async def log_in(cli: CliContext, links: Links, found: Discovery, descriptor: int | None) -> str:
+async def log_in(
+    cli: CliContext, links: Links, found: Discovery, descriptor: int | None, secret: bytes | None = None
+) -> str:
     """Log in, and return a new operator token for the daemon that C{found} names.
 
+    :param secret: the operator's key if it is known, so that no passphrase is requested.
     :raises CommandError: the daemon cannot prove that it holds the key.
     :raises VaultLocked: the daemon's vault is not unlocked. No passphrase was requested.
     :raises WrongPassphrase: the passphrase does not open the vault's file.
@@ -239,9 +242,10 @@ async def log_in(cli: CliContext, links: Links, found: Discovery, descriptor: in
     state = vault_state(cli, found)
     if state != "unlocked":  # before a passphrase is requested
         raise VaultLocked(f"The daemon's vault is {state}.", {"state": state})
-    key, _ = open_with_passphrase(cli, descriptor)
-    secret = operator_key(key)
-    key.wipe()
+    if secret is None:
+        key, _ = open_with_passphrase(cli, descriptor)
+        secret = operator_key(key)
+        key.wipe()
     return await _prove(cli, links, found, secret)
 
 

@@ -69,7 +69,7 @@ ADVICE: Mapping[str, Advice] = {
         "This page shows the current state.",
     ),
     "unauthorized": Advice(_NOTHING_DONE, "Log in again: run the command again, or aileron open.", "Run aileron open."),
-    "login_lapsed": Advice(_NOTHING_CHANGED),
+    "login_lapsed": Advice(_NOTHING_CHANGED, "To decide again, run: aileron open"),
     "forbidden": Advice(_NOTHING_DONE, "Check the installation: aileron doctor"),
     "approval_denied": Advice(_NOTHING_SENT, "To let agents request it again: aileron approval allow-retry ID"),
     "approval_expired": Advice(_NOTHING_SENT, "It can be requested again."),

@@ -37,7 +37,7 @@ class KeptOpenTests(PagesTestCase):
         for path in ("/grants", "/trust", "/settings", "/settings/passkeys"):
             await page.open(self.url + path)
             await page.until("document.querySelector('#main > [data-title]') !== null")
-        self.assertEqual([each["state"] for each in await self.waiting()], ["pending_approval"] * 2)
+        self.assertEqual(len((await self.told("approval", "list"))["items"]), 2)
         self.assertEqual([each for each in page.problems if "401" not in each], [])
 
     async def test_states(self) -> None:
@@ -47,7 +47,12 @@ class KeptOpenTests(PagesTestCase):
         await page.evaluate(_SAYING)
         for saying, title, icon, line in (
             ('{"X-Aileron-Level": "reading"}', "Watching · ", "icon-reading", "You can watch; to decide"),
-            ('{"X-Aileron-Vault": "locked", "X-Aileron-Level": "reading"}', "Vault locked · ", "icon-reading", "locked"),
+            (
+                '{"X-Aileron-Vault": "locked", "X-Aileron-Level": "reading"}',
+                "Vault locked · ",
+                "icon-reading",
+                "locked",
+            ),
             ('{"X-Aileron-Paused": "2026-01-01T00:00:00Z"}', "Paused · ", "icon-paused", "Nothing starts until"),
             ("null", "Offline · ", "icon-off", "The daemon is not responding"),
             ("{}", "", "icon", ""),
@@ -56,7 +61,7 @@ class KeptOpenTests(PagesTestCase):
             await page.evaluate("void dispatchEvent(new Event('online'))")
             await page.until(f"{ICON} === '/static/{icon}.svg' && {TITLE}.startsWith({title!r})", 30)
             self.assertIn(line, await page.evaluate("document.getElementById('notices').innerText"))
-        self.assertEqual(await page.evaluate(TITLE), "Inbox – Aileron")
+        self.assertEqual(await page.evaluate(TITLE), "Aileron")
 
     async def test_offline(self) -> None:
         """A tab whose daemon is silent tries less and less often, and at once when the browser is online again."""
@@ -81,4 +86,4 @@ class KeptOpenTests(PagesTestCase):
         other = await self.browser.page()
         await self.log_in(other)
         await page.shows("No pending approvals.")
-        self.assertEqual(await page.evaluate(TITLE), "Inbox – Aileron")
+        self.assertEqual(await page.evaluate(TITLE), "Aileron")

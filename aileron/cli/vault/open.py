@@ -14,12 +14,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from attrs import frozen
+from attrs import field, frozen
 
 from aileron.base.addresses import PAGES_DOMAIN, read_origin
 from aileron.cli import options as _options
@@ -33,14 +33,18 @@ from aileron.home.paths import Home
 from aileron.model.errors import InvalidRequest
 from aileron.model.sessions import HandOverState
 
-from .operator import token_from_child
+from .operator import token_from_child, unlock_with_child
 from .terminal import note_multiplexer
+from .unlocking import is_unlocked
 
 if TYPE_CHECKING:
     from aileron.client import Operator
 
 _PASSKEYS = "/settings/passkeys"
+_APPROVALS = "/approvals/"
 _POLL_SECONDS = 0.4
+_MOST_LOOKS = 15
+"""How often it is looked whether a browser that may decide has fetched the page, before its words are asked for."""
 _NO_WORDS = "The two words were not entered within two minutes, so no browser was logged in."
 _ELSEWHERE = "Another `aileron open` replaced this one, so no browser was logged in here."
 _SHOWN = """Open this address in the browser.
@@ -114,43 +118,111 @@ _BY_CODE = _Way(
 @click.argument("what", required=False, type=click.Choice(["approval", "approvals", "passkeys"]))
 @click.argument("approval_id", metavar="[ID]", required=False)
 @click.option("--code", "by_code", is_flag=True, help="Show a code to enter in a browser elsewhere, such as a phone's.")
+@click.option("--login", is_flag=True, help="Log the browser in, even if one can decide already.")
 @_options.passphrase_fd
 @pass_cli
 def open_pages(
-    cli: CliContext, what: str | None, approval_id: str | None, by_code: bool, passphrase_fd: int | None
+    cli: CliContext, what: str | None, approval_id: str | None, by_code: bool, login: bool, passphrase_fd: int | None
 ) -> None:
     """Open your pages in the browser, logged in.
 
     With `approval ID` open the page of that request, with `passkeys` the page where passkeys are added.
 
-    The browser opens a private file that works once, within a minute, and shows two words. Enter them here to log the
-    browser in. It stays logged in after this command.
+    The daemon is started, and the vault unlocked, if necessary. If your browser can decide already, this only opens the
+    page.
+
+    Otherwise the browser opens a private file that works once, within a minute, and shows two words. Enter them here to
+    log the browser in. It can decide until it was not used for 30 minutes, for 12 hours at most, and watch as long as
+    the daemon runs.
 
     With `--code` no browser is started. Open the address in any browser that reaches it, such as that of a phone with
     `ssh -L PORT:localhost:PORT`, and enter the code there, within two minutes; then its two words here.
     """
     if what != "approval" and approval_id is not None:
         raise click.UsageError("Use one of: aileron open, aileron open approval ID, aileron open passkeys")
-    if what == "approval":
-        approval_id = find_id(cli, APPROVAL, approval_id)
-    path = _PASSKEYS if what == "passkeys" else f"/approvals/{approval_id}" if approval_id else "/"
-    url = cli.running().operator_url
     with ExitStack() as stack:
-        terminal = _terminal(cli, stack)
-
-        async def look(operator: Operator) -> None:
-            if approval_id is not None:
-                await operator.get("action-approvals", approval_id)
-
-        async def carry_out(links: Links) -> None:
-            await look_first(cli, links, look)
-            # A child reads the passphrase: a browser that we start must not inherit from a process that held it.
-            token = token_from_child(cli, url, passphrase_fd)
-            # No logout after admission: the browser's session ends with the login that created it.
-            await let_in(cli, terminal, links.operator(url, token), url, path, by_code=by_code)
-
-        cli.drive(carry_out)
+        terminal, given = None, None
+        if not is_unlocked(cli):
+            terminal = _terminal(cli, stack)
+            given = unlock_with_child(cli, passphrase_fd)
+        path = _path(cli, what, approval_id)
+        url = cli.running().operator_url
+        if given is None and not by_code and not login and _is_shown(cli, url, path):
+            say("Opened, and the browser can decide: {url}{path}", url=url, path=path)
+            return
+        terminal = terminal or _terminal(cli, stack)
+        _log_browser_in(cli, terminal, _Login(url, path, by_code, passphrase_fd, given))
     say("The browser is logged in: {url}{path}", url=url, path=path)
+
+
+@frozen
+class _Login:
+    """One browser to log in.
+
+    :ivar url: the URL of the operator site.
+    :ivar path: the page to open.
+    :ivar token: a token of the operator, or None to ask for the passphrase.
+    """
+
+    url: str
+    path: str
+    by_code: bool
+    passphrase_fd: int | None
+    token: str | None = field(repr=False)
+
+
+def _path(cli: CliContext, what: str | None, approval_id: str | None) -> str:
+    if what == "approval":
+        return f"{_APPROVALS}{find_id(cli, APPROVAL, approval_id)}"
+    return _PASSKEYS if what == "passkeys" else "/"
+
+
+def _log_browser_in(cli: CliContext, terminal: Conversation, login: _Login) -> None:
+    async def look(operator: Operator) -> None:
+        if login.path.startswith(_APPROVALS):
+            await operator.get("action-approvals", login.path.removeprefix(_APPROVALS))
+
+    async def carry_out(links: Links) -> None:
+        await look_first(cli, links, look)
+        # A child reads the passphrase: a browser that we start must not inherit from a process that held it.
+        token = login.token or token_from_child(cli, login.url, login.passphrase_fd)
+        # No logout after admission: the browser may decide no longer than the login that created its session.
+        operator = links.operator(login.url, token)
+        await let_in(cli, terminal, operator, login.url, login.path, by_code=login.by_code)
+
+    cli.drive(carry_out)
+
+
+def _is_shown(cli: CliContext, url: str, path: str) -> bool:
+    """Open the page if a browser may decide already, and return whether such a browser has then used its login.
+
+    The daemon has not proved itself, so nothing is sent to it but the local key.
+    """
+    key = cli.running().local_key
+    if key is None:
+        return False
+
+    async def open_and_look(links: Links) -> bool:
+        operator = links.operator(url, key)
+        before = await _last_use(operator)
+        if not before or not open_address(f"{url}{path}", cli.environ):
+            return False
+        for _ in range(_MOST_LOOKS):
+            await cli.pause(_POLL_SECONDS)
+            if await _last_use(operator) > before:
+                return True
+        note("The browser that opened cannot decide yet.")
+        return False
+
+    with suppress(LookupError, TypeError, AttributeError, ValueError):  # no daemon sends this response
+        return cli.drive(open_and_look)
+    return False
+
+
+async def _last_use(operator: Operator) -> str:
+    """Return when a browser that may decide was used last, or an empty text if there is none."""
+    logins = (await operator.get("operator", "sessions"))["items"]
+    return max((str(each["used_at"]) for each in logins if each["browser"] and each.get("decides")), default="")
 
 
 def _terminal(cli: CliContext, stack: ExitStack) -> Conversation:
@@ -273,12 +345,17 @@ def browser_command(environ: Mapping[str, str], platform: str = sys.platform) ->
 
 def open_file(file: Path, environ: Mapping[str, str]) -> bool:
     """Open C{file} in the person's browser, and return whether there is a browser."""
+    return open_address(str(file), environ)
+
+
+def open_address(address: str, environ: Mapping[str, str]) -> bool:
+    """Open an address, or the path of a file, in the person's browser, and return whether there is a browser."""
     command = browser_command(environ)
     if command is None:
         return False
     try:
         subprocess.Popen(
-            (*command, str(file)),
+            (*command, address),
             env=dict(environ),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

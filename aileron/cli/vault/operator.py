@@ -26,6 +26,7 @@ from aileron.cli.session import (
 from aileron.cli.things import LOGIN
 
 from .terminal import note_multiplexer
+from .unlocking import unlock_for_login
 
 if TYPE_CHECKING:
     from aileron.client import Operator
@@ -47,17 +48,19 @@ def operator() -> None:
     help="Write the token to this inherited file descriptor. It is not shown.",
 )
 @click.option("--at", metavar="URL", help="Log in only if the daemon is at this address.")
+@click.option("--unlock", is_flag=True, help="Start the daemon and unlock the vault first, if necessary.")
 @_options.passphrase_fd
 @pass_cli
-def login(cli: CliContext, token_fd: int, at: str | None, passphrase_fd: int | None) -> None:
+def login(cli: CliContext, token_fd: int, at: str | None, unlock: bool, passphrase_fd: int | None) -> None:
     """Log in, and write the token to a file descriptor of the parent process."""
+    secret = unlock_for_login(cli, passphrase_fd) if unlock else None
     found = cli.running()
     if at not in (None, found.operator_url):
         told = f"The daemon is at {found.operator_url}, not at {at}."
         raise CommandError(told, "You were not logged in. If the daemon was just restarted, run the command again.")
 
     async def carry_out(links: Links) -> str:
-        return await log_in(cli, links, found, passphrase_fd)
+        return await log_in(cli, links, found, passphrase_fd, secret)
 
     token = cli.drive(carry_out)
     try:
@@ -78,6 +81,19 @@ def token_from_child(cli: CliContext, url: str, passphrase_fd: int | None) -> st
     :raises CommandError: the child could not log in, and has printed the reason.
     :raises KeyboardInterrupt: the person pressed Ctrl-C there.
     """
+    return _log_in_child(cli, passphrase_fd, "--at", url)
+
+
+def unlock_with_child(cli: CliContext, passphrase_fd: int | None) -> str:
+    """Return a token as L{token_from_child} does, from a child that first starts the daemon and unlocks the vault.
+
+    :raises CommandError: the child could not, and has printed the reason.
+    :raises KeyboardInterrupt: the person pressed Ctrl-C there.
+    """
+    return _log_in_child(cli, passphrase_fd, "--unlock")
+
+
+def _log_in_child(cli: CliContext, passphrase_fd: int | None, *options: str) -> str:
     import subprocess
 
     from aileron.cli.daemon.process import command, private_pair
@@ -86,7 +102,7 @@ def token_from_child(cli: CliContext, url: str, passphrase_fd: int | None) -> st
     cli.conceal()
     reading, writing = private_pair()
     try:
-        arguments = ["operator", "login", "--token-fd", str(writing), "--at", url]
+        arguments = ["operator", "login", "--token-fd", str(writing), *options]
         passed = [writing]
         if passphrase_fd is not None:
             arguments += ["--passphrase-fd", str(passphrase_fd)]
@@ -138,7 +154,8 @@ def list_logins(command: OperatorCommand) -> None:
         "CLIENT": _where,
         "SINCE": time_at("started_at"),
         "LAST USED": time_at("used_at"),
-        "EXPIRES": time_at("expires_at"),
+        "CAN": lambda item: "decide" if item.get("decides", True) else "watch",
+        "DECIDES UNTIL": time_at("expires_at"),
     }
     command.list(command.get("operator", "sessions"), columns, "No logins.")
 

@@ -62,6 +62,32 @@ def unlocking_key(cli: CliContext, descriptor: int | None, file: Path | None) ->
     return key
 
 
+def is_unlocked(cli: CliContext) -> bool:
+    """Return whether the daemon runs with an unlocked vault."""
+    found = live_discovery(cli.home)
+    return found is not None and vault_state(cli, found) == "unlocked"
+
+
+def unlock_for_login(cli: CliContext, descriptor: int | None) -> bytes | None:
+    """Start the daemon and unlock its vault, and return the operator's key, or None if the vault is unlocked already.
+
+    :raises CommandError: there is no vault.
+    :raises WrongPassphrase: the passphrase does not open the vault.
+    """
+    from aileron.vault.keys import operator_key
+
+    if is_unlocked(cli):
+        return None
+    refuse_lost(cli)
+    if not cli.home.secrets.exists():
+        raise CommandError("There is no vault yet. Nothing was opened.", "Set up Aileron: aileron setup")
+    key, _ = open_with_passphrase(cli, descriptor)
+    secret = operator_key(key)
+    restart_with(cli, key)
+    say("The vault is unlocked.")
+    return secret
+
+
 def restart_with(cli: CliContext, key: DataKey) -> Discovery:
     """Unlock the daemon's vault. A daemon that runs with a locked vault, or none, is replaced.
 

@@ -11,6 +11,7 @@ import { assertion } from "./passkey.js";
 const SETTLE_MS = 500;
 const ADVICE = JSON.parse(document.getElementById("advice").dataset.advice);
 const SAID = /nothing|not sent/i;
+const NAMED = /aileron /;
 const NOTHING = { place: "", act: "", trouble: "" };
 const calm = new WeakMap();
 let last = NOTHING;
@@ -67,7 +68,7 @@ export function callJSON(method, path, body) {
 export function told({ message, details, class: kind }) {
   const problems = (details?.problems ?? []).map((each) => `${each.pointer} ${each.message}.`);
   const [kept, then] = ADVICE[kind] ?? ["", ""];
-  return [message, ...problems, SAID.test(message) ? "" : kept, then].filter(Boolean).join(" ");
+  return [message, ...problems, SAID.test(message) ? "" : kept, NAMED.test(message) ? "" : then].filter(Boolean).join(" ");
 }
 
 function arm(element, button, changed, body) {
