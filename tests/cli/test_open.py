@@ -6,7 +6,7 @@ import io
 import os
 import pty
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,14 @@ import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli.context import CliContext, Conversation, Links
+from aileron.cli.vault import open as open_module
 from aileron.cli.vault.open import browser_command, is_for_safari, let_in, sweep, write_page
 from aileron.cli.vault.terminal import Terminal
 from aileron.home.paths import Home
 from aileron.model.errors import Forbidden, InvalidRequest
 from tests.cli.daemon import OPERATOR_URL, PASSPHRASE, TOKEN, CommandCase
 
+LOCAL_KEY = "ail_c_local"
 _FRESH = "http://wdjbmjhtkc.aileron.localhost:41807"
 
 
@@ -89,6 +91,86 @@ class OpenTests(CommandCase):
         self.assertEqual(code, 1)
         self.assertIn("Cannot ask for the browser's two words", err)
         self.assertEqual(self.site.asked, [])
+
+
+LOGINS = "/v1/operator/sessions"
+
+
+class AlreadyTests(CommandCase):
+    """Where a browser may decide already, the page is opened and nothing is asked for."""
+
+    def setUp(self) -> None:
+        """Serve, and note what is opened."""
+        super().setUp()
+        self.serve(LOCAL_KEY)
+        self.opened: list[str] = []
+        self.has_browser = True
+        self.patch(open_module, "open_address", self.open_address)
+        cli = attrs.evolve(self.cli_context(), terminal=self.no_terminal, pause=_at_once)
+        self.patch(self, "cli_context", lambda: cli)
+
+    def open_address(self, address: str, environ: Mapping[str, str]) -> bool:
+        """Open nothing."""
+        self.opened.append(address)
+        return self.has_browser
+
+    def no_terminal(self) -> AbstractContextManager[Conversation]:
+        """Fail as where there is none: it is asked for only if words are needed."""
+        raise InvalidRequest("There is no terminal.")
+
+    def lists(self, *used: str, **more: Any) -> None:
+        """Have the daemon list a browser that was used then, at one look after the other."""
+        left = list(used)
+        login = {"id": "ops_1", "browser": True, "decides": True, **more}
+        self.site.answer(
+            "GET", LOGINS, lambda _: {"items": [{**login, "used_at": left.pop(0) if left[1:] else left[0]}]}
+        )
+
+    def assert_words_needed(self, *arguments: str) -> str:
+        """The command goes on to the words, for which there is no terminal here."""
+        code, _out, err = self.command("open", *arguments)
+        self.assertEqual(code, 1)
+        self.assertIn("Cannot ask for the browser's two words", err)
+        return err
+
+    def test_opens(self) -> None:
+        """It opens the page, sees that the browser has used its login since, and is done."""
+        self.lists("10:00", "10:00", "10:05")
+        code, out, _err = self.command("open")
+        self.assertEqual((code, self.opened), (0, [f"{OPERATOR_URL}/"]))
+        self.assertIn("can decide", out)
+        self.assertEqual({asked.bearer for asked in self.site.asked if asked.path == LOGINS}, {LOCAL_KEY})
+
+    def test_passkeys(self) -> None:
+        """The page is the one that was named."""
+        self.lists("10:00", "10:05")
+        self.assertEqual(self.command("open", "passkeys")[0], 0)
+        self.assertEqual(self.opened, [f"{OPERATOR_URL}/settings/passkeys"])
+
+    def test_another_browser(self) -> None:
+        """If none has used its login, that browser is another one, and the words follow."""
+        self.lists("10:00")
+        self.assertIn("cannot decide yet", self.assert_words_needed())
+        self.assertEqual(len(self.opened), 1)
+
+    def test_nobody_decides(self) -> None:
+        """A browser that only watches, a terminal, or what no daemon answers: the words follow."""
+        for more in ({"decides": False}, {"browser": False}):
+            self.lists("10:00", "10:05", **more)
+            self.assert_words_needed()
+        for answer in ({"items": []}, {"items": None}, {}, {"items": [{}]}):
+            self.site.answer("GET", LOGINS, answer)
+            self.assert_words_needed()
+        self.assertEqual(self.opened, [])
+
+    def test_asked_for(self) -> None:
+        """With --login or --code the words are asked for in any case; without a browser here as well."""
+        self.lists("10:00", "10:05")
+        self.assert_words_needed("--login")
+        self.assert_words_needed("--code")
+        self.assertEqual(self.opened, [])
+        self.has_browser = False
+        self.assert_words_needed()
 
 
 class ConversationTests(SynchronousTestCase):

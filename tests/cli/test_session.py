@@ -138,7 +138,7 @@ class WithoutLoginTests(CommandCase):
 class NotRunningTests(CommandCase):
     def test_not_running(self) -> None:
         """Without a daemon each command says how to start one, before it asks for anything."""
-        for command in (("approval", "list"), ("action", "list"), ("status",), ("open",)):
+        for command in (("approval", "list"), ("action", "list"), ("status",), ("resume",)):
             code, out, err = self.command(*command)
             self.assertEqual((code, out), (1, ""), command)
             self.assertIn("Start it:\n    aileron daemon start\n", err)
@@ -163,13 +163,19 @@ LOGINS = "/v1/operator/sessions"
 
 class LoginsTests(ServedCase):
     def test_list(self) -> None:
-        """Each is listed with where it is and until when it lasts."""
+        """Each is listed with where it is, what it may do and until when."""
         item = {"id": "ops_1", "browser": True, "started_at": "then", "used_at": "now", "expires_at": "later"}
-        items = [{**item, "yours": False}, {**item, "id": "ops_2", "browser": False, "yours": True}]
+        watching = {**item, "decides": False}
+        items = [
+            {**item, "yours": False},
+            {**watching, "yours": False},
+            {**item, "id": "ops_2", "browser": False, "yours": True},
+        ]
         self.site.answer("GET", LOGINS, {"items": items})
         shown = [line.split() for line in self.as_operator("operator", "list")[1].splitlines()[1:]]
-        self.assertEqual(shown[0], ["ops_1", "browser", "then", "now", "later"])
-        self.assertEqual(shown[1], ["ops_2", "this", "command", "then", "now", "later"])
+        self.assertEqual(shown[0], ["ops_1", "browser", "then", "now", "decide", "later"])
+        self.assertEqual(shown[1], ["ops_1", "browser", "then", "now", "watch", "later"])
+        self.assertEqual(shown[2], ["ops_2", "this", "command", "then", "now", "decide", "later"])
 
     def test_end(self) -> None:
         """One is ended by its id, all by --all; without a word of which nothing is."""

@@ -219,6 +219,24 @@ class EnteringTests(PagesTestCase):
         self.assertEqual(raised["payload"]["browser"], True)
         self.assertEqual([each for each in page.problems if "file:" not in each], [])
 
+    async def test_one_command(self) -> None:
+        """It starts the daemon, unlocks the vault and opens, with one passphrase; again, it only opens."""
+        page = await self.browser.page()
+        for stop in (("vault", "lock"), ("daemon", "stop")):
+            await self.command(*stop)
+            await self.open_pages(page)
+            await page.shows("Nothing is waiting for you.")
+            self.assertEqual((await self.status())["vault_state"], "unlocked")
+        place = self.home.temporary / "opened"
+        place.unlink()
+        running = self.on_terminal("open", BROWSER=str(self.home.root / "browser"))
+        await until(self.reactor, place.exists, 30, f"a page to open: {running!r}")
+        other = await self.browser.page()
+        await other.open(place.read_text())
+        await running.expect("the browser can decide")
+        self.assertEqual((await running.finish(30)).exit_code, 0)
+        await other.shows(NOTHING)
+
     async def test_unknown_key(self) -> None:
         """A browser whose login was ended, and which has its key still, is let in by the words with a new one."""
         page, other = await self.browser.page(), await self.browser.page()
