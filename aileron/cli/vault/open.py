@@ -151,12 +151,12 @@ def open_pages(
             say("Opened, and the browser can decide: {url}{path}", url=url, path=path)
             return
         terminal = terminal or _terminal(cli, stack)
-        _log_browser_in(cli, terminal, _Login(url, path, by_code, passphrase_fd, given))
+        _log_browser_in(cli, terminal, _BrowserLogin(url, path, by_code, passphrase_fd, given))
     say("The browser is logged in: {url}{path}", url=url, path=path)
 
 
 @frozen
-class _Login:
+class _BrowserLogin:
     """One browser to log in.
 
     :ivar url: the URL of the operator site.
@@ -177,7 +177,7 @@ def _path(cli: CliContext, what: str | None, approval_id: str | None) -> str:
     return _PASSKEYS if what == "passkeys" else "/"
 
 
-def _log_browser_in(cli: CliContext, terminal: Conversation, login: _Login) -> None:
+def _log_browser_in(cli: CliContext, terminal: Conversation, login: _BrowserLogin) -> None:
     async def look(operator: Operator) -> None:
         if login.path.startswith(_APPROVALS):
             await operator.get("action-approvals", login.path.removeprefix(_APPROVALS))
