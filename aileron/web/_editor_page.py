@@ -18,7 +18,7 @@ from aileron.model.runs import Approval
 from aileron.review import RequestReview
 
 from .approvals.decision import edit_fields
-from .approvals.page import ApprovalQuestion, draw_content, headline
+from .approvals.page import ApprovalQuestion, draw_content, headline, origin
 from .blocks import heading, link, quiet
 from .parts import Drawing, Fragment, Visit, template, titled
 
@@ -88,7 +88,8 @@ async def draw_dry_run(deps: Dependencies, visit: Visit, name: str) -> Drawing:
 def _result(approval: Approval, offer: Offer, asked: ApprovalQuestion) -> Tag:
     gate = "Requires your approval" if offer.action.approval.gated else "Runs without your approval"
     return tags.section(
-        tags.h2(*headline(approval, None, asked.review.cards), tabindex="-1"),
+        tags.h2(headline(approval), tabindex="-1"),
+        quiet(*origin(approval, None, asked.review.cards)),
         quiet(f"{gate}. This was a dry run: nothing was sent or stored."),
         draw_content(approval, asked),
     )

@@ -103,8 +103,13 @@ class ShowTests(ApprovalCase):
         self.site.answer("GET", "/v1/action-approvals?limit=50", {"items": [approval()], "cursor": "c"})
         code, out, err = self.as_operator("approval", "list")
         self.assertEqual(code, 0)
-        self.assertIn("01RUN  ship-update  2026-01-01", out)
+        self.assertRegex(out, "ID +REQUEST +REQUESTED\n01RUN  ship-update +2026-01-01")
         self.assertIn("--cursor c", err)
+        warnings = [{"severity": "high", "label": "Misleading link"}, {"severity": "low", "label": "First time"}]
+        titled = approval(title="Post to #eng: hi", warnings=warnings)
+        self.site.answer("GET", "/v1/action-approvals?limit=50", {"items": [titled], "cursor": None})
+        out = self.as_operator("approval", "list")[1]
+        self.assertRegex(out, "CHECK\n01RUN  Post to #eng: hi .* !! Misleading link, First time")
         self.site.answer("GET", "/v1/action-approvals?state=denied&limit=50", {"items": [], "cursor": None})
         self.assertEqual(self.as_operator("approval", "list", "--state", "denied")[1], "No pending approvals.\n")
         found = json.loads(self.as_operator("approval", "show", RUN, "--json")[1])

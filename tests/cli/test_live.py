@@ -32,7 +32,7 @@ from aileron.base.text import visible
 from aileron.cli.approvals import watch
 from aileron.cli.approvals.deciding import outcome
 from aileron.cli.approvals.live import TOGETHER_SECONDS, LiveScreen
-from aileron.cli.approvals.rows import age, approval_row, columns, rows_of, wrap
+from aileron.cli.approvals.rows import age, approval_row, columns, list_warnings, rows_of, sort_closely, wrap
 from aileron.cli.approvals.watch import converse
 from aileron.cli.context import Conversation, Links
 from aileron.cli.output import when
@@ -297,7 +297,7 @@ class ReadTests(ScreenCase):
         self.site.answer("POST", DECIDE, StoreUnavailable("Nothing was decided, as the disk is full. " * 3))
         for self.columns in (60, 40):
             shown = self.view("\r", *" " * 9, "x", "n", "y", "y")
-            self.assertRegex(shown[0], r"(?m)^> .*publish.*…   CHANGED$")
+            self.assertRegex(shown[0], r"(?m)^> .*publis.*…   CHANGED$")
             self.assertEqual([row for row in shown[-1].split("\n")[-1:] if "…" in row or "y" not in row], [])
             told = ["".join(each.replace("\n↪ ", "").split()) for each in shown]
             self.assertIn(f"Denyallrequestsofsession{session},andendit?[y/N]", told[-4])
@@ -595,6 +595,17 @@ class RowsTests(SynchronousTestCase):
             self.assertTrue(row.endswith("CHANGED"), row)
             self.assertLessEqual(columns(row), width)
         self.assertIn("ship-update  channel=#eng␛ text=long", row)
+
+    def test_judged(self) -> None:
+        """A row shows the title, and the mark of its most severe warning; those to look at closely come first."""
+        severities = {"high": "!!", "medium": "! ", "low": "  "}
+        for severity, mark in severities.items():
+            warnings = [{"severity": severity, "label": "X"}, {"severity": "high", "label": "Y", "standing": True}]
+            item = approval(title="Post to #eng: hi", warnings=warnings)
+            self.assertIn(f"codex                {mark} Post to #eng: hi", approval_row(item, "codex", 0.0, 80))
+            self.assertEqual(list_warnings(item), "X")
+        groups = [{"group": "routine", "id": 1}, {"group": "look_closely", "id": 2}, {"group": "routine", "id": 3}]
+        self.assertEqual([each["id"] for each in sort_closely(groups)], [2, 1, 3])
 
     @settings(max_examples=80, deadline=None)
     @given(st.text(max_size=80), st.integers(min_value=6, max_value=40))

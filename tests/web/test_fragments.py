@@ -165,13 +165,13 @@ class ApprovalTests(WebCase):
         """What an agent says of itself is told as that; the operator's own runs have no agent; unknown is unknown."""
         session = self.agent(agent="opencode", working_dir="/src")
         by_agent = self.shown(self.ask(session=session).id).text
-        self.assertIn("by opencode in /src (self-reported)", by_agent)
+        self.assertIn("in /src (self-reported)", by_agent)
         self.assertIn("Session opened by an unknown process", by_agent)
         session = self.agent(peer=Process(7, "/usr/bin/no\u202ede", "/tmp"))
         seen = self.shown(self.ask(session=session).id)
         self.assertIn("Session opened by PID 7, no\\u202ede.", seen.text)
         self.assertIn("PID 7, /usr/bin/no\\u202ede in /tmp", [each.get("title") for _, each in seen.tags])
-        self.assertIn("by you, without an agent", self.shown(self.ask().id).text)
+        self.assertIn("You want to run ship-update ·", self.shown(self.ask().id).text)
 
     def test_headline(self) -> None:
         """The heading says who wants to do what, and where; of what is decided, who requested it."""

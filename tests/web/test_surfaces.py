@@ -17,7 +17,7 @@ from aileron.cli.context import CliContext
 from aileron.cli.output import capture_lines
 from aileron.features.notices import rules
 from aileron.features.notices._composer import MessageComposer
-from aileron.features.notices.running import find_warnings
+from aileron.features.notices.running import find_review
 from aileron.features.notices.values import Message, Notice
 from aileron.model.precedents import Precedents
 from aileron.model.reviews import PreviewField, Review, ReviewedArgument
@@ -176,7 +176,7 @@ class SurfacesTests(WebCase):
             clock=self.clock,
             ids=lambda: "message-1",
             operator_url=lambda: "http://localhost:7001",
-            find_warnings=lambda of: find_warnings(cast(Any, Doors(self.runner, self.runner)), of),
+            find_review=lambda of: find_review(cast(Any, Doors(self.runner, self.runner)), of),
             contents=contents,
         )
         notice = Notice(rules.APPROVAL, utc(NOW), run.action, None, run_id)
@@ -254,5 +254,6 @@ class SurfacesTests(WebCase):
         ):
             self.assertIn(words, page)
             self.assertIn(words, printed)
-        self.assertEqual(printed.count("looks like “general”"), 2)
+        self.assertEqual(printed.count("looks like “general”"), 3, "beneath each, and as a red warning")
+        self.assertLess(printed.index("!! Misleading letters"), printed.index("Arguments"))
         self.assertNotIn("\u200b", printed)

@@ -13,7 +13,7 @@ from aileron.cli import options as _options
 from aileron.cli._tree import hide
 from aileron.cli.errors import CommandError
 from aileron.cli.ids import id_argument, id_option, was_chosen
-from aileron.cli.output import Columns, in_line, time_at
+from aileron.cli.output import Columns, time_at
 from aileron.cli.records.runs import cancel
 from aileron.cli.session import OperatorCommand, operator_command, reading_command
 from aileron.cli.things import APPROVAL, DENIED_RUN, SESSION
@@ -24,6 +24,7 @@ from .deciding import DecisionRequest, decide_each, deny_with_sessions, look, lo
 from .edit import edit
 from .grant import moment_of
 from .review import show_review
+from .rows import describe, find_mark, list_warnings
 from .watch import watch
 
 if TYPE_CHECKING:
@@ -52,15 +53,16 @@ def approval() -> None:
 @_options.exact_times
 @reading_command
 def list_approvals(command: OperatorCommand, /, **filters: str | int | None) -> None:
-    """List pending approvals, oldest first."""
+    """List pending approvals, oldest first, each with what to check before you approve."""
     columns: Columns = {
         "ID": "id",
-        "ACTION": lambda item: item["run"]["action"],
+        "REQUEST": describe,
         **({"STATE": lambda item: item["run"]["state"]} if filters["state"] else {}),
         "REQUESTED": time_at("requested_at"),
-        "ARGUMENTS": lambda item: in_line(item["run"].get("arguments") or {}),
     }
     answer = command.get("action-approvals", query=_options.filter_query(**filters))
+    if any(map(list_warnings, answer.get("items", ()))):
+        columns = {**columns, "CHECK": lambda item: " ".join(filter(None, (find_mark(item), list_warnings(item))))}
     if any(item.get("stale") for item in answer.get("items", ())):
         columns = {**columns, "NOTE": lambda item: item.get("stale") or ""}
     if not command.as_json:

@@ -33,7 +33,7 @@ from .edit import edit_shown, rewritten
 from .grant import moment_of
 from .reading import PROMPTS, OpenedApproval, Question
 from .review import show_review
-from .rows import approval_row, key_hints, shorten, wrap
+from .rows import LOOK_CLOSELY, approval_row, key_hints, shorten, sort_closely, wrap
 
 TOGETHER_SECONDS = 0.03
 """Input that arrives within this time after a key arrived with it: an escape sequence, or a paste."""
@@ -146,7 +146,7 @@ class LiveScreen:
 
     async def _look_around(self, first: bool) -> None:
         answer = await self._operator.get("action-approvals", query={"limit": deciding.MOST})
-        found: Sequence[Mapping[str, Any]] = answer["items"]
+        found = sort_closely(answer["items"])
         for session in {item["run"].get("session_id") for item in found} - {None, *self._agents}:
             self._agents[session] = str((await self._operator.get("sessions", session))["agent"])
         position, before = self._position(), {item["id"] for item in self._items}
@@ -359,7 +359,8 @@ class LiveScreen:
     def _title(self) -> str:
         opened = self._opened
         if opened is None:
-            return f"Aileron: {len(self._items)} pending"
+            closely = sum(item.get("group") == LOOK_CLOSELY for item in self._items)
+            return f"Aileron: {len(self._items)} pending" + (f", {closely} to look at closely" if closely else "")
         total = len(opened.rows)
         read = "read to the end" if max(opened.read, opened.end) >= total else "Space for more"
         place = f"{self._position() + 1} of {len(self._items)}"

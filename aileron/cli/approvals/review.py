@@ -20,7 +20,18 @@ from aileron.model.reviews import (
     ReviewedStep,
 )
 from aileron.model.runs import RunState
-from aileron.review import STALE, Headline, compare_lines, find_deceptive, find_in_cards, join_values, place
+from aileron.review import (
+    STALE,
+    Headline,
+    WarningSeverity,
+    compare_lines,
+    find_deceptive,
+    find_in_cards,
+    join_values,
+    place,
+)
+
+from .rows import MARKS
 
 _IN = "  "
 
@@ -37,16 +48,17 @@ def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None, 
     _show_headline(approval, session, review, cards)
     if approval.get("stale"):
         say("  CHANGED since it was first shown: {why}", why=approval["stale"])
+    warnings, shown = approval.get("warnings") or (), () if raw else cards
+    _show_warnings(warnings, _find_noted(review, run, shown))
     if approval.get("changes"):
         heading("Changes since it was last shown")
         _show(approval["changes"], review)
     show_edits(run)
     novel = approval.get("novel") or {}
-    shown = () if raw else cards
     for each in shown:
         _show_card(each)
     _show_arguments(review.arguments, run, find_in_cards(review.arguments, shown), novel)
-    _show_warnings(approval.get("warnings") or (), _find_noted(review, run, shown))
+    _show_facts(warnings)
     show_requests(review)
     _show_session(session)
     _show_details(approval, review)
@@ -85,13 +97,37 @@ def _find_noted(review: Review, run: Mapping[str, Any], cards: Sequence[Card]) -
 
 
 def _show_warnings(warnings: Sequence[Mapping[str, Any]], noted: Collection[str]) -> None:
-    """Print the warnings, except those printed at the top or below a value."""
-    left = [each for each in warnings if each.get("id") != STALE and not (each.get("where") and each["text"] in noted)]
+    """Print the warnings, the most severe first, except those printed at the top or below a value.
+
+    A red one is printed here as well.
+    """
+    left = [
+        each
+        for each in warnings
+        if each["id"] != STALE
+        and not each.get("standing")
+        and not (each.get("where") and each["text"] in noted and each["severity"] != WarningSeverity.HIGH)
+    ]
     if left:
         heading("Check before you approve")
     for each in left:
-        label, message = str(each["label"]), str(each["text"])
-        say("  {label}: {message}", label=label, message=message.removeprefix(label).lstrip(". "))
+        mark = MARKS.get(str(each["severity"]), "")
+        say("  {mark}{label}: {message}", mark=f"{mark} " if mark else "", **_read_warning(each))
+
+
+def _show_facts(warnings: Sequence[Mapping[str, Any]]) -> None:
+    """Print what holds at every call of the action."""
+    standing = [each for each in warnings if each.get("standing")]
+    if standing:
+        heading("At every call of this action")
+    for each in standing:
+        say("  {label}: {message}", **_read_warning(each))
+
+
+def _read_warning(warning: Mapping[str, Any]) -> dict[str, str]:
+    """Return the label and the rest of the sentence, which may begin with the label."""
+    label = str(warning["label"])
+    return {"label": label, "message": str(warning["text"]).removeprefix(label).lstrip(". ")}
 
 
 def _show_details(approval: Mapping[str, Any], review: Review) -> None:

@@ -14,6 +14,10 @@ from aileron.cli.output import in_line
 LEAST_COLUMNS = 20
 """On fewer columns no approval can be decided."""
 
+MARKS: Mapping[str, str] = {"high": "!!", "medium": "!"}
+"""The marks of warnings in a terminal, where a colour may be missing, by severity, the highest first."""
+
+LOOK_CLOSELY, ROUTINE = "look_closely", "routine"
 _GOES_ON, _CUT = "↪ ", "…"
 _AGENT_COLUMNS = 20
 _CHANGED = "   CHANGED"
@@ -84,12 +88,37 @@ def wrap(text: str, width: int, most: int, *, grows: bool) -> Sequence[str]:
     return [*rows[: most - 1], shorten(f"{rows[most - 1]} {rows[most].removeprefix(_GOES_ON)}", width)]
 
 
+def find_mark(item: Mapping[str, Any]) -> str:
+    """Return the mark of an approval's most severe warning: two exclamation marks for a high one, one for a medium."""
+    found = {each["severity"] for each in item.get("warnings") or () if not each.get("standing")}
+    return next((mark for severity, mark in MARKS.items() if severity in found), "")
+
+
+def list_warnings(item: Mapping[str, Any]) -> str:
+    """Return the labels of an approval's warnings, the most severe first, without those of standing ones."""
+    labels = [str(each["label"]) for each in item.get("warnings") or () if not each.get("standing")]
+    return ", ".join(dict.fromkeys(labels))
+
+
+def describe(item: Mapping[str, Any]) -> str:
+    """Return the title of an approval, or its action and its arguments if no connector words it."""
+    run = item["run"]
+    title, action = str(item.get("title") or ""), visible(run["action"])
+    if title not in ("", f"Run {action}"):
+        return title
+    return f"{action}  {visible(in_line(run.get('arguments') or {}))}".rstrip()
+
+
+def sort_closely(items: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Return approvals with those to look at closely first, each group in its order."""
+    return sorted(items, key=lambda item: item.get("group") == ROUTINE)
+
+
 def approval_row(item: Mapping[str, Any], agent: str, now: float, width: int) -> str:
-    """Return the row of an approval: age, agent, action and arguments, and whether it changed, which is never cut."""
+    """Return the row of an approval: age, agent, mark and title, and whether it changed, which is never cut."""
     room = min(_AGENT_COLUMNS, width // 4)
     agent = shorten(visible(agent), room)
     waits = age(now - from_timestamp(item["requested_at"]).timestamp())
     changed = _CHANGED * bool(item.get("stale"))
-    row = f"{waits:5} {agent}{' ' * (room - columns(agent))} {visible(item['run']['action'])}"
-    row += f"  {visible(in_line(item['run'].get('arguments') or {}))}"
+    row = f"{waits:5} {agent}{' ' * (room - columns(agent))} {find_mark(item):2} {describe(item)}"
     return shorten(row, max(columns(_CUT), width - columns(changed))) + changed

@@ -11,7 +11,7 @@ from aileron.base.json import from_timestamp, timestamp, utc
 from aileron.cli import options as _options
 from aileron.cli.context import CliContext, pass_cli
 from aileron.cli.errors import CommandError, report
-from aileron.cli.output import in_line, note, say, table
+from aileron.cli.output import note, say, table
 from aileron.cli.vault.operator import as_signed_in
 from aileron.cli.vault.terminal import Terminal, note_multiplexer
 from aileron.model.errors import InvalidRequest
@@ -20,7 +20,7 @@ from .deciding import MOST, DecisionRequest, decide_shown, deny_all_of, look, re
 from .edit import edit_shown, rewritten
 from .grant import moment_of
 from .review import show_review
-from .rows import age
+from .rows import age, describe, find_mark, list_warnings, sort_closely
 
 if TYPE_CHECKING:
     from aileron.client import Operator
@@ -95,19 +95,19 @@ async def converse(cli: CliContext, operator: Operator) -> None:
     from aileron.client import DaemonFault, DaemonUnreachable
 
     while True:
-        waiting = (await operator.get("action-approvals", query={"limit": MOST}))["items"]
+        waiting = sort_closely((await operator.get("action-approvals", query={"limit": MOST}))["items"])
         waits = [cli.wall() - from_timestamp(item["requested_at"]).timestamp() for item in waiting]
         rows = [
             (
                 number,
                 age(waits[number - 1]),
-                item["run"]["action"],
-                in_line(item["run"].get("arguments") or {}),
+                f"{find_mark(item):2} {describe(item)}",
+                list_warnings(item),
                 item["id"],
             )
             for number, item in enumerate(waiting, 1)
         ]
-        table(("NO", "AGE", "ACTION", "ARGUMENTS", "ID"), rows) if rows else say("No pending approvals.")
+        table(("NO", "AGE", "REQUEST", "CHECK", "ID"), rows) if rows else say("No pending approvals.")
         answer = cli.ask(_ASK_WHICH).strip()
         if answer == "q":
             return

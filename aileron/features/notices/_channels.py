@@ -132,7 +132,9 @@ def notify(address: str, message: Message) -> str | None:
         return "Its secret is not an address that apprise supports."
     body = "\n".join((*message.lines, *message.contents, message.url))
     kind = NotifyType.WARNING if message.urgent else NotifyType.INFO
-    arrived = library.notify(body, title=message.title, notify_type=kind, body_format=NotifyFormat.TEXT)
+    arrived = library.notify(
+        body, title=message.subject or message.title, notify_type=kind, body_format=NotifyFormat.TEXT
+    )
     return None if arrived else "The service did not accept the message."
 
 

@@ -18,8 +18,9 @@ from aileron.model.interfaces.store import IRuns, ISessions
 from aileron.model.interfaces.vault import IVault
 from aileron.model.queries import RunQuery
 from aileron.model.runs import Run, RunState
+from aileron.model.titles import MOST_TITLE
 from aileron.model.vault import VaultState
-from aileron.review import ReviewWarning, list_labels
+from aileron.review import InboxGroup, RequestReview, list_labels
 
 from .rules import TEST
 from .values import Message, Notice
@@ -27,6 +28,7 @@ from .values import Message, Notice
 MOST_LINES = 6
 _MOST_CHARACTERS: Mapping[str, int] = {
     **dict.fromkeys(("action", "session", "run_id", "agent"), 80),
+    "title": MOST_TITLE,
     "reason": 200,
     "arguments": 300,
 }
@@ -45,7 +47,7 @@ class MessageComposer:
 
     :param ids: returns a fresh ULID at each call.
     :param operator_url: returns the URL of the operator site, once it listens.
-    :param find_warnings: returns the warnings about a call that waits for a decision, by the run's id.
+    :param find_review: returns the review of a call that waits for a decision, by the run's id.
     :param contents: True if messages hold the arguments of calls.
     """
 
@@ -55,7 +57,7 @@ class MessageComposer:
     clock: IReactorTime
     ids: Callable[[], str]
     operator_url: Callable[[], str]
-    find_warnings: Callable[[str], Awaitable[tuple[ReviewWarning, ...]]]
+    find_review: Callable[[str], Awaitable[RequestReview]]
     contents: bool = False
 
     async def compose(self, notices: Sequence[Notice], more: int = 0) -> Message | None:
@@ -98,9 +100,15 @@ class MessageComposer:
         )
         if run is None or wanted is not RunState.PENDING:
             return completed
-        found = await _or_else((), self.find_warnings(run.id))
-        cautions = tuple(each.text for each in found) if self.contents else ()
-        return evolve(completed, warnings=list_labels(found), cautions=cautions)
+        return await _or_else(completed, self._judge(completed, run.id))
+
+    async def _judge(self, notice: Notice, run_id: str) -> Notice:
+        """Return a notice with the group and the warnings of the call, and if wanted with its title."""
+        review = await self.find_review(run_id)
+        judged = evolve(notice, group=review.group.value, warnings=list_labels(review.warnings))
+        if not self.contents:
+            return judged
+        return evolve(judged, title=review.title, cautions=tuple(each.text for each in review.warnings))
 
     def _arguments(self, run: Run | None) -> str | None:
         if run is None or not self.contents:
@@ -147,6 +155,7 @@ def message_of(
         id=message_id,
         at=now,
         title=f"Aileron: {_title(shown, more)}",
+        subject=f"Aileron: {shown[0].title}" if len(shown) == 1 and not more and shown[0].title else "",
         lines=(*_lines(shown, more, now), *besides),
         url=page(only),
         notices=shown,
@@ -202,7 +211,9 @@ def _line(alike: Sequence[Notice], now: datetime) -> str:
     since = "" if first.rule is TEST else f", {_age(now, first.at)} ago"
     why = f": {first.reason}" if first.reason else "."
     labels = dict.fromkeys(label for each in alike for label in each.warnings)
-    check = f" Check before you approve: {', '.join(labels)}." if labels else ""
+    closely = any(each.group == InboxGroup.LOOK_CLOSELY for each in alike)
+    words = "Look closely" if closely else "Check before you approve"
+    check = f" {words}: {', '.join(labels)}." if labels else f" {words}." if closely else ""
     return f"{said[0].upper()}{said[1:]}{times}{_who(first)}{since}{why}{check}"
 
 
@@ -223,5 +234,6 @@ def _age(now: datetime, then: datetime) -> str:
 def _contents(notices: Sequence[Notice]) -> Iterable[str]:
     told = [each for each in notices if each.arguments is not None]
     for each in told[:MOST_LINES]:
+        yield from filter(None, (each.title,))
         yield f"{each.action}: {each.arguments}"
         yield from (f"{each.action}: {caution}" for caution in each.cautions)

@@ -12,7 +12,7 @@ from attrs import frozen
 from aileron.base.json import JSON
 from aileron.features.core import Core, ListeningSites
 from aileron.features.feature import RunningFeature
-from aileron.review import ReviewWarning, review_requests
+from aileron.review import RequestReview, review_requests
 
 from ._channels import build_channels
 from ._composer import MessageComposer
@@ -53,11 +53,11 @@ class RunningNotices(RunningFeature):
         return self.settings.bound_by(name)
 
 
-async def find_warnings(runner: Runner, run_id: str) -> tuple[ReviewWarning, ...]:
-    """Return the warnings about a request that waits for a decision, as its page shows them."""
+async def find_review(runner: Runner, run_id: str) -> RequestReview:
+    """Return the review of a request that waits for a decision, as its page shows it."""
     approval = await runner.decisions.approval(run_id, only_read=True)
     (review,) = await review_requests(runner.decisions, runner.submission.offering().offers, (approval,))
-    return review.warnings
+    return review
 
 
 def start_notices(core: Core, settings: NoticeSettings) -> RunningNotices:
@@ -70,7 +70,7 @@ def start_notices(core: Core, settings: NoticeSettings) -> RunningNotices:
         clock=process.reactor,
         ids=process.ids,
         operator_url=process.operator_url,
-        find_warnings=partial(find_warnings, core.runner),
+        find_review=partial(find_review, core.runner),
         contents=settings.contents,
     )
     channels = build_channels(

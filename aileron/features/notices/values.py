@@ -22,6 +22,8 @@ class Notice:
     """One event that the operator is notified of.
 
     :ivar reason: the reason in the words of the daemon or the operator, or None if there is none.
+    :ivar title: what would be done, if the operator wants contents, or None.
+    :ivar group: the group of a call that waits for a decision, C{look_closely} or C{routine}, or None.
     :ivar warnings: the labels of the reasons to look twice at a call that waits for a decision.
     :ivar cautions: their sentences, which quote the call, if the operator wants contents; else empty.
     :ivar arguments: the arguments of the call, cut to a line, or None if messages have no contents.
@@ -37,6 +39,8 @@ class Notice:
     arguments: str | None = None
     warnings: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
+    title: str | None = None
+    group: str | None = None
 
 
 differ(
@@ -45,6 +49,8 @@ differ(
     arguments=Member(optional=True),
     warnings=Member(optional=True),
     cautions=Member(optional=True),
+    title=Member(optional=True),
+    group=Member(optional=True),
 )
 
 
@@ -56,6 +62,8 @@ class Message:
 
     :ivar id: the same at each attempt, so that a receiver can detect repetitions.
     :ivar lines: the lines below the title, without contents.
+    :ivar subject: the title with contents, for channels that no other user of this machine can see, or empty if
+        messages have none.
     :ivar contents: lines with the arguments of calls, for channels that no other user of this machine can see.
     :ivar url: the page that the message is about.
     :ivar urgent: True if something is wrong.
@@ -71,11 +79,13 @@ class Message:
     urgent: bool = False
     contents: tuple[str, ...] = ()
     more: int = 0
+    subject: str = ""
 
 
 differ(
     Message,
     lines=OMITTED,
+    subject=OMITTED,
     contents=OMITTED,
     more=OMITTED,
     computed={

@@ -23,8 +23,10 @@ from aileron.review import (
     Headline,
     RequestReview,
     ReviewWarning,
+    WarningSeverity,
     edits,
     find_in_cards,
+    find_title,
     list_arguments,
     new_here,
     render_value,
@@ -43,7 +45,14 @@ BEGUN = frozenset((RunState.EXECUTING, RunState.FAILED, RunState.UNKNOWN))
 """The states in which the completed steps are shown."""
 
 _MOST_SUMMARY = 240
-_ABOUT_WHOLE = tuple(each for each, kind in WARNINGS.items() if not kind.located and each != STALE)
+_COLOURS = {WarningSeverity.HIGH: "red", WarningSeverity.MEDIUM: "amber", WarningSeverity.LOW: "grey"}
+_ABOVE = tuple(
+    each
+    for each, kind in WARNINGS.items()
+    if not kind.standing and each != STALE and (not kind.located or kind.severity is WarningSeverity.HIGH)
+)
+_RED = tuple(each for each, kind in WARNINGS.items() if kind.severity is WarningSeverity.HIGH)
+_FACTS = tuple(each for each, kind in WARNINGS.items() if kind.standing)
 
 _Words: TypeAlias = "Tag | str | list[Tag | str]"
 
@@ -110,10 +119,10 @@ def _page(
     return Fragment(
         _TEMPLATE,
         root=_root(approval),
-        headline=lambda tag: tag(*headline(approval, session, () if asked is None else asked.review.cards)),
+        headline=lambda tag: tag(headline(approval), *draw_red(() if asked is None else asked.review.warnings)),
         summary=lambda tag: tag(summary) if summary else "",
         stale=lambda tag: tag(visible(approval.stale)) if approval.stale else "",
-        asked=lambda tag: tag(*_asked_by(approval, session)),
+        asked=lambda tag: tag(*_asked_by(approval, session, () if asked is None else asked.review.cards)),
         begins=dict(zip(("at", "left", "undo"), countdown(run), strict=True)) if undoable else False,
         outcome=lambda tag: tag(ended) if ended else "",
         changes=bool(approval.changes),
@@ -143,6 +152,7 @@ def draw_content(approval: Approval, asked: ApprovalQuestion | None) -> Fragment
         fields=[slots for each, slots in zip(given, drawn, strict=True) if each.name not in in_cards],
         no_fields=not given,
         risks="" if asked is None else draw_warnings(asked.review.warnings),
+        standing="" if asked is None else draw_facts(asked.review.warnings),
         raw=bool(in_cards),
         raw_fields=[slots for each, slots in zip(given, drawn, strict=True) if each.name in in_cards],
         preview=False if preview is None else _preview(preview),
@@ -154,7 +164,7 @@ def draw_content(approval: Approval, asked: ApprovalQuestion | None) -> Fragment
 def _root(approval: Approval) -> Callable[[Tag], Tag]:
     """Return a renderer that adds the data the script needs to decide: the ID and the digest of the page's content."""
     run, state, digest = approval.run, STATES[approval.run.state], visible(approval.digest)
-    said = f"{visible(run.action)}: {state}"
+    said = f"{find_title(run.action, approval.review)}: {state}"
     marks = {"data-id": visible(run.id), "data-digest": digest, "data-state": run.state.value}
     preview = approval.review.preview
     if preview is not None and preview.shown.status is PreviewStatus.FETCHING:
@@ -162,20 +172,30 @@ def _root(approval: Approval) -> Callable[[Tag], Tag]:
     return lambda tag: titled(f"{said} – Aileron", said)(tag(**marks)).fillSlots(state=state)
 
 
-def headline(approval: Approval, session: Session | None, cards: Sequence[Card]) -> Iterator[Tag | str]:
-    """Draw what would be done, then who requests which action, on which hosts, for whom and by which account."""
+def headline(approval: Approval) -> Tag:
+    """Draw what would be done."""
+    return tags.bdi(find_title(approval.run.action, approval.review))
+
+
+def draw_red(warnings: Sequence[ReviewWarning]) -> Iterator[Tag | str]:
+    """Draw the label of each kind of red warning, for a heading."""
+    found = {each.id for each in warnings}
+    for each in _RED:
+        yield from (" ", tags.span(WARNINGS[each].label if each in found else "", **{"class": "chip red"}))
+
+
+def origin(approval: Approval, session: Session | None, cards: Sequence[Card]) -> Iterator[Tag | str]:
+    """Draw who requests which action, where the agent works, on which hosts, for whom and by which account."""
     run, own = approval.run, approval.run.session_id is None
     said = Headline.of(run.action, run.state, own, approval.review, cards)
-    yield tags.bdi(said.title, **{"class": "title"})
-    yield tags.span(*_describe_origin(said, own, session), **{"class": "quiet"})
-
-
-def _describe_origin(said: Headline, own: bool, session: Session | None) -> Iterator[Tag | str]:
-    yield " "
     yield "You" if own else tags.bdi(agent(session), title="Self-reported name", **{"class": "claimed"})
     yield from (" ", said.verb, " ", visible(said.action))
     yield from (" on " if said.hosts else "", visible(", ".join(said.hosts)))
     yield "".join(f" · {visible(each)}" for each in said.places)
+    if session is not None:
+        yield from (" · in ", tags.bdi(visible(session.working_dir)), " (self-reported)")
+    elif not own:
+        yield f" · in the unknown session {visible(str(run.session_id))}"
 
 
 def _summary(approval: Approval, offer: Offer) -> str:
@@ -187,17 +207,10 @@ def _summary(approval: Approval, offer: Offer) -> str:
     return visible(words if len(words) <= _MOST_SUMMARY else f"{words[:_MOST_SUMMARY]}…")
 
 
-def _asked_by(approval: Approval, session: Session | None) -> Iterator[Tag | str]:
-    """Draw when and by whom the run was requested, and when it expires. The agent's own name is marked as its claim."""
-    session_id = approval.run.session_id
-    yield from ("Requested ", moment(approval.requested_at))
-    if session_id is None:
-        yield " by you, without an agent"
-    elif session is None:
-        yield f" in the unknown session {visible(session_id)}"
-    else:
-        yield from (" by ", tags.bdi(agent(session)), " in ", tags.bdi(visible(session.working_dir)))
-        yield " (self-reported)"
+def _asked_by(approval: Approval, session: Session | None, cards: Sequence[Card]) -> Iterator[Tag | str]:
+    """Draw by whom and when the run was requested, and when it expires. What the agent says of itself is marked."""
+    yield from origin(approval, session, cards)
+    yield from (" · ", moment(approval.requested_at))
     if approval.run.parent_id is not None:
         yield from (". Repeats ", tags.a("an earlier run", href=f"/runs/{visible(approval.run.parent_id)}"))
     if approval.run.undoes is not None:
@@ -216,25 +229,43 @@ def _origin(approval: Approval, session: Session | None) -> Iterator[Tag | str]:
     yield from ("Action file: ", source, " ", tags.code(visible(review.manifest_digest)))
 
 
-def draw_warnings(warnings: Sequence[ReviewWarning]) -> Tag | str:
-    """Draw the warnings about the whole request, each with its reason."""
-    found = {each.id: each for each in warnings if each.id in _ABOUT_WHOLE}
-    if not found:
-        return ""
-    rows = [_draw_warning(each, found.get(each)) for each in _ABOUT_WHOLE]
-    return tags.section(tags.h2("Check before you approve"), tags.ul(rows), id="risks")
+def most_severe(warnings: Sequence[ReviewWarning]) -> str:
+    """Return the highest severity among the warnings, or an empty text if there are only facts or none."""
+    found = {each.severity for each in warnings if not each.standing}
+    return next((each.value for each in WarningSeverity if each in found), "")
 
 
-def _draw_warning(warning_id: str, warning: ReviewWarning | None) -> Tag:
+def draw_warnings(warnings: Sequence[ReviewWarning]) -> Tag:
+    """Draw the warnings about the whole request and the red ones about its texts, the most severe first."""
+    return tags.section(
+        tags.h2("Check before you approve"),
+        tags.ul([_draw_warning(each, _find_kind(warnings, each)) for each in _ABOVE]),
+        id="risks",
+        **{"data-severity": most_severe(warnings)},
+    )
+
+
+def draw_facts(warnings: Sequence[ReviewWarning]) -> Tag:
+    """Draw what holds at every call of the action."""
+    rows = [_draw_warning(each, _find_kind(warnings, each)) for each in _FACTS]
+    return tags.section(tags.h2("At every call of this action"), tags.ul(rows), id="facts")
+
+
+def _find_kind(warnings: Sequence[ReviewWarning], warning_id: str) -> Sequence[ReviewWarning]:
+    return [each for each in warnings if each.id == warning_id]
+
+
+def _draw_warning(warning_id: str, found: Sequence[ReviewWarning]) -> Tag:
     """Draw one kind of warning with the same markup whether or not it is present: foreign text never adds an element.
 
     A sentence that begins with the label continues after it.
     """
-    label, text, why = ("", "", "") if warning is None else (warning.label, warning.text, warning.why)
+    label, why = (found[0].label, found[0].why) if found else ("", "")
+    colour = _COLOURS[WARNINGS[warning_id].severity]
     return tags.li(
-        tags.span(label, **{"class": "chip"}),
+        tags.span(label, **{"class": f"chip {colour}"}),
         " ",
-        tags.span(text.removeprefix(label).lstrip(". ")),
+        tags.span(" ".join(each.text.removeprefix(label).lstrip(". ") for each in found)),
         tags.details(tags.summary("Why"), why, id=f"why-{warning_id}"),
     )
 

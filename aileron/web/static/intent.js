@@ -14,7 +14,8 @@ export function intentOf(article) {
   }
   const grants = article.querySelector("#grant").open;
   const at = isLater(article) ? startOf(article) : "";
-  const words = ["Approve", at && ` for ${onClock(new Date(at))}`, grants && " and allow similar calls"];
+  const go = article.querySelector("#risks")?.dataset.severity === "high" ? "Approve anyway" : "Approve";
+  const words = [go, at && ` for ${onClock(new Date(at))}`, grants && " and allow similar calls"];
   const missing = at === null ? "Choose a start time, or close “Approve for later” to approve for now." : "";
   const does = at ? `Starts ${onClock(new Date(at))}. You can undo it until then.` : "";
   return { button: "approve", words: words.filter(Boolean).join(""), does: missing || does, missing };

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.logger import ILogObserver, LogEvent, formatEvent, globalLogPublisher
@@ -24,7 +24,7 @@ from aileron.model.audit import Event
 from aileron.model.authority import PendingLimits
 from aileron.model.queries import Page, RunQuery
 from aileron.model.runs import Run, RunState
-from aileron.review import ReviewWarning
+from aileron.review import InboxGroup, ReviewWarning
 from aileron.testing import (
     MemoryVault,
     RunsProxy,
@@ -40,6 +40,19 @@ from .case import RULES, ScriptedChannel
 
 NOW = 1_700_000_100.0
 CANARY = "canary-argument"
+
+
+@frozen
+class JudgedRequest:
+    """The review of a request, as far as it is told."""
+
+    warnings: tuple[ReviewWarning, ...]
+    title: str = f"Post {CANARY}"
+
+    @property
+    def group(self) -> InboxGroup:
+        """Whether there is a warning."""
+        return InboxGroup.LOOK_CLOSELY if self.warnings else InboxGroup.ROUTINE
 
 
 class Unreadable(RunsProxy):
@@ -85,7 +98,7 @@ class NotifierCase(SynchronousTestCase):
             clock=self.clock,
             ids=lambda: "message-1",
             operator_url=lambda: "http://localhost:7001",
-            find_warnings=self.find_warnings,
+            find_review=self.find_review,
             contents=contents,
         )
         notifier = Notifier(
@@ -100,9 +113,9 @@ class NotifierCase(SynchronousTestCase):
         self.addCleanup(notifier.stop)
         return notifier
 
-    async def find_warnings(self, run_id: str) -> tuple[ReviewWarning, ...]:
+    async def find_review(self, run_id: str) -> Any:
         """What there is to say of a request."""
-        return self.warnings.get(run_id, ())
+        return JudgedRequest(self.warnings.get(run_id, ()))
 
     def ask(self, *run_ids: str) -> None:
         """Have runs asked for."""
@@ -159,7 +172,10 @@ class NotifierTests(NotifierCase):
         self.ask("run-1")
         self.wait()
         (message,) = self.told()
-        self.assertEqual(message.contents, ('ship-update: {"text": "canary-argument"}',))
+        self.assertEqual(message.contents, (f"Post {CANARY}", 'ship-update: {"text": "canary-argument"}'))
+        self.assertEqual(message.title, "Aileron: ship-update is waiting for your approval")
+        self.assertEqual(message.subject, f"Aileron: Post {CANARY}")
+        self.assertEqual(to_json(message.notices[0])["group"], "routine")
         self.assertIn("The vault is locked", message.lines[-1])
 
     def test_warned(self) -> None:
@@ -170,7 +186,7 @@ class NotifierTests(NotifierCase):
         self.ask("run-1", "run-2")
         self.wait()
         (message,) = self.told()
-        self.assertIn("Check before you approve: Mention or image.", message.lines[0])
+        self.assertIn("Look closely: Mention or image.", message.lines[0])
         self.assertNotIn(CANARY, json.dumps(to_json(message)) + repr(message))
 
     def test_warned_in_full(self) -> None:
@@ -180,7 +196,7 @@ class NotifierTests(NotifierCase):
         self.ask("run-1")
         self.wait()
         (message,) = self.told()
-        self.assertEqual(message.contents[1:], ("ship-update: First time this action runs.",))
+        self.assertEqual(message.contents[2:], ("ship-update: First time this action runs.",))
         self.assertEqual(to_json(message.notices[0])["warnings"], ["First time"])
 
     def test_over_by_then(self) -> None:
