@@ -12,6 +12,7 @@ from aileron.base.text import visible
 from aileron.model.runs import Run, RunState
 from aileron.model.sessions import Process, Session
 from aileron.model.vault import Binding, CredentialState
+from aileron.review import WarningSeverity
 
 COST = "Cost as reported by providers"
 _LONG_CHARACTERS, _LONG_LINES = 1000, 20
@@ -30,6 +31,9 @@ STATES = {
     RunState.CANCELLED: "Cancelled",
     RunState.EXPIRED: "Expired",
 }
+
+COLOURS = {WarningSeverity.HIGH: "red", WarningSeverity.MEDIUM: "amber", WarningSeverity.LOW: "grey"}
+"""The classes of severities in the style sheet."""
 
 
 def size(text: str) -> str:

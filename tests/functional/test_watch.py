@@ -29,7 +29,7 @@ class WatchTests(OperatedTestCase):
         await self.asked(session, "The parser is out.")
         running = await self.watching("xterm", "--bell")
         await running.expect(TAKEN)
-        await running.expect(GATED)
+        await running.expect("Post to #engineering: The parser is out.")
         await self.read(running, "The parser is out.")
         running.press("y")
         await running.expect(r"Approve exactly this\? \[y/N\]")

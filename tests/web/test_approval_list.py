@@ -55,6 +55,12 @@ class RowTests(WebCase):
             self.assertEqual(self.tick(text)[0], "no", repr(text))
         self.assertIn("Open to see everything", self.tick("a\nb")[1])
 
+    def test_irreversible(self) -> None:
+        """What cannot be brought back is not decided in the list."""
+        self.assertEqual(self.tick("x")[0], "yes")
+        self.runner.offer(evolve(self.runner.offering().offers["ship-update"], irreversible=True))
+        self.assertEqual(self.tick("x")[0], "no")
+
     def test_not_now(self) -> None:
         """What changed, has no plan, or has a preview that is not all there is to be opened first."""
         unready_previews = (

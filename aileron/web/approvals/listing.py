@@ -21,6 +21,7 @@ from aileron.review import (
     STALE,
     WARNINGS,
     RequestReview,
+    WarningSeverity,
     edits,
     host_of,
     is_twin,
@@ -30,7 +31,7 @@ from aileron.review import (
 )
 from aileron.web.blocks import Part
 from aileron.web.parts import Drawing, Fragment, Visit, template, titled
-from aileron.web.texts import agent, countdown, moment
+from aileron.web.texts import COLOURS, agent, countdown, moment
 
 from .decision import FLOOD, deny_all
 from .reading import reading
@@ -39,7 +40,9 @@ from .review import account
 _ROW, _LIST, _FLOOD = map(template, ("approval_row.xml", "approvals.xml", "approval_flood.xml"))
 _MOST_CHARACTERS = 160
 _MOST_LINES = 10
-_LABELS = tuple(kind.label for each, kind in WARNINGS.items() if each != STALE)
+_LABELS = tuple(
+    (kind.label, COLOURS[kind.severity]) for each, kind in WARNINGS.items() if each != STALE and not kind.standing
+)
 
 
 @frozen
@@ -82,6 +85,8 @@ class Listed:
     def whole(self) -> bool:
         """Return True if the row shows everything about the request, so that the operator can decide from the list."""
         approval, preview, lines = self.approval, self.approval.review.preview, self.lines()
+        if any(each.severity is WarningSeverity.HIGH for each in self.review.warnings):
+            return False
         if self.count > 1 or approval.stale or approval.changes or edits(approval.run) or not approval.review.steps:
             return False
         if preview is not None and not _is_whole(preview):
@@ -106,14 +111,14 @@ def _row(listed: Listed) -> Fragment:
         "stale": WARNINGS[STALE].label if approval.stale else "",
     }
     labels = list_labels(listed.review.warnings)
-    chips = [each if each in labels else "" for each in _LABELS]
+    chips = [(each if each in labels else "", colour) for each, colour in _LABELS]
     if listed.count > 1:
-        chips.append(f"{listed.count} identical requests")
+        chips.append((f"{listed.count} identical requests", "amber"))
     return Fragment(
         _ROW,
         root=about,
         lines=lambda tag: [tag.clone()(line.text) for line in listed.lines()],
-        chips=lambda tag: tag([tags.span(chip, **{"class": "chip"}) for chip in chips]),
+        chips=lambda tag: tag([tags.span(chip, **{"class": f"chip {colour}"}) for chip, colour in chips]),
     )
 
 

@@ -33,7 +33,7 @@ from aileron.review import (
     review_requests,
 )
 from aileron.web.parts import Drawing, Fragment, Visit, template, titled
-from aileron.web.texts import STATES, agent, countdown, moment, process, process_name
+from aileron.web.texts import COLOURS, STATES, agent, countdown, moment, process, process_name
 
 from .decision import decision_form, edit_form
 from .reading import box, differences, reading
@@ -45,7 +45,6 @@ BEGUN = frozenset((RunState.EXECUTING, RunState.FAILED, RunState.UNKNOWN))
 """The states in which the completed steps are shown."""
 
 _MOST_SUMMARY = 240
-_COLOURS = {WarningSeverity.HIGH: "red", WarningSeverity.MEDIUM: "amber", WarningSeverity.LOW: "grey"}
 _ABOVE = tuple(
     each
     for each, kind in WARNINGS.items()
@@ -261,7 +260,7 @@ def _draw_warning(warning_id: str, found: Sequence[ReviewWarning]) -> Tag:
     A sentence that begins with the label continues after it.
     """
     label, why = (found[0].label, found[0].why) if found else ("", "")
-    colour = _COLOURS[WARNINGS[warning_id].severity]
+    colour = COLOURS[WARNINGS[warning_id].severity]
     return tags.li(
         tags.span(label, **{"class": f"chip {colour}"}),
         " ",
