@@ -1,4 +1,4 @@
-"""Proving: tests what connectors keep of the promises, against doubles of services that behave badly."""
+"""Proving: tests whether connectors keep the promises, against doubles of services that misbehave."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ from ._network import ProofNetwork, ProofReactor
 _T = TypeVar("_T")
 _PROVER = Actor("human", "prove")
 _MOST_JUMPS, _MOST_REAL_SECONDS = 200, 30.0
-_STILL_TURNS, _STILL_TURNS_BESIDE = 4, 10  # the latter where something runs beside the reactor, and hands on in turns
+_STILL_TURNS, _STILL_TURNS_BESIDE = 4, 10  # the latter if a thread or a process works outside the reactor
 _PAUSE_SECONDS = 0.002
 _GONE_SECONDS = 3.0
 _RESTLESS = (
@@ -56,12 +56,13 @@ _ENDS = (RunState.COMPLETED, RunState.FAILED, RunState.UNKNOWN)
 
 @frozen
 class Seen:
-    """All that can be seen of a run afterwards.
+    """Everything observed of a finished run.
 
-    :ivar states: in which it came to rest, one after the other.
-    :ivar told: its row, its events and the log.
-    :ivar message: why it did not complete.
-    :ivar left: as of L{Double}, or that it never came to rest; empty: all is over.
+    :ivar states: the final states of the run, in order: C{UNKNOWN} may be followed by another one.
+    :ivar told: the run's row, its audit events and the log, as one text.
+    :ivar message: why the run did not complete; empty if it did.
+    :ivar left: a clause about what still runs, from L{Double.left}, or that the bench never became idle; empty if
+        nothing runs any more.
     """
 
     states: Sequence[RunState]
@@ -72,7 +73,7 @@ class Seen:
 
 @frozen
 class _RunnerParts:
-    """The runner of a proof, and what it works with that a proof reaches as well."""
+    """The runner of a proof, with the collaborators that the bench uses too."""
 
     connectors: ProofConnectors
     store: Store
@@ -82,12 +83,12 @@ class _RunnerParts:
 
 @define(eq=False)
 class Bench:
-    """Runs one action after the other, and advances the clock whenever everything else is idle.
+    """Runs actions one after the other, and advances the clock whenever everything is idle.
 
-    :ivar double: of the service whose connector is on the bench.
-    :ivar processes: starts programs, by the clock of the proof.
-    :ivar loop: where the client of MCP servers runs.
-    :ivar servers: the processes of those that are local.
+    :ivar double: the double of the service whose connector is tested.
+    :ivar processes: a reactor that starts real programs but uses the clock of the proof.
+    :ivar loop: the asyncio loop in which the client of MCP servers runs.
+    :ivar servers: the local MCP servers.
     """
 
     home: Home
@@ -102,25 +103,25 @@ class Bench:
 
     @property
     def away(self) -> Path:
-        """A directory for what the double keeps: the secret must not be found in the home alone."""
+        """The directory for the double's files. It is outside the home, where no file may contain the secret."""
         return self.home.root.parent
 
     async def bind(self, new: NewBinding) -> None:
-        """Store a credential in place of any other."""
+        """Store a credential and revoke all others."""
         for each in self._parts.vault.list():
             await self._parts.vault.revoke(each.name)
         await self._parts.vault.set_up(new)
 
     @property
     def needs_binding(self) -> bool:
-        """Tell whether the credential is of no use any more, as after a service that refused its token."""
+        """Return whether the credential has become unusable, for example because the service refused its token."""
         states = (self._parts.vault.credential_state(each) for each in self._parts.vault.list())
         return any(each.status is CredentialStatus.NEEDS_YOU for each in states)
 
     def offer(self, connector: IConnector, name: str, text: bytes) -> None:
-        """Offer one trusted action, in place of any other."""
+        """Install the connector and one action, trust both, and remove the previous action."""
         about, path = connector.describe(), self.home.actions / "proof.md"
-        path.unlink(missing_ok=True)  # another file, even within a tick of the file system's clock
+        path.unlink(missing_ok=True)  # a new file is noticed even within one tick of the file system's clock
         path.write_bytes(text)
         self._parts.connectors.add(connector)
         now, action = utc(self.clock.seconds()), (TrustKind.ACTION, name, digest_of_bytes(text))
@@ -129,14 +130,17 @@ class Bench:
         self._parts.runner.look()
 
     def check(self, name: str, arguments: Mapping[str, JSON]) -> None:
-        """Check that an action takes arguments.
+        """Check that an action accepts arguments, with a dry run.
 
-        :raises AileronError: it does not.
+        :raises AileronError: if the action refuses the arguments.
         """
         self._parts.runner.submission.dry_run(name, arguments)
 
     async def run(self, name: str, step: str, arguments: Mapping[str, JSON]) -> Seen:
-        """Run it until nothing more happens by itself; where it needs an approval, that is given at once."""
+        """Run an action until it has ended and no timer is due. Approve it at once if it needs approval.
+
+        :param step: the id of the action's only step.
+        """
         run = await self._parts.runner.submission.submit(Call(name, arguments, _PROVER))
         self.double.key, states, rests = f"{run.effect_key}.{step}", list[RunState](), True
         for _ in range(_MOST_JUMPS):
@@ -161,7 +165,7 @@ class Bench:
         return Seen(states, told, "" if run.fault is None else run.fault.message, left)
 
     async def _find_left(self) -> str:
-        """Return what is left of the double; what was killed a moment ago has a little real time to be gone."""
+        """Return L{Double.left}, after waiting up to a few seconds for killed processes to end."""
         since = time.monotonic()
         while (left := self.double.left()) and time.monotonic() - since < _GONE_SECONDS:
             await deferLater(self.network.reactor, _PAUSE_SECONDS)
@@ -172,9 +176,9 @@ class Bench:
         await self._parts.runner.decisions.decide(run_id, Decision(True, approval.digest, _PROVER.id))
 
     async def _settle(self) -> bool:
-        """Wait until everything is idle, except what the double holds open.
+        """Wait until everything is idle except connections that the double holds open.
 
-        :return: whether it is; more is not waited for.
+        :return: True if idle, or False if the time limit passed first.
         """
         still, since = 0, time.monotonic()
         while still < (_STILL_TURNS_BESIDE if self.double.beside else _STILL_TURNS):
@@ -189,7 +193,7 @@ class Bench:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Hear what is logged."""
+        """Record all log events while the context is entered."""
 
         @implementer(ILogObserver)
         def observe(event: LogEvent) -> None:
@@ -202,7 +206,7 @@ class Bench:
             globalLogPublisher.removeObserver(observe)
 
     async def close(self) -> None:
-        """Stop everything, be it within a run: that waits by the clock of the proof, which goes on meanwhile."""
+        """Stop everything, even in the middle of a run, advancing the clock of the proof meanwhile."""
         closing = Deferred.fromCoroutine(self._close())
         while not closing.called:
             self.clock.advance(1.0)
@@ -220,7 +224,7 @@ class Bench:
 
 
 async def with_bench(reactor: Any, work: Callable[[Bench], Awaitable[_T]]) -> _T:
-    """Do C{work} on a bench, and delete it afterwards."""
+    """Call C{work} with a bench in a temporary directory, close and delete the bench, and return the result."""
     with TemporaryDirectory(prefix="aileron-prove-") as root:
         bench = await _build(reactor, Home(Path(root).resolve() / "home"))
         try:
@@ -231,12 +235,12 @@ async def with_bench(reactor: Any, work: Callable[[Bench], Awaitable[_T]]) -> _T
 
 
 async def _give_none(_asked: TokenRequest) -> TokenAnswer:
-    """Answer as a token endpoint that never gives another token, so that a refused one is of no use any more."""
+    """Answer like a token endpoint that never issues a token, so that a refused token stays unusable."""
     return TokenAnswer(404, b"{}")
 
 
 def _make_store(home: Home, clock: Clock) -> Store:
-    """Return a store without threads, which does not wait for the disk: the proof is deleted afterwards."""
+    """Return a store without threads and without durable writes, as the proof is deleted afterwards."""
     seals = Seals(GENESIS, seal, payload_digest, lambda: secrets.token_hex(16))
     tuning = Tuning(busy_seconds=0, durable=False)
     return make_store(home.database, UnthreadedReactor(), clock, seals, tuning, UnthreadedPool)
@@ -273,7 +277,7 @@ async def _build(reactor: Any, home: Home) -> Bench:
     await runner.start()
 
     def speak(speech: str) -> IProtocol:
-        return bench.double.speak(speech)  # the one that is there by then
+        return bench.double.speak(speech)  # the bench's double at the time of the connection
 
     network = ProofNetwork(reactor, speak)
     processes, loop = ProofReactor(reactor, clock), LoopOnDemand(reactor, "aileron-prove")

@@ -1,4 +1,4 @@
-"""The benches of the kinds of connector: what puts each on the bench, and makes it as the daemon does."""
+"""Sets up the test bench for each kind of connector, and makes connectors as the daemon does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._program import set_up_program
 from ._trials import Rig
 
 Make = Callable[[Any, Bench], IConnector]
-"""Makes the connector that is put to the proof, of its file as it is on the bench."""
+"""Makes the connector under test from its specification, as adapted to the bench."""
 
 BENCHES: Mapping[str, Callable[[Specimen, Bench], Rig | str]] = {
     "http": set_up_http,
@@ -29,11 +29,11 @@ BENCHES: Mapping[str, Callable[[Specimen, Bench], Rig | str]] = {
     "command": set_up_program,
     "mcp": set_up_mcp,
 }
-"""The benches of the kinds that ship with Aileron; every other kind has its own."""
+"""The functions that set up the bench for built-in kinds. Every other kind brings its own."""
 
 
 def set_up(specimen: Specimen, bench: Bench) -> Rig | str:
-    """Put a connector on the bench, or return why it cannot be proved if there is no double of its service."""
+    """Set up the bench for a connector. Return its rig, or a clause with the reason why it cannot be tested."""
     kind = specimen.kind
     if kind is None:
         return "its file has faults"
@@ -43,7 +43,7 @@ def set_up(specimen: Specimen, bench: Bench) -> Rig | str:
 
 
 def maker_of(kind: ConnectorKind[Any]) -> Make:
-    """Return what makes connectors of a kind as the daemon does, but without sandboxes and threads."""
+    """Return a function that makes connectors of a kind as the daemon does, but without sandboxes and threads."""
 
     def make(spec: Any, bench: Bench) -> IConnector:
         transport, servers, bridge = bench.network.transport, bench.servers, bench.loop.bridge
@@ -56,7 +56,7 @@ def maker_of(kind: ConnectorKind[Any]) -> Make:
 
 @frozen
 class _SampleEnvironment(Mapping[str, str]):
-    """A daemon's environment with whatever variable a connector's file names, and one that none names."""
+    """An environment in which every variable has a value. Iteration yields only L{STRANGER}, which no file names."""
 
     def __getitem__(self, name: str) -> str:
         return "yes" if name == STRANGER else "sample"

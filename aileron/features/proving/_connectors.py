@@ -1,4 +1,4 @@
-"""The registry of a proof: the connectors that were put on the bench."""
+"""The registry of connectors in a proof."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from aileron.model.trust import Candidate
 @implementer(IConnectors)
 @define
 class ProofConnectors:
-    """A registry that holds the connectors which were added, and reads no files."""
+    """A registry of the connectors added to it. It reads no files."""
 
     _connectors: dict[str, IConnector] = field(factory=dict, init=False)
     _generation: int = field(default=1, init=False)
 
     def add(self, connector: IConnector) -> None:
-        """Add a connector, in place of one of the same name."""
+        """Add a connector, replacing one of the same name."""
         self._connectors[connector.describe().name] = connector
         self._generation += 1
 

@@ -1,4 +1,4 @@
-"""The double of a service: it answers correctly or as badly as instructed, and counts what it carried out."""
+"""The double of a service: it answers correctly or misbehaves as instructed, and counts the effects it performs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,15 @@ _GOOD = ServiceAnswer(204, {}, b"")
 
 @frozen
 class Case:
-    """One operation that is put through trials.
+    """One operation under test.
 
-    :ivar looks: whether the double shows the effect to a look for it.
-    :ivar certain: whether a look that finds nothing is to say that nothing was done.
-    :ivar sample: its recorded answers, where there are such; the rest is for a service that speaks HTTP.
-    :ivar form: C{json}, C{xml} and the like: in which it answers.
+    :ivar looks: whether the double can answer a lookup of the effect.
+    :ivar certain: whether a lookup that finds nothing proves that nothing was done.
+    :ivar sample: recorded answers of an HTTP service, or None if there are none.
+    :ivar method: the method of the request.
+    :ivar form: the form of the answer, such as C{json} or C{xml}.
+    :ivar good: the answer of a service that has carried out the request.
+    :ivar most_bytes: the maximal size of an answer that the connector reads.
     """
 
     operation: Operation
@@ -45,21 +48,22 @@ class Case:
 
     @property
     def reads(self) -> bool:
-        """Tell whether it has no effect."""
+        """Return whether the operation only reads."""
         return self.operation.effect == READ
 
 
 @frozen
 class Move:
-    """An instruction to the service: what to do with one request.
+    """An instruction to the double for one request.
 
-    :ivar writes: to the connection, which it closes then.
-    :ivar does: how often it carries the request out.
-    :ivar ends: the connection otherwise: C{abort}; C{hold}: it says no more; C{stay}: it goes on.
-    :ivar early: before the request has arrived whole.
-    :ivar after: seconds until it writes.
-    :ivar stage: of a conversation, at which it does so; where it writes nothing, it says there what it usually says.
-    :ivar shows: a text that it shows as the name of a mailbox, and in a message.
+    :ivar writes: the bytes to write to the connection.
+    :ivar does: how many times to carry out the request.
+    :ivar ends: what to do with the connection: C{close} after writing; C{abort} instead of writing; C{hold} open and
+        silent after writing; C{stay} open for more requests.
+    :ivar early: whether to act before the request has arrived completely.
+    :ivar after: the delay before writing, in seconds.
+    :ivar stage: the stage of a conversation at which to act, for mail. If C{writes} is empty, the usual reply is sent.
+    :ivar shows: a text to show as the name of a mailbox and in a message, for mail.
     """
 
     writes: bytes = field(repr=False)
@@ -72,17 +76,17 @@ class Move:
 
 
 def wire(answer: ServiceAnswer, method: str = "", reason: str = "Answer") -> bytes:
-    """Write an answer as it goes over the connection; that to HEAD has no body."""
+    """Return an answer as the bytes of an HTTP response, without a body for HEAD."""
     headers = {"content-length": str(len(answer.body)), **answer.headers, "connection": "close"}
     head = "\r\n".join((f"HTTP/1.1 {answer.status} {reason}", *(f"{n}: {v}" for n, v in headers.items()), "", ""))
     return head.encode("latin-1") + (b"" if method == "HEAD" else answer.body)
 
 
 class DoubleConnection(Protocol):
-    """One connection as the double sees it.
+    """The double's side of a connection.
 
-    :ivar held: whether it waits on purpose.
-    :cvar rests: whether it stays where nothing is under way.
+    :ivar held: whether the double keeps the connection waiting on purpose.
+    :cvar rests: whether an open connection counts as idle.
     """
 
     rests = False
@@ -91,11 +95,11 @@ class DoubleConnection(Protocol):
         self._service, self._received, self.held = service, b"", False
 
     def connectionMade(self) -> None:
-        """Count it."""
+        """Register the connection as open."""
         self._service.open.append(self)
 
     def act(self, move: Move) -> None:
-        """Do as instructed."""
+        """Carry out an instruction, after its delay."""
         self.held = move.after > 0 or move.ends == "hold"
         if move.after:
             self._service.clock.callLater(move.after, self.act, evolve(move, after=0.0))
@@ -107,20 +111,20 @@ class DoubleConnection(Protocol):
                 self.transport.loseConnection()
 
     def drop(self) -> None:
-        """End the connection at once."""
+        """Abort the connection."""
         transport: Any = self.transport
         transport.abortConnection()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Stop counting it."""
+        """Unregister the connection."""
         self._service.open.remove(self)
 
 
 class HttpDoubleConnection(DoubleConnection):
-    """One connection on which a service speaks HTTP."""
+    """The double's side of an HTTP connection."""
 
     def dataReceived(self, data: bytes) -> None:
-        """Serve a request, once it is whole."""
+        """Collect a request and act when it is complete, or at once if the double is instructed to be early."""
         self._received += data
         move = self._service.hurries()
         if move is None:
@@ -134,19 +138,20 @@ class HttpDoubleConnection(DoubleConnection):
 
 @define(eq=False, repr=False)
 class Double:
-    """Stands for what a connector talks to, for one run after the other.
+    """The double of a service that a connector uses, for one run after the other.
 
-    :ivar case: what is asked of it.
-    :ivar script: what it does next; with what is beyond it answers well.
-    :ivar shows: whether a look finds the effect, whatever was done; L{None}: it finds what was done.
-    :ivar twist: what is wrong with it from the beginning, as its kind has it.
-    :ivar key: the effect key of the run.
-    :ivar looking: whether requests look for the effect by now.
-    :ivar done: how often it carried out what the run asked for.
-    :ivar asked: how often it was asked, looks apart.
-    :ivar strange: what it was given that the connector's file does not declare.
-    :ivar heard: how many pieces arrived, or happened, in all.
-    :ivar beside: whether something runs beside the reactor, which hands on in several turns.
+    :ivar case: the operation under test.
+    :ivar script: instructions for the next requests. When the script is used up, the double answers correctly.
+    :ivar shows: the result of lookups: True if they find the effect, False if not, None if they find what was done.
+    :ivar twist: a permanent fault for the run, such as C{late}; each kind of double defines its own.
+    :ivar key: the effect key of the run's step.
+    :ivar looking: whether requests are now lookups of the effect.
+    :ivar done: how many times the effect was performed.
+    :ivar asked: how many times it was requested, lookups not counted.
+    :ivar strange: clauses about data that was sent although the connector's file does not declare it.
+    :ivar heard: a count of everything that arrived, to notice activity.
+    :ivar beside: whether a thread or a process works outside the reactor.
+    :ivar open: the open connections.
     """
 
     clock: IReactorTime
@@ -164,41 +169,44 @@ class Double:
     open: list[Any] = field(factory=list, init=False)
 
     def begin(self, case: Case, moves: Sequence[Any], shows: bool | None = None, twist: str = "") -> None:
-        """Forget what was before, for another run."""
+        """Reset the double for a run.
+
+        :param moves: the script.
+        """
         self.case, self.script, self.key, self.looking = case, list(moves), "", False
         self.shows, self.twist = shows, twist
         self.done = self.asked = 0
         self.strange.clear()
 
     def speak(self, speech: str) -> IProtocol:
-        """Return what speaks on a new connection.
+        """Return the protocol for a new connection.
 
-        :param speech: as of L{ProofNetwork}.
+        :param speech: C{HTTP}, C{SMTP}, C{IMAP} or C{STDIO}.
         """
         raise NotImplementedError
 
     def busy(self) -> bool:
-        """Tell whether anything is under way that it does not hold open on purpose."""
+        """Return whether a connection is open that is neither idle nor held on purpose."""
         return not all(each.held or each.rests for each in self.open)
 
     def left(self) -> str:
-        """Return what still runs though nobody waits for it any more, in a clause; empty: nothing does."""
+        """Return a clause about what still runs after the run; empty if nothing does."""
         return ""
 
     async def rest(self) -> None:
-        """Wait until what runs beside the reactor has taken its turn."""
+        """Wait until work outside the reactor is idle. Here there is none."""
 
     def drop(self) -> None:
-        """End every connection."""
+        """Abort all connections."""
         for each in list(self.open):
             each.drop()
 
 
 @define(eq=False, repr=False)
 class ServiceDouble(Double):
-    """A service that speaks HTTP.
+    """The double of an HTTP service.
 
-    :ivar marked: whether the effect key was in a request that it carried out: no look finds the key else.
+    :ivar marked: whether a request that was carried out contained the effect key. Only then a lookup can find the key.
     """
 
     marked: bool = field(default=False, init=False)
@@ -207,22 +215,22 @@ class ServiceDouble(Double):
     _seen: set[object] = field(factory=set, init=False)
 
     def begin(self, case: Case, moves: Sequence[Any], shows: bool | None = None, twist: str = "") -> None:
-        """Forget what was before, for another run."""
+        """Reset the double for a run."""
         super().begin(case, moves, shows, twist)
         self._pages = self._looks = 0
         self.marked = False
         self._seen.clear()
 
     def speak(self, speech: str) -> IProtocol:
-        """Return a connection."""
+        """Return an HTTP connection."""
         return HttpDoubleConnection(self)
 
     def hurries(self) -> Move | None:
-        """Return what it does before the next request has arrived, if anything."""
+        """Remove and return the next instruction if it acts before the request has arrived, or return None."""
         return self.script.pop(0) if not self.looking and self.script and self.script[0].early else None
 
     def decide(self, request: bytes) -> Move:
-        """Decide what to do with a request that has arrived."""
+        """Return the instruction for a complete request, and perform the effect if the instruction says so."""
         aside = self.answer_aside(request)
         if aside is not None:
             return Move(aside, 0)
@@ -241,21 +249,21 @@ class ServiceDouble(Double):
         return move
 
     def answer_aside(self, request: bytes) -> bytes | None:
-        """Answer what is not the request under trial, such as a look; L{None}: it is."""
+        """Return the answer to a request that is not under test, such as a lookup, or None if it is under test."""
         return self._look(request) if self.looking else None
 
     def answer_well(self) -> bytes:
-        """Answer as a service does that has carried the request out."""
+        """Return the answer of a service that has carried out the request, page by page if recorded so."""
         pages = [self.case.good] if self.case.sample is None else self.case.sample.done(self.key)
         self._pages += 1
         return wire(pages[min(self._pages, len(pages)) - 1], self.case.method)
 
     def takes(self, request: bytes) -> bool:
-        """Carry the request out; tell whether that was possible."""
+        """Perform the effect of a request, and return whether that was possible."""
         return True
 
     def _identify(self, request: bytes) -> object:
-        """Return what tells a request from others: its key, or what it asks where the service takes two for one."""
+        """Return the identity of a request, equal for two requests if the service would perform them only once."""
         if self.case.operation.idempotent and self._carries_key(request):
             return self.key
         head, _, body = request.partition(b"\r\n\r\n")
@@ -267,7 +275,10 @@ class ServiceDouble(Double):
         return any(form.text in text for key in keys_of(self.key) for form in written_forms(key))
 
     def _look(self, request: bytes) -> bytes | None:
-        """Answer a look: by what was done, or by what somebody else did; one that asks by the key finds no other."""
+        """Return the answer to a lookup of the effect, or None without recorded answers.
+
+        If the effect is not found, a lookup without the key finds an effect of another key instead.
+        """
         sample = self.case.sample
         if sample is None:
             return None

@@ -1,4 +1,4 @@
-"""The double of a git server over HTTP, with a local repository that lacks nothing of it."""
+"""The double of a git server over HTTP, with a complete local repository."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def _report(*lines: str) -> ServiceAnswer:
 
 @define(eq=False, repr=False)
 class GitDouble(ServiceDouble):
-    """A git server, which moves a ref only from where the client says that it is.
+    """A git server that moves a ref only if the ref is at the commit that the client expects.
 
-    :ivar before: the refs at the beginning of a run.
-    :ivar refs: as they are now.
+    :ivar before: the refs at the beginning of a run, by name.
+    :ivar refs: the current refs.
 
-    Its twist is C{late}: what it does is seen minutes later.
+    With the twist C{late}, a moved ref becomes visible only minutes later.
     """
 
     before: Mapping[str, str] = field(factory=dict)
@@ -50,7 +50,7 @@ class GitDouble(ServiceDouble):
     _hidden_until: float = 0.0
 
     def begin(self, case: Case, moves: Sequence[Move], shows: bool | None = None, twist: str = "") -> None:
-        """Forget what was before."""
+        """Reset the double for a run, and place the case's ref where the case expects it."""
         super().begin(case, moves, shows, twist)
         ref, old, _ = _ends(case)
         self._hidden_until = 0.0
@@ -59,7 +59,7 @@ class GitDouble(ServiceDouble):
             self.refs.pop(ref, None)
 
     def answer_aside(self, request: bytes) -> bytes | None:
-        """List the refs, unless that is what is under trial."""
+        """Return the list of refs, or None if the request is a push or the case itself lists refs."""
         if self.case.reads or request.startswith(b"POST "):
             return None
         refs, (ref, old, new) = dict(self.refs), _ends(self.case)
@@ -71,7 +71,7 @@ class GitDouble(ServiceDouble):
         return wire(_advertise(service, {name: at for name, at in refs.items() if at != _NOTHING}), "GET")
 
     def takes(self, request: bytes) -> bool:
-        """Move a ref."""
+        """Move a ref, and return False if the client's expected commit is outdated."""
         if self.case.reads:
             return True
         command = request.partition(b"\r\n\r\n")[2][4:].partition(b"\0")[0].decode()
@@ -91,7 +91,7 @@ def _advertise(service: str, refs: Mapping[str, str]) -> ServiceAnswer:
 
 
 def _ends(case: Case) -> tuple[str, str, str]:
-    """Return the ref of a case, where it is, and where it will be."""
+    """Return the ref of a case, its current commit and its future commit; zeros for no commit."""
     inputs, name = {key: str(each) for key, each in case.inputs.items()}, case.operation.name
     ref = f"refs/tags/{inputs['tag']}" if "tag" in inputs else f"refs/heads/{inputs.get('branch', 'main')}"
     new = inputs.get("commit", _NOTHING)
@@ -99,7 +99,7 @@ def _ends(case: Case) -> tuple[str, str, str]:
 
 
 def set_up_git(specimen: Specimen, bench: Bench) -> Rig:
-    """Put a git connector over HTTP on the bench; no credential can be made for one over SSH."""
+    """Set up the bench for a git connector over HTTP. A proof cannot make credentials for SSH."""
     spec: GitSpec = specimen.spec
     old, new = _make_repository(bench.away / "repository.git")
     branch, tag = (next((each.replace("*", "proof") for each in names), "") for names in (spec.branches, spec.tags))
@@ -152,7 +152,7 @@ def _list_controls(case: Case, decoy: str) -> Iterator[tuple[str, Trial]]:
 
 
 def _make_repository(path: Path) -> tuple[str, str]:
-    """Make a bare repository with two commits, and return both."""
+    """Make a bare repository with two commits, and return their hashes, the parent first."""
     (path / "refs").mkdir(parents=True, exist_ok=True)
     (path / "HEAD").write_text("ref: refs/heads/main\n")
 

@@ -12,7 +12,7 @@ from ._trials import Rig, list_controls, list_trials
 
 
 def set_up_http(specimen: Specimen, bench: Bench) -> Rig:
-    """Put an HTTP connector on the bench, with a double of its service."""
+    """Set up the bench for an HTTP connector."""
     spec: HttpSpec = specimen.spec
     base_url = specimen.base_url
     cases = {

@@ -1,4 +1,4 @@
-"""The double of a mail account: SMTP and IMAP, each of which can fail at every command."""
+"""The double of a mail account: SMTP and IMAP servers that can fail at every command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ._network import IMAP, SMTP
 from ._trials import LATE_SECONDS, Rig, Trial, controls, written
 
 _CONTENT, _END, _APPENDED = "content", "end", "appended"
-"""Stages that are no command's: the first line of a message, its end, and that of a saved one."""
+"""Stages without a command: the first line of a message, the end of a message, and the end of a saved message."""
 
 _USUAL = {
     "EHLO": b"250-proof\r\n250 AUTH PLAIN XOAUTH2",
@@ -37,7 +37,7 @@ _LETTER = b"From: Ada <ada@example.org>\r\nSubject: Sample\r\nMessage-ID: <anoth
 _IMPLICIT, _STARTTLS = "implicit", "starttls"
 _SEND, _DRAFT = "send_mail", "save_draft"
 _COUNTED = {_SEND: _END, _DRAFT: _APPENDED, "search_mail": "SEARCH", "read_mail": "FETCH", "list_mailboxes": "LIST"}
-"""By operation, the stage at which the double has done it."""
+"""For each operation, the stage at which the double performs the effect."""
 
 _STAGES = {
     _SEND: ("EHLO", "AUTH", "MAIL", "RCPT", "DATA"),
@@ -46,37 +46,37 @@ _STAGES = {
     "read_mail": ("AUTHENTICATE", "EXAMINE", "FETCH"),
     "list_mailboxes": ("AUTHENTICATE", "LIST"),
 }
-"""By operation, the stages before it has anything to do."""
+"""For each operation, the stages before the effect."""
 
 _REFUSALS = (b"NO no", b"550 no")
 
 
 def _at(stage: str, says: bytes = b"", does: int = 1, ends: str = "stay", **more: Any) -> Move:
-    """Instruct the double for one stage; in IMAP, C{says} stands behind the tag."""
+    """Return an instruction for one stage. In IMAP, the tag is written before C{says}."""
     return Move(says, does, ends, stage=stage, **more)
 
 
 @define(eq=False, repr=False)
 class MailDouble(Double):
-    """Both servers of an account.
+    """The double of both servers of a mail account.
 
-    :ivar mailboxes: what is in each; what is sent is put among the sent messages, as most servers do.
+    :ivar mailboxes: the messages of each mailbox. A sent message is saved in C{Sent}, as most servers do.
     """
 
     mailboxes: dict[bytes, list[bytes]] = field(factory=dict)
 
     def begin(self, case: Case, moves: Sequence[Any], shows: bool | None = None, twist: str = "") -> None:
-        """Empty the mailboxes, but for a message that is somebody else's."""
+        """Reset the double for a run. Each mailbox then contains one message that is unrelated to the run."""
         super().begin(case, moves, shows, twist)
         self.mailboxes = {name: [_LETTER] for name in (b"INBOX", b"Sent", b"Drafts")}
 
     def speak(self, speech: str) -> IProtocol:
-        """Return a connection to one of the servers."""
+        """Return an SMTP or an IMAP connection."""
         found: Any = {SMTP: SmtpConnection, IMAP: ImapConnection}[speech](self)
         return found  # type: ignore[no-any-return]
 
     def turn(self, stage: str, mailbox: bytes = b"", message: bytes = b"") -> Move:
-        """Decide what to do at a stage, and keep a message that arrives there."""
+        """Return the instruction for a stage, count the effect, and save C{message} if there is one."""
         turn: Move = next((each for each in self.script if each.stage == stage), _at(stage))
         if turn in self.script:
             self.script.remove(turn)
@@ -88,7 +88,7 @@ class MailDouble(Double):
         return turn
 
     def search(self, mailbox: bytes, criteria: bytes) -> Sequence[int]:
-        """Find messages by their identifier, or all."""
+        """Return the numbers of the messages with the identifier in C{criteria}, or of all messages."""
         wanted = _QUOTED.findall(criteria)[-1:] if b"MESSAGE-ID" in criteria.upper() else [b""]
         if self.looking and self.shows is not None:
             return [1] if self.shows else []
@@ -100,31 +100,31 @@ _Lines: Any = LineReceiver
 
 
 class MailConnection(DoubleConnection, _Lines):  # type: ignore[misc]
-    """One connection as a mail server sees it."""
+    """The mail server's side of a connection."""
 
     dataReceived = LineReceiver.dataReceived
     MAX_LENGTH = 2**20
     greeting = b"* OK proof"
 
     def connectionMade(self) -> None:
-        """Count it, and greet."""
+        """Register the connection, and send the greeting."""
         super().connectionMade()
         self.sendLine(self.greeting)
 
     def take(self, turn: Move, usual: bytes) -> None:
-        """Take a turn."""
+        """Carry out an instruction. If it has nothing to write, write C{usual}."""
         said = turn.writes or usual
         self.act(evolve(turn, writes=said + b"\r\n" if said and turn.ends != "hold" else b""))
 
 
 class SmtpConnection(MailConnection):
-    """A connection to the server that takes messages."""
+    """The SMTP server's side of a connection."""
 
     greeting = b"220 proof"
     _message: list[bytes] | None = None
 
     def lineReceived(self, line: bytes) -> None:
-        """Take a command, or a line of a message."""
+        """Handle a command, or a line of a message."""
         if self._message is None:
             verb = line[:4].decode("ascii", "replace").upper()
             turn = self._take_stage(verb)
@@ -145,16 +145,16 @@ class SmtpConnection(MailConnection):
 
 
 class ImapConnection(MailConnection):
-    """A connection to the server that has the mailboxes."""
+    """The IMAP server's side of a connection."""
 
     _tag, _mailbox = b"", b""
     _literal = 0
 
     def lineReceived(self, line: bytes) -> None:
-        """Take a command, or what it has asked for."""
+        """Handle a command, or the continuation that the server requested."""
         tag, _, command = line.partition(b" ")
         words = command.upper().split()
-        if not words:  # it goes on after a "+"
+        if not words:  # the client's continuation after "+"
             self._end(self._service.turn("AUTHENTICATE"), self._tag)
             return
         verb = words[1 if words[0] == b"UID" and len(words) > 1 else 0].decode("ascii", "replace")
@@ -181,7 +181,7 @@ class ImapConnection(MailConnection):
         self._kept = b""
 
     def rawDataReceived(self, data: bytes) -> None:
-        """Take a message that is to be saved."""
+        """Collect a message to save, until it is complete."""
         self._kept += data
         if len(self._kept) >= self._literal + 2:
             turn = self._service.turn(_APPENDED, self._mailbox, self._kept[: self._literal])
@@ -209,7 +209,7 @@ class ImapConnection(MailConnection):
 
 
 def set_up_mail(specimen: Specimen, bench: Bench) -> Rig:
-    """Put the connector of a mail account on the bench; there TLS comes first, or rather, there is none."""
+    """Set up the bench for the connector of a mail account, without TLS."""
     spec: MailSpec = specimen.spec
     smtp, imap = spec.account.smtp, spec.account.imap
     origins = {smtp.origin: SMTP} if imap is None else {smtp.origin: SMTP, imap.origin: IMAP}

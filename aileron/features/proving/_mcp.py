@@ -1,4 +1,4 @@
-"""The double of an MCP server, over HTTP, and over the pipes of a process that hands its lines on to this one."""
+"""The double of an MCP server, over HTTP or over the pipes of a process that relays its lines to the double."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ while True:
         os.write(1, kept)
         sys.exit()
 """
-"""Is the process: hands on each line, and answers the double's ENQ with ACK when it has handed on all."""
+"""The program of the process: it relays each line, and answers the double's ENQ with ACK when all are relayed."""
 
 _ASK, _DONE = b"\n\x05\n", b"\x06"
 _NUMBER = "@number"
@@ -76,7 +76,7 @@ def _asks(method: str, number: str | None = "asked") -> dict[str, JSON]:
 
 
 class StdioConnection(DoubleConnection):
-    """The connection of the process that hands on."""
+    """The connection from the process that relays lines."""
 
     rests = True
 
@@ -86,7 +86,7 @@ class StdioConnection(DoubleConnection):
         self._began = False
 
     def dataReceived(self, data: bytes) -> None:
-        """Take messages, one on each line."""
+        """Handle messages, one for each line. The first line is the value of L{STRANGER}, which must be empty."""
         *lines, self._received = (self._received + data).split(b"\n")
         for line in lines:
             if not self._began:
@@ -99,7 +99,7 @@ class StdioConnection(DoubleConnection):
                 self.act(self._service.decide(line))
 
     def ask(self) -> Deferred[None]:
-        """Wait until the process has handed on everything, or is gone."""
+        """Return a Deferred that fires when the process has relayed everything, or has ended."""
         self._pong = Deferred()
         transport: Any = self.transport
         transport.write(_ASK)
@@ -111,18 +111,19 @@ class StdioConnection(DoubleConnection):
             pong.callback(None)
 
     def connectionLost(self, *reason: Any) -> None:
-        """Stop counting it."""
+        """Unregister the connection, and stop waiting for the process."""
         super().connectionLost(*reason)
         self._settled()
 
 
 @define(eq=False, repr=False)
 class McpDouble(ServiceDouble):
-    """An MCP server; what is put to the proof of it is the call of a tool, or the list of its tools.
+    """The double of an MCP server. The request under test is a call of a tool, or the list of tools.
 
-    Its twists are C{changed} and C{gone}, of the tool.
+    With the twist C{changed} or C{gone}, the list of tools has a changed tool or lacks it.
 
-    :ivar tools: its tools, by operation.
+    :ivar tools: the descriptions of the tools, by operation.
+    :ivar is_local: whether the server is a local process.
     """
 
     bench: Bench = field(kw_only=True)
@@ -130,39 +131,39 @@ class McpDouble(ServiceDouble):
     is_local: bool = field(kw_only=True)
 
     def begin(self, case: Case, moves: Sequence[Move], shows: bool | None = None, twist: str = "") -> None:
-        """Forget what was before; let so much time pass that a process that has ended is started again at once."""
+        """Reset the double for a run. Advance the clock so that an ended process may be restarted at once."""
         super().begin(case, moves, shows, twist)
         if self.is_local:
             self.bench.clock.advance(_RECOVERY_SECONDS)
 
     def speak(self, speech: str) -> IProtocol:
-        """Return a connection."""
+        """Return a connection from the relaying process, or an HTTP connection."""
         return StdioConnection(self) if speech == STDIO else super().speak(speech)
 
     def busy(self) -> bool:
-        """Tell whether anything is under way; a process from its start until it hands on, and after that."""
+        """Return whether a connection is busy, or a process runs that is not connected."""
         stays = sum(each.rests for each in self.open)
         return super().busy() or self.bench.processes.running > stays
 
     async def rest(self) -> None:
-        """Wait until the client's loop, and the process, have done what they have to do."""
+        """Wait until the client's asyncio loop and the relaying process are idle."""
         await (await self.bench.loop.bridge()).ask(_take_turns)
         for each in [each for each in self.open if each.rests]:
             await each.ask()
 
     def drop(self) -> None:
-        """End every connection but that of a process, which stays."""
+        """Abort all connections except the one from the relaying process."""
         for each in [each for each in self.open if not each.rests]:
             each.drop()
 
     def decide(self, request: bytes) -> Move:
-        """Decide what to do with a message, and number the answer to it."""
+        """Return the instruction for a message, with the message's id in the answer."""
         move, number = super().decide(request), _read(request).get("id", 0)
         ends = {"close": "stay", "cut": "close"}.get(move.ends, move.ends) if self.is_local else move.ends
         return evolve(move, ends=ends, writes=move.writes.replace(canonical(_NUMBER), canonical(number).rjust(9)))
 
     def answer_aside(self, request: bytes) -> bytes | None:
-        """Answer what is not under trial."""
+        """Return the answer to a message that is not under test, or None if it is under test."""
         message = _read(request)
         method, lists = message.get("method"), self.case.operation.name not in self.tools
         if method == (_LIST if lists else _CALL):
@@ -177,7 +178,7 @@ class McpDouble(ServiceDouble):
         return write(made.get(method, _error(-32601)), is_local=self.is_local)
 
     def answer_well(self) -> bytes:
-        """Answer as a server does that has made the call."""
+        """Return the answer of a server that has carried out the request."""
         return write(loads_strict(self.case.good.body), is_local=self.is_local)
 
     def _describe(self, name: str) -> Mapping[str, JSON]:
@@ -193,14 +194,14 @@ async def _take_turns() -> None:
 
 
 def _read(request: bytes) -> Mapping[str, Any]:
-    """Read the message of a request, or of a line."""
+    """Parse the message in an HTTP request or in a line."""
     body = request.partition(b"\r\n\r\n")[2] if b"\r\n\r\n" in request else request
     found: Mapping[str, Any] = json.loads(body) if body else {}
     return found
 
 
 def write(*messages: JSON, is_local: bool) -> bytes:
-    """Write messages as they go over the wire; over HTTP several are a stream of events."""
+    """Return messages as bytes: lines for a process, JSON for one message over HTTP, an event stream for several."""
     if is_local:
         return b"".join(canonical(each) + b"\n" for each in messages)
     if len(messages) == 1:
@@ -210,7 +211,7 @@ def write(*messages: JSON, is_local: bool) -> bytes:
 
 
 def set_up_mcp(specimen: Specimen, bench: Bench) -> Rig | str:
-    """Put the connector of an MCP server on the bench, or say why not; its tools and their pins are made up."""
+    """Set up the bench for an MCP connector, with made-up tools and pins. Return the rig, or why there is none."""
     spec: McpSpec = specimen.spec
     if spec.local is not None and spec.local.api is not None:
         return "its server gets no credential, and reaches its API only from a sandbox"
@@ -248,7 +249,7 @@ def _answer(message: JSON) -> ServiceAnswer:
 
 @frozen
 class _Trials:
-    """The trials over one of both wires.
+    """The trials of an MCP server, over HTTP or over pipes.
 
     :ivar calls: the operations that call a tool.
     """
@@ -257,11 +258,11 @@ class _Trials:
     calls: Collection[str]
 
     def write(self, *messages: JSON) -> bytes:
-        """Write messages."""
+        """Return messages as bytes for this transport."""
         return write(*messages, is_local=self.is_local)
 
     def trials(self, case: Case, secret: str) -> Iterator[Trial]:
-        """List all of a case."""
+        """Yield all trials of a case."""
         calls = case.operation.name in self.calls
         if self.is_local:
             yield from self._list_of_pipes(case)
@@ -272,7 +273,7 @@ class _Trials:
             yield from self._list_echoes(case, secret)
 
     def controls(self, case: Case, decoy: str) -> Iterator[tuple[str, Trial]]:
-        """List those of a case."""
+        """Yield the controls of a case, each with the check that must notice it."""
         whole = self.write(loads_strict(case.good.body))
         echoes = self._list_echoes(case, decoy) if case.operation.name in self.calls else ()
         yield from controls(case, decoy, echoes, idle=Move(whole, 0), twice=Move(whole, 2), lost=(_LOST,))

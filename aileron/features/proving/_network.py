@@ -1,4 +1,4 @@
-"""The network and the processes of a proof: hosts are checked as usual, and each connection stays in this process."""
+"""The network and processes of a proof: hosts are checked as usual, but all connections lead to the double."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from zope.interface import implementer
 from aileron.base.addresses import Origin, is_loopback, read_address
 from aileron.connectors import ConnectionOpener, HttpTransport, ProgramEnvironment
 
-_LOOPBACK, _PUBLIC = "127.0.0.1", "93.184.215.14"  # the latter is judged, and never connected to
+_LOOPBACK, _PUBLIC = "127.0.0.1", "93.184.215.14"  # the latter is only checked, never connected to
 _NOBODY = 1  # a port on which nothing listens
 
 
@@ -30,31 +30,31 @@ def _no_tls(host: str) -> Any:
 
 
 STRANGER = "PROOF_OF_THE_DAEMON"
-"""A variable of the daemon's environment, which no connector's file names."""
+"""The name of a variable in the daemon's environment that no connector's file declares."""
 
 
 def surroundings(declared: ProgramEnvironment, directory: Path) -> ProgramEnvironment:
-    """Return where a program of ours runs in place of a declared one.
+    """Return the environment in which the double's program runs in place of a declared program.
 
-    Its variables have no values of the file's: such a value can make a shell or a loader run whatever it names.
+    The variables get sample values, not the file's: those could make a shell or a loader run arbitrary code.
     """
     variables = dict.fromkeys(declared.variables, "sample")
     return evolve(declared, directory=str(directory), variables=variables, sandbox="none")
 
 
 HTTP, SMTP, IMAP, STDIO = "http", "smtp", "imap", "stdio"
-"""What is spoken on a connection; each has a port of its own, since some servers speak first."""
+"""The protocols. Each has a port of its own, since some servers speak first."""
 
 
 @define(eq=False)
 class ProofNetwork:
-    """Connects to the double, whatever host is asked for.
+    """A network on which every host leads to the double.
 
-    :ivar build: makes what speaks on a connection of the double's.
-    :ivar origins: where the connector may go, as it declares, and what is spoken there.
-    :ivar strange: where else it went.
-    :ivar refusing: whether nobody listens, as where a service is down.
-    :ivar dialing: how many connections are being made.
+    :ivar build: makes the double's protocol for a new connection.
+    :ivar origins: the protocols of the origins that the connector declares.
+    :ivar refusing: whether connections are refused, as by a service that is down.
+    :ivar strange: the URLs of undeclared origins to which the connector connected.
+    :ivar dialing: how many connections are being opened.
     """
 
     reactor: Any
@@ -66,29 +66,29 @@ class ProofNetwork:
     _ports: dict[str, Any] = field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
-        """Listen, on this machine alone."""
+        """Listen on one loopback port for each protocol."""
         for speech in (HTTP, SMTP, IMAP, STDIO):
             speaks: Any = partial(self.build, speech)
             factory = Factory.forProtocol(speaks)
             self._ports[speech] = self.reactor.listenTCP(0, factory, interface=_LOOPBACK)
 
     def begin(self, *, refusing: bool) -> None:
-        """Forget what was before, for another run."""
+        """Reset the network for a run."""
         self.refusing = refusing
         self.strange.clear()
 
     async def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         for each in self._ports.values():
             await each.stopListening()
 
     def port(self, speech: str) -> int:
-        """Return the port where something is spoken."""
+        """Return the port of a protocol, or an unused port if connections are refused."""
         return _NOBODY if self.refusing else int(self._ports[speech].getHost().port)
 
     @property
     def transport(self) -> HttpTransport:
-        """The daemon's transport, on this network."""
+        """The daemon's HTTP transport, connecting through this network."""
         return HttpTransport(ConnectionOpener(self.reactor, _resolve, _no_tls, lambda: (), self._reach))
 
     def _reach(self, origin: Origin) -> IStreamClientEndpoint:
@@ -97,7 +97,7 @@ class ProofNetwork:
         return _DoubleEndpoint(self, self.origins.get(origin, HTTP))
 
     def connect(self, speech: str, factory: IProtocolFactory) -> Deferred[IProtocol]:
-        """Connect to the server of this process."""
+        """Connect to the double."""
         self.dialing += 1
         made: Deferred[IProtocol] = TCP4ClientEndpoint(self.reactor, _LOOPBACK, self.port(speech)).connect(factory)
         return made.addBoth(self._count_down)
@@ -119,9 +119,9 @@ class _DoubleEndpoint:
 
 @define(eq=False)
 class ProofReactor:
-    """Starts real processes, and takes the time from the clock of the proof.
+    """A reactor that starts real processes and uses the clock of the proof.
 
-    :ivar refusing: whether none can be started.
+    :ivar refusing: whether starting a process fails.
     """
 
     reactor: Any
@@ -132,7 +132,7 @@ class ProofReactor:
     def spawnProcess(self, *arguments: Any, **options: Any) -> Any:
         """Start a process.
 
-        :raises OSError: none can be.
+        :raises OSError: if the reactor is refusing.
         """
         if self.refusing:
             raise FileNotFoundError(ENOENT, "No such file or directory")
@@ -142,12 +142,12 @@ class ProofReactor:
 
     @property
     def running(self) -> int:
-        """Count those that run."""
+        """The number of started processes that still run."""
         self._started = [each for each in self._started if each.pid is not None]
         return len(self._started)
 
     def kill(self) -> None:
-        """End those that run."""
+        """Kill the processes that still run."""
         for each in self._started[: self.running]:
             with suppress(ProcessExitedAlready):
                 each.signalProcess("KILL")

@@ -1,4 +1,4 @@
-"""The double of a declared program: a script in its place, which ends as badly as instructed."""
+"""The double of a declared program: a script in its place that misbehaves as instructed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ note runs
 [ -z "${STRANGER}" ] || note strange
 """
 _DO, _DIE = "note does", "kill -KILL $$"
-_HANG = 'note holds; while kill -0 $PPID && [ -e "$alive" ]; do /bin/sleep 1; done'  # but ends with the proof
+_HANG = 'note holds; while kill -0 $PPID && [ -e "$alive" ]; do /bin/sleep 1; done'  # while the proof runs
 _AGAIN = f"{_DO}; AILERON_EFFECT_KEY=another; {_DO}"
 _SAY = {"json": 'printf %s \'{"text": "sample"}\'', "text": "echo sample", "none": ":"}
 _BLOCK = 4096
@@ -36,9 +36,9 @@ _BLOCK = 4096
 class ProgramCase(Case):
     """One way to run a program.
 
-    :ivar success: its exit code where all is well.
-    :ivar failure: the exit code that says that nothing was done; L{None}: there is none.
-    :ivar other: an exit code that says nothing.
+    :ivar success: the exit code of success.
+    :ivar failure: the exit code for "nothing was done", or None if the file declares none.
+    :ivar other: an exit code that the file does not declare.
     """
 
     success: int = 0
@@ -47,17 +47,17 @@ class ProgramCase(Case):
 
     @property
     def well(self) -> str:
-        """The script that does what it is to do."""
+        """The script of a program that succeeds."""
         return f"{_DO}; {_SAY[self.form]}; exit {self.success}"
 
 
 @define(eq=False, repr=False)
 class ProgramDouble(Double):
-    """A script that is started in the place of a program, and keeps a journal of what it does.
+    """A script that runs in place of a program and records its effects in a journal.
 
-    It holds a named pipe open, and so does what it starts: a pipe that nobody holds has nobody left.
+    The script and its child processes keep a named pipe open, so an open pipe means that one of them still runs.
 
-    :ivar directory: where all three are.
+    :ivar directory: the directory of the script, the journal and the pipe.
     """
 
     directory: Path = field(kw_only=True)
@@ -66,11 +66,11 @@ class ProgramDouble(Double):
 
     @property
     def pipe(self) -> Path:
-        """The pipe of this run; without it, what it has left ends by itself."""
+        """The pipe of the current run. Remaining processes of the run end when the pipe is deleted."""
         return self.directory / f"alive-{self._run}"
 
     def begin(self, case: Any, moves: Sequence[Any], shows: bool | None = None, twist: str = "") -> None:
-        """Write another script, and forget the journal."""
+        """Reset the double for a run: write its script and empty the journal."""
         super().begin(case, moves, shows, twist)
         self.pipe.unlink(missing_ok=True)
         self._run = secrets.token_hex(8)
@@ -80,7 +80,7 @@ class ProgramDouble(Double):
         (self.directory / "program").write_text(f"#!/bin/sh\nalive={self.pipe.name}\n{_SCRIPT}{script}\n")
 
     def busy(self) -> bool:
-        """Read the journal; tell whether a program runs that does not hang."""
+        """Update the counters from the journal, and return whether a program runs that does not hang on purpose."""
         notes = Counter(line.partition(" ")[::2] for line in (self.directory / "journal").read_text().splitlines())
         does = [count for (word, _), count in notes.items() if word == "does"]
         self.done = len(does) if self.case.operation.idempotent else sum(does)
@@ -90,19 +90,19 @@ class ProgramDouble(Double):
         return self.processes.running > 0 and "holds" not in words
 
     def left(self) -> str:
-        """Tell whether the program, or what it has started, still runs."""
+        """Return a clause if the program or a child process still runs; empty if not."""
         with suppress(OSError):
             os.close(os.open(self.pipe, os.O_WRONLY | os.O_NONBLOCK))
             return "the program had ended or its time was up, and a process of it still runs"
         return ""
 
     def drop(self) -> None:
-        """End what still runs."""
+        """Kill the program."""
         self.processes.kill()
 
 
 def set_up_program(specimen: Specimen, bench: Bench) -> Rig:
-    """Put a connector to local programs on the bench."""
+    """Set up the bench for a connector of local programs."""
     spec: CommandSpec = specimen.spec
     directory = bench.away / "program"
     directory.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Proves connectors: runs every operation through every trial, and summarizes the results on a card."""
+"""Tests connectors: runs every operation through every trial, and summarizes the results on a card."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ HOLDS, FAILS, NOT_APPLICABLE = "holds", "fails", "not applicable"
 
 @frozen
 class Check:
-    """The result of one check, over all runs.
+    """The result of one check over all runs.
 
-    :ivar control: whether a service that breaks it on purpose was noticed.
-    :ivar why: why it is not applicable.
-    :ivar faults: what did not hold.
+    :ivar runs: the number of results; for an action, of trials.
+    :ivar control: whether the check noticed a service that breaks it on purpose.
+    :ivar why: why the check is not applicable; empty if it is.
+    :ivar faults: the results that failed.
     """
 
     verdict: str
@@ -51,10 +52,10 @@ class Check:
 class ProofCard:
     """The results for one connector.
 
-    :ivar operations: that were put through trials.
-    :ivar remarks: by operation, what was not applicable, or what else a reader should know.
-    :ivar problems: why nothing was proved.
-    :ivar actions: what came of those that are installed.
+    :ivar operations: the operations that were tested.
+    :ivar remarks: for each operation: why it was not tested, or what else the reader should know.
+    :ivar problems: faults of the connector's file; if there are any, nothing was tested.
+    :ivar actions: the results of installed actions that use the connector, by name.
     """
 
     connector: str
@@ -67,7 +68,7 @@ class ProofCard:
 
     @property
     def holds(self) -> bool:
-        """Tell whether nothing failed."""
+        """Return whether no check failed and the file has no faults."""
         found = (*self.checks.values(), *self.actions.values())
         return not self.problems and all(each.verdict != FAILS for each in found)
 
@@ -79,11 +80,11 @@ async def prove(
     make: Make | None = None,
     actions: Iterable[Action] = (),
 ) -> ProofCard:
-    """Prove one connector.
+    """Test one connector.
 
-    :param operations: those to prove; empty: all.
-    :param make: makes the connector; L{None}: as the daemon does.
-    :param actions: those that are installed; of them the ones that use the connector are run as well.
+    :param operations: the operations to test; empty for all.
+    :param make: makes the connector; None to make it as the daemon does.
+    :param actions: the installed actions. Those that use the connector are tested too.
     """
     spec = specimen.spec
     if specimen.kind is None or specimen.problems:
@@ -131,9 +132,10 @@ def _remark(case: Case) -> str:
 
 @frozen
 class _Proof:
-    """The proof of one connector.
+    """The test of one connector.
 
-    :ivar kept: the credential, with the secret in it.
+    :ivar secret: the secret that must not appear anywhere.
+    :ivar kept: the credential that contains the secret.
     """
 
     bench: Bench
@@ -143,7 +145,7 @@ class _Proof:
     kept: bytes = field(repr=False)
 
     async def run(self, cases: Mapping[str, Case]) -> tuple[list[Result], set[str]]:
-        """Run everything; all results, and the checks whose control was noticed."""
+        """Run all trials and controls; return the results, and the checks that noticed their control."""
         self.bench.network.origins, self.bench.double = self.rig.origins, self.rig.double
         results, noticed = list[Result](), set[str]()
         await self._bind()
@@ -159,7 +161,7 @@ class _Proof:
         return [*results, *self._find_on_disk()], noticed
 
     async def run_action(self, action: Action, cases: Mapping[str, Case]) -> Check:
-        """Run an installed action through some of the trials."""
+        """Run an installed action through the trials for actions, if it can run against the double."""
         try:
             call = call_action(action, self.rig.spec.description, cases)
             if isinstance(call, str):
@@ -203,7 +205,7 @@ class _Proof:
         await self.bench.bind(binding)
 
     def _find_on_disk(self) -> Iterator[Result]:
-        """Yield a fault for each file of the bench's home in which the secret lies unencrypted."""
+        """Yield a failed result for each file of the bench's home that contains the secret unencrypted."""
         forms = [each.text.encode("utf-8") for each in written_forms(self.secret)]
         for path in filter(lambda each: each.is_file(), self.bench.home.root.rglob("*")):
             data = path.read_bytes()

@@ -1,4 +1,4 @@
-"""The trials of an operation: what the double does in each, and what must hold of the run afterwards."""
+"""The trials of an operation: how the double behaves in each, and what must hold of the run afterwards."""
 
 from __future__ import annotations
 
@@ -22,31 +22,32 @@ from ._bench import Bench, Seen
 from ._double import Case, Double, Move, wire
 
 ONCE, TRUTH, SECRET, LOOK = "once", "truth", "secret", "reconcile"
-"""What is proved of a connector."""
+"""The checks: an effect happens once, the outcome is true, the secret does not leak, a lookup finds the effect."""
 
 _STRANGER = "elsewhere.example"
 LATE_SECONDS = 5.0
-_ATTEMPTS = 4  # of one request, at most
+_ATTEMPTS = 4  # the maximal number of attempts at one request
 _HANGS_UP = Move(b"", 0, "abort", early=True)
 _XML_TEXT = re.compile(rb"(?<=>)[^<>]+(?=<)")
 HTML = b"<h1>Not what you asked for</h1>"
 
 Infect = Callable[[bytes, Sequence[str]], bytes]
-"""From a good answer and forms of a secret to an answer that repeats them."""
+"""Makes an answer that repeats forms of a secret, from the body of a good answer and the forms."""
 
 
 @frozen
 class Trial:
-    """One way in which a service behaves.
+    """One behaviour of the service.
 
-    :ivar title: ends the sentence "The service ...".
-    :ivar moves: what it does first, as the double of its kind takes it; later it answers well.
-    :ivar refusing: whether nobody listens there, or no program can be started.
-    :ivar shows: as of L{Double}; C{twist} likewise.
-    :ivar most: how often it may happen at most.
-    :ivar for_actions: whether actions are run through it as well.
-    :ivar decoy: what is looked for in the place of the secret, where a control repeats something else.
-    :ivar logged: whether that is written into the log.
+    :ivar title: the predicate of a sentence that begins with "The service".
+    :ivar moves: the script for the double. When it is used up, the double answers correctly.
+    :ivar refusing: whether connections are refused or no program can be started.
+    :ivar shows: the result of lookups, see L{Double}.
+    :ivar twist: a permanent fault of the double, see L{Double}.
+    :ivar most: how many times the effect may happen.
+    :ivar for_actions: whether installed actions get this trial too.
+    :ivar decoy: in a control, the text to search for instead of the secret; empty to search for the secret.
+    :ivar logged: whether the decoy is written to the log.
     """
 
     title: str
@@ -64,8 +65,8 @@ class Trial:
 class Result:
     """The result of one check in one trial.
 
-    :ivar trial: its title.
-    :ivar message: what did not hold; empty: it held.
+    :ivar trial: the title of the trial.
+    :ivar message: what did not hold; empty if the check passed.
     """
 
     operation: str
@@ -76,15 +77,15 @@ class Result:
 
 @frozen
 class Rig:
-    """A connector on the bench.
+    """A connector that is set up on the bench.
 
-    :ivar spec: its file, with what is on this machine replaced: programs, directories, descriptions of tools.
-    :ivar base_url: where it talks to.
-    :ivar origins: as of L{ProofNetwork}.
-    :ivar cases: its operations.
-    :ivar without: by operation, why it is not among them.
-    :ivar trials: lists those of a case, given the secret.
-    :ivar controls: lists those of a case with the checks that are to notice them, given a decoy.
+    :ivar spec: the connector's specification, with local programs, directories and tool descriptions replaced.
+    :ivar base_url: the base URL that the connector uses.
+    :ivar origins: the protocols of the origins that the connector declares.
+    :ivar cases: the operations to test, by name.
+    :ivar without: the reasons of the operations that cannot be tested, by name.
+    :ivar trials: yields the trials of a case, given the secret.
+    :ivar controls: yields the controls of a case, each with the check that must notice it, given a decoy.
     """
 
     spec: Spec
@@ -98,7 +99,7 @@ class Rig:
 
 
 def list_trials(case: Case, secret: str, infect: Infect | None = None) -> Iterator[Trial]:
-    """Yield all trials of an operation over HTTP; a read has no effect, and gets only the first ones."""
+    """Yield the trials of an operation over HTTP; for a read only those that do not depend on an effect."""
     method, good = case.method, case.good
     lost, whole, does = (0, wire(good, method), "") if case.reads else (1, wire(good, method), "does it, and ")
     head = len(whole) if method == "HEAD" else len(whole) - len(good.body)
@@ -137,7 +138,7 @@ def list_trials(case: Case, secret: str, infect: Infect | None = None) -> Iterat
 
 
 def written(secret: str) -> tuple[str, ...]:
-    """Write a secret in some of the forms in which a service may repeat it."""
+    """Return a secret in some forms in which a service may repeat it: plain, percent-encoded, base64, hex."""
     return (secret, quote(secret, safe=""), base64.b64encode(secret.encode()).decode(), secret.encode().hex())
 
 
@@ -154,7 +155,7 @@ def _list_echoes(case: Case, secret: str, infect: Infect) -> Iterator[Trial]:
 
 
 def _infect(body: bytes, forms: Sequence[str]) -> bytes:
-    """Put the secret into each text of a JSON or XML body, and behind any other."""
+    """Add forms of the secret to each text of a JSON or XML body, or to the end of any other body."""
     turns = cycle(forms)
 
     def change(part: JSON) -> JSON:
@@ -173,7 +174,7 @@ def _infect(body: bytes, forms: Sequence[str]) -> bytes:
 
 
 def list_controls(case: Case, decoy: str) -> Iterator[tuple[str, Trial]]:
-    """Yield for each check what must be noticed, or the check proves nothing: a service that breaks what it holds."""
+    """Yield the controls of a case over HTTP: for each check a service that breaks it, which the check must notice."""
     whole, echoes = wire(case.good, case.method), _list_echoes(case, decoy, _infect)
     if not case.reads:
         yield TRUTH, Trial("does it, and refuses it", (Move(wire(ServiceAnswer(400, {}, b"{}"))),))
@@ -183,13 +184,14 @@ def list_controls(case: Case, decoy: str) -> Iterator[tuple[str, Trial]]:
 def controls(
     case: Case, decoy: str, echoes: Iterable[Trial], *, idle: Any, twice: Any, lost: tuple[Any, ...] = ()
 ) -> Iterator[tuple[str, Trial]]:
-    """Yield the controls of a case.
+    """Yield the controls of a case that all kinds share, each with the check that must notice it.
 
-    What no connector takes out is a decoy: it is not the secret.
+    The answers repeat a decoy instead of the secret, as connectors redact only the secret.
 
-    :param idle: a move that answers well, and does nothing.
-    :param twice: a move that does it twice.
-    :param lost: moves that do nothing, and lose the answer.
+    :param echoes: trials that repeat the decoy.
+    :param idle: an instruction to answer correctly without the effect.
+    :param twice: an instruction to perform the effect twice.
+    :param lost: instructions to lose the answer without the effect.
     """
     for each in echoes:
         yield SECRET, evolve(each, decoy=decoy)
@@ -203,7 +205,10 @@ def controls(
 
 
 def judge(name: str, trial: Trial, bench: Bench, seen: Seen, secret: str) -> Iterator[Result]:
-    """Compare what was reported of a run with what the service did; yield a result for each check that applies."""
+    """Compare the reported outcome of a run with what the service did; yield a result for each applicable check.
+
+    :param name: the name of the operation.
+    """
     double, sought = bench.double, trial.decoy or secret
     strange = [*(f"a connection went to {each}" for each in bench.network.strange), *double.strange]
     found = {TRUTH: seen.left or _find_untruth(trial, double, seen), SECRET: _find_leak(strange, seen, sought)}

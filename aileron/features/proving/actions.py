@@ -1,4 +1,4 @@
-"""The actions of a proof: one made up for an operation, and installed ones with sample arguments."""
+"""The actions of a proof: one generated for each operation, and installed ones with sample arguments."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ _FORMATS = {
 
 @frozen
 class ProofCall:
-    """An action that is run, and its arguments.
+    """An action to run, with its arguments.
 
-    :ivar step: the step under trial, which is its only one.
+    :ivar step: the id of the action's only step.
+    :ivar text: the text of the action file.
     """
 
     name: str
@@ -44,7 +45,7 @@ class ProofCall:
 
 
 def make_call(about: ConnectorDescription, case: Case) -> ProofCall:
-    """Make up an action for one operation, with an argument for each input."""
+    """Generate an action for one operation, with an argument for each input."""
     fqn, version, name = (json.dumps(each) for each in (about.name, about.version, case.operation.name))
     lines = [f'name = "{_NAME}"', 'version = "1.0.0"', "timeout_seconds = 3600"]
     lines += ["[[requires.connectors]]", f"name = {fqn}", f"version = {version}", f"capabilities = [{name}]"]
@@ -61,9 +62,9 @@ def make_call(about: ConnectorDescription, case: Case) -> ProofCall:
 
 
 def call_action(action: Action, about: ConnectorDescription, cases: Mapping[str, Case]) -> ProofCall | str:
-    """Return an installed action with sample arguments; or why it cannot be run against the double.
+    """Return a call of an installed action with sample arguments, or a clause why it cannot run against the double.
 
-    :raises InvalidRequest: no arguments could be made that it takes.
+    :raises InvalidRequest: if the action refuses the generated arguments.
     """
     step, preview = action.steps[0], action.approval.preview
     if len(action.steps) != 1:
@@ -79,20 +80,23 @@ def call_action(action: Action, about: ConnectorDescription, cases: Mapping[str,
 
 
 def _make_arguments(action: Action, templates: Mapping[str, JSON], inputs: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    """Make arguments: from the operation's sample where one is an input as it is, else by the action's schema."""
+    """Generate arguments: from the operation's sample for inputs passed on unchanged, else from the action's schema.
+
+    :raises InvalidRequest: if the action refuses the arguments.
+    """
     properties: Any = action.input_schema["properties"]
     made = {one.name: make_value(properties[one.name]) for one in action.inputs if one.required}
     found = {name: _ARGUMENT.fullmatch(each) for name, each in templates.items() if isinstance(each, str)}
     known = {match[1]: inputs[name] for name, match in found.items() if match is not None and name in inputs}
-    with suppress(InvalidRequest):  # an action may take less than its operation does
+    with suppress(InvalidRequest):  # an action may accept less than its operation
         return check_arguments(action, {**made, **known})
     return check_arguments(action, made)
 
 
 def make_value(schema: Mapping[str, Any], most: int = _MOST) -> JSON:
-    """Make a value that is usually as a JSON schema says.
+    """Generate a value that usually satisfies a JSON Schema.
 
-    :param most: parts or characters; a schema can ask for more than any memory holds.
+    :param most: the maximal number of parts or characters, whatever the schema demands.
     """
     given: list[JSON] = [schema[key] for key in ("const", "default") if key in schema]
     given += [schema[key][0] for key in ("enum", "examples") if schema.get(key)]

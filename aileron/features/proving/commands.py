@@ -1,4 +1,4 @@
-"""C{aileron connector prove}: what connectors keep of the promises, against a service that behaves badly."""
+"""C{aileron connector prove}: tests connectors against a service that misbehaves."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ def _find(cli: CliContext, names: Collection[str], file: Path | None) -> list[Sp
 
 
 def check_operations(specimens: Collection[Specimen], operations: Collection[str]) -> None:
-    """Check that each operation is one of these connectors; of one that cannot be read, its card says why.
+    """Check that the connectors have the operations. Skip the check if a connector's file has faults.
 
-    :raises CommandError: one is not.
+    :raises CommandError: if no connector has one of the operations.
     """
     known = {name for each in specimens if each.spec for name in each.spec.description.operations}
     unknown = [each for each in operations if each not in known]
@@ -104,7 +104,7 @@ def _prove_all(cli: CliContext, found: Collection[Specimen], operations: Collect
 
 
 def show_card(card: ProofCard) -> None:
-    """Print one card, in lines of at most 80 columns."""
+    """Print the results for one connector, in lines of at most 80 columns."""
     heading("{name} {version}", name=card.connector, version=card.version)
     for problem in card.problems:
         say("  {fault}", fault=tell_fault(problem))
@@ -130,7 +130,7 @@ def _describe(check: Check, *, control: bool = True) -> str:
 
 
 def _group(check: Check) -> Iterator[str]:
-    """Yield a sentence for each thing that went wrong with an operation, with all trials in which it did."""
+    """Yield a text for each distinct fault of an operation, naming all trials in which it occurred."""
     for place in dict.fromkeys((each.operation, each.message) for each in check.faults):
         trials = [each.trial for each in check.faults if (each.operation, each.message) == place]
         yield f"{place[0]}: {place[1].rstrip('.')}. This happens when the service {'; '.join(trials)}."

@@ -1,4 +1,4 @@
-"""The parts that the bench of a kind of connector is made of."""
+"""The names that a kind of connector needs to set up its own bench."""
 
 from ._bench import Bench
 from ._double import Case, Double, Move, ServiceDouble, wire
