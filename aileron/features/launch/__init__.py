@@ -1,4 +1,4 @@
-"""Launching: runs an agent in a session of its own, with its tools and its LLM traffic set up for this run."""
+"""Launching: runs an agent in its own session, with Aileron's tools and the gateway set up for this run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aileron.model.features import Command
 
 
 class LaunchFeature(Feature):
-    """The feature of launching agents."""
+    """The feature of C{aileron launch}."""
 
     name = "launch"
     summary = "Runs an agent in a session of its own."

@@ -14,27 +14,26 @@ from aileron.client import DaemonError
 
 LOOK_SECONDS = 2.0
 TITLE_LOOKS = 5
-"""Every so many looks the title is set again: the agent may have set its own meanwhile."""
+"""The title is set again after this many polls, as the agent may have replaced it."""
 
 _BELL = "\a"
 _NOTIFY = "\x1b]9;{}\a"
-"""OSC 9: a terminal that knows it shows a notification, another rings its bell or does nothing; none prints it."""
+"""OSC 9, a desktop notification. Terminals without support ring the bell or ignore it; none prints it."""
 
 _TITLE, _KEEP_TITLE, _GIVE_BACK_TITLE = "\x1b]2;{}\a", "\x1b[22;2t", "\x1b[23;2t"
-"""Set the terminal's title; keep the present one, and give back the one that was kept, where the terminal can."""
+"""Escape sequences that set the terminal's title, save the current title, and restore the saved one."""
 
 
 @frozen
 class Bell:
-    """Brings one line before the person at the terminal.
+    """Notifies the person at the terminal.
 
-    :param say: shows a line beside the agent's own output.
-    :param write: writes to the terminal as it is, all at once.
-    :param terminal: whether there is one.
-    :param multiplexed: whether tmux or screen stands between, which let through no sequence that they do not know; of a
-        bell they tell, also while another of their windows is shown.
-    :ivar find_pages: returns where the operator's pages are now, which each start of the daemon changes; L{None}: none
-        runs.
+    :param say: prints a line between the agent's output.
+    :param write: writes raw text to the terminal in one piece.
+    :param terminal: whether standard error is a terminal.
+    :param multiplexed: whether the terminal is a window of tmux or screen. Both drop escape sequences that they do not
+        know, but show a bell even if another window is active.
+    :ivar find_pages: returns the current URL of the operator's pages, or None if the daemon is not running.
     """
 
     _say: Callable[[str], object]
@@ -44,9 +43,10 @@ class Bell:
     find_pages: Callable[[], str | None] = lambda: None
 
     def ring(self, line: str, *, full_screen: bool) -> None:
-        """Tell C{line}, of our own words: where the agent has the whole screen no line is printed into it.
+        """Show a line: as a notification if the agent draws on the whole screen, or printed with a bell if not.
 
-        :param full_screen: whether the agent draws.
+        :param line: a text without any words of the agent or a service.
+        :param full_screen: whether the agent draws on the whole screen.
         """
         if self._terminal and full_screen:
             self._write(_NOTIFY.format(line) + _BELL * self._multiplexed)
@@ -56,10 +56,11 @@ class Bell:
         self._say(f"aileron: {line}")
 
     def show_title(self, waiting: int, before: int, agent: str, *, full_screen: bool) -> None:
-        """Say in the terminal's title how many calls wait, where the agent's screen has no other place for it.
+        """Show the number of pending calls in the terminal's title, if the agent draws on the whole screen.
 
-        :param before: how many the title says now.
-        :param agent: whose name the title gets where none can be given back.
+        :param waiting: the number of pending calls. At 0, the saved title is restored.
+        :param before: the number in the title now.
+        :param agent: the agent's name, the title in terminals that cannot restore one.
         """
         if not (self._terminal and full_screen) or not (waiting or before):
             return
@@ -76,10 +77,11 @@ async def watch_waiting(
     clock: IReactorTime,
     show: Callable[[int, int], object] = lambda _now, _before: None,
 ) -> NoReturn:
-    """Announce the number of a session's pending calls whenever it grows, until this is cancelled.
+    """Poll the number of a session's pending calls and announce each increase, until cancelled.
 
-    :param count: how many there are now; a daemon that does not answer has nothing to tell.
-    :param show: called with how many there are and were, whenever that changes, now and then, and at the end.
+    :param count: returns the current number. A L{DaemonError} is ignored until the next poll.
+    :param tell: called with the new number when the number has grown.
+    :param show: called with the new and the previous number on each change, periodically, and with 0 at the end.
     """
     seen, looks = 0, 0
     try:
@@ -105,6 +107,6 @@ def is_multiplexed(environ: Mapping[str, str]) -> bool:
 
 
 def format_waiting(waiting: int, operator_url: str | None) -> str:
-    """Return the message about pending calls, with the command that shows them."""
+    """Return the message about pending calls, with the URL of the pages or the command that opens them."""
     calls = "1 pending approval" if waiting == 1 else f"{waiting} pending approvals"
     return f"{calls}: aileron open" if operator_url is None else f"{calls}: {visible(operator_url)}/approvals"

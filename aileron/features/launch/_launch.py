@@ -1,4 +1,4 @@
-"""Runs an agent: checks everything, opens a session, runs the agent, and ends the session in any case."""
+"""Runs an agent: checks the launch, opens a session, runs the agent, and always ends the session."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from .plan import DaemonFacts, LaunchPlan, prepare, write_files
 from .registration import Invocation
 
 Enclose = Callable[[LaunchPlan, str, str], AbstractContextManager[LaunchPlan]]
-"""From what would be run, the agent site's URL and the session's ID, to what is run in its place, in a sandbox."""
+"""Puts a launch into a sandbox: a context manager from a plan, the agent site's URL and the session's ID to the plan
+that is run instead."""
 
 _GOODBYE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.5
@@ -38,14 +39,14 @@ _COUNTS = (
 class Launcher:
     """Launches agents.
 
-    :ivar reactor: spawns processes and tells the time.
-    :ivar ensure_daemon: finds the daemon or starts it, with a vault; raises what the user is to be told.
-    :ivar connect: a client of the agent site, from its URL and a launch key or agent token.
-    :ivar say: shows one line to the user, beside the agent's own output.
-    :ivar interpreter: C{sys.executable}.
-    :ivar bell: by which the person is told that a call waits; L{None}: they are not.
-    :ivar lease: holds the session, so that it ends if we are killed; L{None}: nobody holds it.
-    :ivar catch: catches the signals that come while the agent runs.
+    :ivar reactor: the reactor, for processes and timers.
+    :ivar ensure_daemon: finds or starts the daemon, with a vault; raises an error with a message for the user.
+    :ivar connect: makes a client of the agent site, from its URL and a launch key or agent token.
+    :ivar say: prints a line for the user between the agent's output.
+    :ivar interpreter: the path of the Python interpreter, C{sys.executable}.
+    :ivar bell: announces pending calls, or None to announce nothing.
+    :ivar lease: keeps the session alive, so that it ends if this process is killed; None for a session without lease.
+    :ivar catch: a context manager that handles signals while the agent runs.
     """
 
     reactor: Any
@@ -65,14 +66,16 @@ class Launcher:
         through_gateway: bool = True,
         enclose: Enclose | None = None,
     ) -> int:
-        """Run the agent to its end.
+        """Run the agent in a session until the agent ends.
 
-        :param through_gateway: whether its LLM traffic may be sent through the gateway.
-        :param enclose: puts it into a sandbox; L{None}: it runs as any program of the user's.
-        :return: its exit code, or 128 + n where signal n ended it or us.
-        :raises Forbidden: as L{prepare}, like NotFound and InvalidRequest.
-        :raises DaemonError: no session could be opened.
-        :raises OSError: the agent could not be started.
+        :param through_gateway: whether the agent's LLM traffic may be sent through the gateway.
+        :param enclose: puts the agent into a sandbox; None to run it without one.
+        :return: the agent's exit code, or 128 + n if signal n ended the agent or came before the agent was started.
+        :raises Forbidden: if the vault's passphrase is in the environment.
+        :raises NotFound: if a program is not installed.
+        :raises InvalidRequest: if the user's own settings cannot be extended.
+        :raises DaemonError: if no session can be opened.
+        :raises OSError: if the agent cannot be started.
         """
         prepared = prepare(agent, invocation, self.interpreter)
         facts = await self.ensure_daemon()
@@ -88,7 +91,7 @@ class Launcher:
                 with nullcontext(plan) if enclose is None else enclose(plan, facts.url, session.id) as runs:
                     yield runs
 
-        # A reactor that starts only now would put its own handlers over ours.
+        # A starting reactor would replace the handlers installed below.
         await deferLater(self.reactor, 0)
         child = AgentProcess()
         with self.catch(self.reactor, (*FORWARDED, *FROM_THE_TERMINAL), child.signal):
@@ -125,7 +128,7 @@ class Launcher:
         return await child.ended
 
     async def _ring(self, bell: Bell, daemon: Daemon, agent: str, *, full_screen: bool) -> None:
-        """Ring for the agent's pending calls until this is cancelled."""
+        """Announce the agent's pending calls until cancelled."""
 
         async def count() -> int:
             return int((await daemon.status()).get("counts", {}).get("pending_approvals", 0))
@@ -143,7 +146,7 @@ class Launcher:
         self.say(f"{runs} Approvals: {facts.operator_url} (aileron open)")
 
     async def _end(self, daemon: Daemon, session: OpenedSession, code: int | None) -> None:
-        """End the session, also if the daemon restarts meanwhile. Report a failure, and raise nothing."""
+        """End the session, retrying for some seconds if the daemon is unreachable. Print a failure, raise nothing."""
         until = self.reactor.seconds() + _GOODBYE_SECONDS
         while True:
             try:
@@ -164,7 +167,7 @@ class Launcher:
 
 @contextmanager
 def _running(coroutine: Coroutine[Deferred[Any], Any, None]) -> Iterator[None]:
-    """Run a coroutine beside the agent, and cancel it when the agent has ended."""
+    """Run a coroutine while the context is entered, and cancel it on exit."""
     running = Deferred.fromCoroutine(coroutine)
     running.addErrback(lambda failure: failure.trap(CancelledError))
     try:
@@ -174,7 +177,7 @@ def _running(coroutine: Coroutine[Deferred[Any], Any, None]) -> Iterator[None]:
 
 
 def _summarize(session: Mapping[str, Any]) -> Iterator[str]:
-    """Return a summary of an ended session from the daemon's answer, or nothing if the answer has no numbers."""
+    """Yield the lines of a summary of an ended session; none if the daemon's answer has no summary."""
     summary = session.get("summary")
     if not isinstance(summary, Mapping):
         return

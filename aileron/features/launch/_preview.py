@@ -1,4 +1,4 @@
-"""The preview of a launch, for people and programs. Placeholders stand for all secrets."""
+"""The preview of a launch, for people and programs. All secrets are replaced by placeholders."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .formats import parse_jsonc
 from .plan import DaemonFacts, LaunchPlan, prepare
 from .registration import GatewayAccess, Invocation
 
-TOKEN_STAND_IN = "<the session's token>"  # it is one in no way
+TOKEN_STAND_IN = "<the session's token>"  # not a valid token
 GATEWAY_KEY_STAND_IN = "<the session's gateway key>"
 IN_BAND_KEY_STAND_IN = "<the session's in-band key>"
 DIRECTORY_STAND_IN = "/tmp/aileron-agent-XXXXXXXX"  # noqa: S108  # nothing lies there
@@ -29,13 +29,13 @@ _SHORTEST_SECRET = 6
 class LaunchPreview:
     """A preview of a launch, without secrets.
 
-    :ivar argv: what would run.
-    :ivar directory: where.
-    :ivar added: variables that the agent gets besides the user's own, or in their place.
-    :ivar removed: names of those that it does not get.
-    :ivar files: texts that would be written, by their path.
-    :ivar gateway: where its LLM traffic would go, and each provider's upstream; L{None}: that is left alone.
-    :ivar notes: what the user would be told.
+    :ivar argv: the command that would run.
+    :ivar directory: the working directory.
+    :ivar added: variables that would be added to the user's environment or changed, by name.
+    :ivar removed: the names of the variables that the agent would not get.
+    :ivar files: the texts of the files that would be written, by path.
+    :ivar gateway: the gateway's URL and each provider's upstream, or None if LLM traffic would not be routed.
+    :ivar notes: the messages that the user would see.
     """
 
     argv: tuple[str, ...]
@@ -56,10 +56,12 @@ def preview_launch(
     through_gateway: bool = True,
     sandboxed: bool = False,
 ) -> LaunchPreview:
-    """Return what a launch would do. Nothing is started, opened or written.
+    """Return the preview of a launch. Nothing is started, opened or written.
 
-    :param facts: of the daemon; its launch key is not used.
-    :raises Forbidden: as L{prepare}, like NotFound and InvalidRequest.
+    :param facts: facts about the daemon. The launch key is not used.
+    :raises Forbidden: if the vault's passphrase is in the environment.
+    :raises NotFound: if a program is not installed.
+    :raises InvalidRequest: if the user's own settings cannot be extended.
     """
     key = IN_BAND_KEY_STAND_IN if agent.in_band else GATEWAY_KEY_STAND_IN
     gateway = facts.gateway(key, notes_tools=sandboxed) if through_gateway else None
@@ -68,12 +70,12 @@ def preview_launch(
 
 
 def describe(plan: LaunchPlan, invocation: Invocation, gateway: GatewayAccess | None) -> LaunchPreview:
-    """Describe what C{plan} would do.
+    """Return the preview of a plan.
 
-    The plan holds stand-ins where a session's secrets would be; the user's own, as far as their variables' names tell
-    them, are replaced by C{<NAME>}, and what the user has set in a variable that is added to is not repeated.
+    The plan must contain placeholders for the session's secrets. The user's own secrets, recognised by the names and
+    values of their variables, are replaced by C{<NAME>}. If Aileron extends a variable, only the addition is shown.
 
-    :param gateway: as it was planned with.
+    :param gateway: the gateway that the plan uses, or None.
     """
     theirs = invocation.environment
     secrets = {

@@ -1,4 +1,4 @@
-"""The agent's process, on the launcher's own terminal, and the signals that come to the launcher while it runs."""
+"""The agent's process, which shares the launcher's terminal, and the signals that the launcher forwards to it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .plan import LaunchPlan
 
 FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 FROM_THE_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
-"""The terminal sends these to the whole foreground group, so the agent has them already."""
+"""Signals that the terminal sends to the whole foreground group, so that the agent gets them without forwarding."""
 
 Deliver = Callable[[int], object]
 
@@ -27,12 +27,15 @@ _SHELLS_OFFSET = 128
 
 
 CatchSignals = Callable[[Any, Sequence[int], Deliver], AbstractContextManager[None]]
-"""Has some signals do nothing but call C{deliver}, in the reactor that is its first argument, while it lasts."""
+"""A context manager that makes signals call C{deliver} in the reactor given as first argument, and nothing else."""
 
 
 @contextmanager
 def catch_signals(reactor: IReactorFromThreads, numbers: Sequence[int], deliver: Deliver) -> Iterator[None]:
-    """Catch signals of this process, each by a handler: the agent would inherit SIG_IGN. Call in the main thread."""
+    """Handle signals of this process until exit. Ignoring them would not do: the agent would inherit SIG_IGN.
+
+    Enter the context in the main thread.
+    """
     before = {number: signal.getsignal(number) for number in numbers}
     for number in numbers:
         signal.signal(number, lambda got, _frame: reactor.callFromThread(deliver, got))
@@ -44,10 +47,10 @@ def catch_signals(reactor: IReactorFromThreads, numbers: Sequence[int], deliver:
 
 
 class AgentProcess(ProcessProtocol):
-    """One agent, before, while and after it runs.
+    """The process of one agent.
 
-    :ivar ended: fires with the exit code, 128 + n where signal n ended it.
-    :ivar stopped_by: a signal that came before it was started.
+    :ivar ended: fires with the exit code, or 128 + n if signal n ended the agent.
+    :ivar stopped_by: the first signal that arrived before the agent was started, or None.
     """
 
     def __init__(self) -> None:
@@ -59,14 +62,17 @@ class AgentProcess(ProcessProtocol):
     def start(self, reactor: IReactorProcess, plan: LaunchPlan) -> None:
         """Start the agent.
 
-        :raises OSError: the agent could not be started.
+        :raises OSError: if the agent cannot be started.
         """
         environment = {os.fsencode(name): os.fsencode(value) for name, value in plan.environment.items()}
         inherited = {0: 0, 1: 1, 2: 2, **plan.descriptors}
         self._running = reactor.spawnProcess(self, plan.argv[0], plan.argv, environment, None, childFDs=inherited)
 
     def signal(self, number: int) -> None:
-        """Forward a signal to the agent: each kind once, and none that the terminal sends to the agent itself."""
+        """Forward a signal to the agent, each kind once, except signals that the terminal sends to the agent anyway.
+
+        Before the agent is started, record the signal in C{stopped_by} instead.
+        """
         if self._running is None:
             self.stopped_by = self.stopped_by or number
         elif number in FORWARDED and number not in self._forwarded:
@@ -75,11 +81,11 @@ class AgentProcess(ProcessProtocol):
                 self._running.signalProcess(number)
 
     def processEnded(self, reason: Failure) -> None:
-        """Record that the agent has ended."""
+        """Fire C{ended}."""
         number, code = getattr(reason.value, "signal", None), getattr(reason.value, "exitCode", None)
         self.ended.callback(exit_status(number) if number is not None else code or 0)
 
 
 def exit_status(number: int) -> int:
-    """Return the exit status by which a shell reports that a signal ended a process."""
+    """Return the exit status with which a shell reports a process ended by a signal: 128 + number."""
     return _SHELLS_OFFSET + number

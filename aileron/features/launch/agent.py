@@ -15,40 +15,39 @@ from .registration import GatewayAccess, Invocation, McpServer, Providers, Regis
 from .servers import ServerSource
 
 SERVER_NAME = "aileron"
-"""What an agent calls our tool server."""
+"""The name under which an agent registers Aileron's tool server."""
 
 CALL_TIMEOUT_SECONDS = 3_600
-"""How long an agent is to wait for one call: its default is often shorter than an approval takes."""
+"""How long an agent waits for one call. The agents' defaults are often shorter than an approval takes."""
 
 UNATTENDED_WAIT_SECONDS = CALL_TIMEOUT_SECONDS - 15
-"""How long a call waits for a decision at most, and without a person before the agent: it is answered before the agent
-gives it up."""
+"""How long a call waits for a decision if no person sits at the agent, and at most: less than the agent's own limit."""
 
 ATTENDED_WAIT_SECONDS = 45
-"""How long a call waits for a decision where a person sits before the agent, which then goes on with something else."""
+"""How long a call waits for a decision if a person sits at the agent. The agent then continues with other work."""
 
 
 @frozen(kw_only=True)
 class Agent:
-    """One kind of agent.
+    """The description of one kind of agent.
 
-    :ivar name: what the user calls it, the claim of its sessions, and its program on C{PATH}.
-    :ivar register: what makes it use the server, with settings of providers to be registered beside it, and the
-        directory where files may lie.
-    :ivar route: what sends its LLM traffic through the gateway.
-    :ivar draws: whether it draws on the whole terminal when started with these arguments.
-    :ivar sources: where it looks for settings, the one that wins first.
-    :ivar servers: where it keeps the MCP servers that a user has set up.
-    :ivar own: directories with sessions and logs, and nothing that another program, or the agent itself in a later
-        session, loads or starts.
-    :ivar own_files: such files, for a directory that has others beside them.
-    :ivar settings: directories where it reads settings, and may want to write.
-    :ivar commands: first arguments that have it do something else than work: it gets neither tools nor gateway then.
-    :ivar alone: what the user is told of these; empty: nothing.
-    :ivar unique: key of its settings below which no server may have the name of ours; empty: each may.
-    :ivar check: refuses settings that cannot be added to, by raising InvalidRequest.
-    :ivar in_band: whether it gets actions inside its LLM traffic, by a key of its own.
-    :ivar claim: what its sessions are called; empty: its name.
+    :ivar name: the agent's name on the command line, its program on C{PATH}, and by default its name in sessions.
+    :ivar register: returns the registration of the tool server, from the settings, the server, settings of providers to
+        register with it, and the directory for files.
+    :ivar route: returns the registration that sends the agent's LLM traffic through the gateway.
+    :ivar draws: returns whether the agent draws on the whole terminal with these arguments.
+    :ivar sources: the places of the agent's settings, in order of precedence.
+    :ivar servers: the places of MCP servers that the user has set up for the agent.
+    :ivar own: directories of sessions and logs that the agent may write in a sandbox. They must contain nothing that
+        another program, or the agent in a later session, loads or starts.
+    :ivar own_files: files of the same kind, in directories that contain other files too.
+    :ivar settings: directories of settings, to which a sandboxed agent may write without lasting effect.
+    :ivar commands: first arguments with which the agent gets neither tools nor gateway, such as a command C{login}.
+    :ivar alone: the message about such a command; empty for none.
+    :ivar unique: the key of the settings below which no server may have the name of Aileron's; empty for no such rule.
+    :ivar check: raises InvalidRequest if the settings cannot be extended.
+    :ivar in_band: whether the agent gets actions inside its LLM traffic, with a key of its own.
+    :ivar claim: the agent's name in its sessions; empty for C{name}.
     """
 
     name: str
@@ -75,7 +74,7 @@ class Agent:
         return not self.commands.intersection(arguments[:1]) and self.draws(arguments)
 
     def wait_seconds(self, arguments: tuple[str, ...], wanted: int | None) -> int:
-        """Return how many seconds a tool call of the agent waits for a decision.
+        """Return for how many seconds a tool call of the agent waits for a decision.
 
         :param wanted: the seconds that the user chose, or None.
         """
@@ -87,7 +86,7 @@ class Agent:
 
         Nothing is opened or started.
 
-        :raises InvalidRequest: a setting cannot be extended without losing the user's own value.
+        :raises InvalidRequest: if a setting cannot be extended without losing the user's own value.
         """
         if self.commands.intersection(invocation.arguments[:1]):
             note = f"aileron: {self.name} {invocation.arguments[0]} runs outside a session: {self.alone}"
@@ -123,9 +122,9 @@ class Agent:
         return tuple(str(path) for each in self.settings if (path := each.find(environment)))
 
     def _refuse_namesake(self, settings: AgentSettings) -> None:
-        """Refuse a server of our name: of the two the agent would use the user's, or a mixture.
+        """Check that no server of the user's has the name of Aileron's: the agent would use it, or a mixture of both.
 
-        :raises InvalidRequest: there is one.
+        :raises InvalidRequest: if there is one.
         """
         for place, _ in settings.values(self.unique, SERVER_NAME) if self.unique else ():
             raise InvalidRequest(

@@ -1,4 +1,4 @@
-"""C{aileron launch}: an agent in a session of its own, or what a launch would run."""
+"""C{aileron launch}: runs an agent in its own session, or shows what a launch would run."""
 
 from __future__ import annotations
 
@@ -122,9 +122,9 @@ def launch(
 
 
 def _choose(name: str, *, in_band: bool) -> Agent:
-    """Return the agent of that name; in in-band mode it may be any program.
+    """Return the agent of a name. In in-band mode, any program is allowed.
 
-    :raises UsageError: there is no such agent.
+    :raises UsageError: if there is no such agent.
     """
     from .agents import find_agents
     from .in_band import in_band_agent
@@ -186,14 +186,14 @@ async def _launch(
 
 
 _OPTIONS = {"inband": "in-band"}
-"""Options that are called otherwise than their features."""
+"""Options whose names differ from those of their features, by feature."""
 
 
 def _refuse_off(cli: CliContext, **wanted: bool) -> None:
-    """Refuse options of features that are off.
+    """Check that no option of a disabled feature was given.
 
     :param wanted: True for each feature whose option was given.
-    :raises CommandError: one of them is off.
+    :raises CommandError: if one was given.
     """
     for name in cli.features.off:
         if wanted.get(name):
@@ -202,9 +202,9 @@ def _refuse_off(cli: CliContext, **wanted: bool) -> None:
 
 
 def _read_egress(text: str | None, *, sandbox: bool) -> tuple[str, ...]:
-    """Read the presets and hosts that an agent may reach.
+    """Return the presets and hosts that an agent may reach; empty without the option.
 
-    :raises click.UsageError: one is neither, or there is no sandbox.
+    :raises click.UsageError: if a word is neither, none is given, or there is no sandbox.
     """
     if text is None:
         return ()
@@ -227,12 +227,12 @@ def _enclosing(
     egress: tuple[str, ...],
     dial: Callable[[str], Awaitable[tuple[int, bytes]]],
 ) -> Enclose:
-    """Return what puts an agent into a sandbox, once it is known that there can be one.
+    """Return the function that puts an agent into a sandbox.
 
-    :param egress: the hosts that it may reach; none: it has no way out.
-    :param dial: asks the daemon for one connection of a session, by its ID: the proxy's port, and what opens it.
-    :raises NotFound: there is nothing here that makes them.
-    :raises Forbidden: the system does not allow it.
+    :param egress: the hosts that the agent may reach; empty for none.
+    :param dial: opens network access for a session ID; returns the proxy's port and the first bytes to send to it.
+    :raises NotFound: if no program for sandboxes is installed.
+    :raises Forbidden: if the system does not allow sandboxes.
     """
     from twisted.internet import reactor
 
@@ -254,9 +254,9 @@ def _enclosing(
 
 
 def _layout(cli: CliContext, agent: Agent, invocation: Invocation) -> SandboxLayout:
-    """Return what an agent in a sandbox sees.
+    """Return the files that a sandboxed agent can see.
 
-    :raises InvalidRequest: the agent is not to work here.
+    :raises InvalidRequest: if the agent must not work in this directory.
     """
     from aileron.features.sandbox.layout import SandboxLayout, installed_programs
 
@@ -275,7 +275,7 @@ def _layout(cli: CliContext, agent: Agent, invocation: Invocation) -> SandboxLay
             *(os.path.dirname(each) for each in (agent_path, os.path.realpath(agent_path))),
         ),
     )
-    layout.arguments()  # refuses a place where it would show what it must not
+    layout.arguments()  # raises InvalidRequest if the layout would expose protected directories
     return layout
 
 
@@ -284,13 +284,13 @@ def _to_terminal(text: str) -> None:
 
 
 def _with_launch_key(cli: CliContext, links: Links) -> Daemon | None:
-    """Connect to the daemon as it runs now."""
+    """Return a client of the running daemon, or None if none runs."""
     found = _find_daemon(cli)
     return None if found is None else links.daemon(found.url, found.launch_key)
 
 
 def _find_daemon(cli: CliContext) -> Discovery | None:
-    """Find the daemon as it runs now; one that is just being replaced is none."""
+    """Return the running daemon, or None if none runs or it is being replaced."""
     try:
         return live_discovery(cli.home)
     except InvalidRequest:
@@ -302,9 +302,9 @@ async def _facts(cli: CliContext) -> DaemonFacts:
 
 
 def _facts_of(cli: CliContext, found: Discovery | None) -> DaemonFacts:
-    """Return the facts of the daemon; of one that does not run the likely ones: its last address, no key.
+    """Return the facts of the daemon, or likely facts if it does not run: its last address, and no launch key.
 
-    Whether there is a gateway is known from the daemon alone, which goes by a config.yaml that is trusted.
+    Only the running daemon knows whether there is a gateway, as it uses only a trusted config.yaml.
     """
     from .plan import DaemonFacts
     from .registration import Upstream
@@ -315,7 +315,7 @@ def _facts_of(cli: CliContext, found: Discovery | None) -> DaemonFacts:
         built_in = {each.name: Upstream(each.base_url, prefix=each.prefix) for each in BUILT_IN_PROVIDERS}
         return DaemonFacts(url, operator_url, "", None if "gateway" in cli.features.off else built_in)
     gateway = cli.probe(found.url, "/v1/status", found.launch_key).get("gateway")
-    # None if the feature is off, or the daemon was started before an upgrade.
+    # None if the feature is off, or the daemon's version is older.
     upstreams = gateway and {
         each["name"]: Upstream(each["base_url"], each["credential"], each["prefix"]) for each in gateway["providers"]
     }
@@ -323,11 +323,11 @@ def _facts_of(cli: CliContext, found: Discovery | None) -> DaemonFacts:
 
 
 def _show_plan(cli: CliContext, agent: Agent, invocation: Invocation, egress: tuple[str, ...], **options: bool) -> None:
-    """Print what a launch would do.
+    """Print the preview of a launch.
 
-    :raises Forbidden: it would be refused: the vault's passphrase is in the environment.
-    :raises NotFound: a program is not installed.
-    :raises InvalidRequest: the user's own settings cannot be added to.
+    :raises Forbidden: if the vault's passphrase is in the environment.
+    :raises NotFound: if a program is not installed.
+    :raises InvalidRequest: if the user's own settings cannot be extended.
     """
     from ._preview import preview_launch
 

@@ -1,4 +1,4 @@
-"""Names of agents that a shell may complete."""
+"""Shell completion of agents' names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Removes an entry from the text of a user's settings; everything else stays byte for byte."""
+"""Removes an entry from the text of a user's settings and keeps everything else byte for byte."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from .formats import blank_comments, parse_jsonc, parse_toml, parse_yaml
 from .layers import part_of
 
 Keys: TypeAlias = tuple[str, ...]
-"""The names that lead to an entry from the top of the settings."""
+"""The path of names from the top of the settings to an entry."""
 
 _MOST_LINES = 400
-_MOST_TRIES, _MOST_PARSED = 1000, 128 * 1024 * 1024  # parses, and characters in all of them together
+_MOST_TRIES, _MOST_PARSED = 1000, 128 * 1024 * 1024  # attempts to parse, and characters parsed in total
 
 
 @frozen
 class Syntax:
     """A format of settings.
 
-    :ivar name: as it is shown.
+    :ivar name: the name for messages.
+    :ivar read: parses a text; raises ValueError.
     :ivar has_commas: whether members are separated by commas.
     """
 
@@ -32,18 +33,18 @@ class Syntax:
     has_commas: bool = False
 
     def parse(self, text: str) -> Any:
-        """Parse settings, with or without a byte order mark.
+        """Parse settings, with or without byte order mark.
 
-        :raises ValueError: they are none.
+        :raises ValueError: if the text is invalid.
         """
         return self.read(text.removeprefix("\ufeff"))
 
     def remove(self, text: str, keys: Keys) -> str:
-        """Return the text without the lines of the entry at C{keys}.
+        """Return the text without the lines of the entry at C{keys}, if the entry has lines of its own.
 
-        Lines are tried until what is left says exactly what it should: so nothing else is lost, whatever the text is.
+        Candidate lines are removed until the rest parses to exactly the expected settings, so nothing else can be lost.
 
-        :raises ValueError: no lines are just the entry.
+        :raises ValueError: if the text is invalid, or no lines contain exactly the entry.
         """
         wanted = list(_outcomes(self.parse(text), keys))[: 1 if self.has_commas else None]
         bare = blank_comments(text) if self.has_commas else text
@@ -51,7 +52,7 @@ class Syntax:
         for begin, end in islice(_spans(text, keys[-1]), tries):
             head, before = text[:begin], bare[:begin].rstrip()
             if self.has_commas and before.endswith(",") and not bare[begin:end].rstrip().endswith(","):
-                head = text[: len(before) - 1] + text[len(before) : begin]  # it was the last: no comma stays before it
+                head = text[: len(before) - 1] + text[len(before) : begin]  # the last member: drop the comma before
             try:
                 if self.parse(head + text[end:]) in wanted:
                     return head + text[end:]
@@ -61,7 +62,7 @@ class Syntax:
 
 
 def _outcomes(value: Mapping[str, Any], keys: Keys) -> Iterator[Mapping[str, Any]]:
-    """Yield what may be left: everything else, or in TOML that without the tables in which nothing else stood."""
+    """Yield the acceptable results: the settings without the entry, then also without tables that became empty."""
     yield _without(value, keys)
     while len(keys) > 1 and len(part_of(value, *keys[:-1])) == 1:
         keys = keys[:-1]
@@ -76,7 +77,7 @@ def _without(value: Mapping[str, Any], keys: Keys) -> Mapping[str, Any]:
 
 
 def _spans(text: str, name: str) -> Iterator[tuple[int, int]]:
-    """Yield where lines begin and end that may be an entry of this name, the shortest first."""
+    """Yield the start and end offsets of lines that may be an entry of this name, the shortest first."""
     lines = text.splitlines(keepends=True)
     names = (f'"{name}"', json.dumps(name), f"'{name}'", name)
     starts = [0, *accumulate(map(len, lines))]
@@ -90,7 +91,7 @@ def _spans(text: str, name: str) -> Iterator[tuple[int, int]]:
 
 
 def _begins(line: str, names: Iterable[str]) -> bool:
-    """Tell whether a line may begin an entry: it is a table's head, or a key and what comes behind one."""
+    """Return whether a line may begin an entry of one of the names: a table's header, or a key with a value."""
     if line.startswith("["):
         return any(name in line.partition(",")[0] for name in names)
     return any(line.startswith(name) and line[len(name) :].lstrip()[:1] in (":", "=") for name in names)

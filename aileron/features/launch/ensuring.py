@@ -1,4 +1,4 @@
-"""Ensures before a launch that the daemon runs, its vault is open, and LLM traffic goes where this terminal says."""
+"""Ensures before a launch that the daemon runs, its vault is unlocked, and the environment fits the gateway."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _LOCKED = (
 
 
 def ensure_daemon(cli: CliContext) -> Discovery:
-    """Return the running daemon. Start it, and create and unlock its vault, if necessary and there is a terminal.
+    """Return the running daemon, after starting it if necessary. In a terminal, create and unlock the vault if needed.
 
-    Child processes read the passphrase: an agent must not inherit memory of a process that held it.
+    Child processes read the passphrase, so that the agent never inherits the memory of a process that had it.
 
-    :raises CommandError: there is no vault, or the user did not create or unlock it.
+    :raises CommandError: if there is no vault and no terminal, or the user did not create or unlock the vault.
     """
     if not cli.home.secrets.exists():
         refuse_lost(cli)

@@ -1,4 +1,4 @@
-"""Reads the files and formats in which users keep agents' settings, as careful as with any that is not ours."""
+"""Reads the files and formats of agents' settings. The files are untrusted input."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from aileron.base.toml import read_toml
 MAX_BYTES = 4 * 1024 * 1024
 
 _STRING = r'"(?:\\.|[^"\\])*(?:"|\\?\Z)'
-# What is not closed goes to the very end: to look for more from each quote in it would take forever.
+# An unclosed string or comment extends to the end: searching on from each quote in it would take quadratic time.
 _COMMENT = re.compile(rf"({_STRING})|//[^\r\n]*|/\*.*?(?:\*/|(\Z))", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf"({_STRING})|,(?=\s*[}}\]])", re.DOTALL)
 
 
 def read_text(path: Path) -> str | None:
-    """Read a text of UTF-8, with or without a byte order mark; L{None} where there is nothing.
+    """Return the text of a UTF-8 file without its byte order mark, or None if the path does not exist.
 
-    :raises ValueError: it is not a file, too long, not readable, or not text.
+    :raises ValueError: if the path is not a file, or the file is too large, unreadable or not UTF-8.
     """
     try:
         if not path.exists():
             return None
-        # Not a pipe, which would have us wait.
+        # Reading a pipe would block.
         if not path.is_file() or path.stat().st_size > MAX_BYTES:
             raise ValueError("it is no file that could be settings")
         return path.read_text("utf-8-sig")
@@ -36,9 +36,9 @@ def read_text(path: Path) -> str | None:
 
 
 def parse_jsonc(text: str) -> JSON:
-    """Parse JSON with comments and trailing commas, and no more of JSON5, as the agents do.
+    """Parse JSON with comments and trailing commas, but no other extension of JSON5, as the agents do.
 
-    :raises ValueError: it is not even that.
+    :raises ValueError: if the text is invalid.
     """
     bare = _TRAILING_COMMA.sub(_keep_string, blank_comments(text))
     try:
@@ -49,7 +49,7 @@ def parse_jsonc(text: str) -> JSON:
 
 
 def to_text(value: JSON) -> str:
-    """Return a setting as an agent's environment gets it: a text as it is, C{true} and C{null} as JSON writes them."""
+    """Return a setting as the value of an environment variable: a text unchanged, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
@@ -59,7 +59,7 @@ def blank_comments(text: str) -> str:
 
 
 def _keep_string(found: re.Match[str]) -> str:
-    # Spaces, so that a comment still separates what stands beside it; one without an end stays, and is no JSON.
+    # Spaces, so that a comment still separates its neighbours. An unclosed comment stays and makes the JSON invalid.
     return found[0] if found.lastindex else " " * len(found[0])
 
 
@@ -73,19 +73,19 @@ def _not_json(word: str) -> NoReturn:
 
 
 def parse_toml(text: str) -> Any:
-    """Parse TOML.
+    """Parse a TOML document.
 
-    :raises ValueError: it is none.
+    :raises ValueError: if the text is invalid.
     """
     return read_toml(text).values
 
 
 def parse_yaml(text: str) -> Any:
-    """Parse YAML, in which a document without a value is an empty one.
+    """Parse a YAML document. A document without a value becomes an empty mapping.
 
-    :raises ValueError: it is none, or nested too deeply.
+    :raises ValueError: if the text is invalid or nested too deeply.
     """
-    # Imported here: only those who launch an agent with such settings need it.
+    # Imported late: only agents with YAML settings need it.
     import yaml
 
     try:

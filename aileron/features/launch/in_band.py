@@ -1,4 +1,4 @@
-"""Programs that cannot speak MCP: launched in in-band mode, they get actions inside their own LLM traffic."""
+"""In-band mode: programs that do not support MCP get actions inside their LLM traffic."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ _NO_NAME = re.compile(r"[^\w.+-]")
 
 @frozen
 class _ApiVariables:
-    """The variables by which programs of one provider's API are told where it is, and its key.
+    """The environment variables that set the address and key of one provider's API.
 
-    :ivar addresses: each may count; those that the user has not set are set all the same.
-    :ivar path: of the API's own base URL, below the daemon's address.
-    :ivar end: what the user's own value has at its end.
+    :ivar addresses: the variables for the address. Programs read one or the other, so all are set.
+    :ivar path: the path of the API at the daemon.
+    :ivar key: the variable for the key.
+    :ivar end: the end of the path in the user's own value, such as C{/v1}.
     """
 
     provider: str
@@ -43,9 +44,9 @@ _DIALECTS = (
 
 
 def in_band_agent(command: str) -> Agent:
-    """Describe a program that takes its API's address from the environment, whatever else it is.
+    """Return the description of a program that reads its API's address from the environment.
 
-    :param command: its name, or its path.
+    :param command: the program's name or path.
     """
     name = os.path.basename(command)
     known = find_agents().get(name)
@@ -65,7 +66,7 @@ def in_band_agent(command: str) -> Agent:
 def _register_nothing(
     _settings: AgentSettings, _server: McpServer, _providers: Providers, _directory: str
 ) -> Registration:
-    """Register no tools: the program's requests get them on their way."""
+    """Return an empty registration: the gateway adds the tools to the program's requests."""
     return Registration()
 
 
@@ -81,7 +82,7 @@ def _route(settings: AgentSettings, gateway: GatewayAccess) -> Registration:
 
 
 def _find_kept(environment: Mapping[str, str], gateway: GatewayAccess) -> Iterator[tuple[str, str]]:
-    """Find the providers that the user sends elsewhere, each with the reason why it is left alone."""
+    """Yield the providers for which the user has set another address, each with the explanation for the user."""
     for each in _DIALECTS:
         set_elsewhere = [
             name

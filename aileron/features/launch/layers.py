@@ -1,6 +1,6 @@
-"""Reads what the user has set for an agent, layer by layer, wherever the agent looks; nothing is written.
+"""Reads the user's settings of an agent from all places where the agent looks for them. Nothing is written.
 
-An agent names its layers in a table, the one that wins first.
+Each agent lists its layers in order of precedence.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .registration import Invocation
 class Topic(Enum):
     """The subject of a settings layer, for agents that keep subjects apart.
 
-    C{SERVERS} say something of tool servers only, C{VARIABLES} are the environment's.
+    C{SERVERS}: only tool servers. C{VARIABLES}: environment variables.
     """
 
     SETTINGS = "settings"
@@ -34,9 +34,9 @@ class Topic(Enum):
 class SettingsLayer:
     """The settings found in one place.
 
-    :ivar name: the file, variable or option, to be shown.
-    :ivar values: what stands there; L{None}: it cannot be told.
-    :ivar final: whether nothing that a launch says can win over it.
+    :ivar name: the file, variable or option, for messages.
+    :ivar values: the settings, or None if they cannot be read.
+    :ivar final: whether a launch cannot override the settings.
     """
 
     name: str
@@ -45,15 +45,15 @@ class SettingsLayer:
     final: bool = False
 
     def part(self, *path: str) -> Mapping[str, Any]:
-        """Return the object below C{path}; empty where there is none."""
+        """Return the object at C{path}; empty if there is none."""
         return part_of(self.values or {}, *path)
 
 
 @frozen
 class AgentSettings:
-    """Everything that the user has set, as far as it concerns a launch.
+    """All settings of the user that concern a launch.
 
-    :ivar layers: every place that says something, the one that wins first.
+    :ivar layers: the settings of all places, in order of precedence.
     """
 
     invocation: Invocation
@@ -65,33 +65,33 @@ class AgentSettings:
         return self.invocation.environment
 
     def unreadable(self, key: str = "") -> str | None:
-        """Return the name of the first layer of which it cannot be told what it says, below C{key} if there is one."""
+        """Return the name of the first layer that is unreadable or whose C{key} is not an object, or None."""
         for layer in self.layers:
             if layer.values is None or (key and not isinstance(layer.values.get(key, {}), Mapping)):
                 return layer.name
         return None
 
     def about(self, *topics: Topic) -> AgentSettings:
-        """Return the layers about some topics."""
+        """Return the settings reduced to the layers of some topics."""
         return evolve(self, layers=tuple(layer for layer in self.layers if layer.topic in topics))
 
     def values(self, *path: str) -> Iterator[tuple[str, Any]]:
-        """Yield each value that stands below C{path}, behind the name of its layer, the one that wins first."""
+        """Yield each value at C{path} with the name of its layer before it, in order of precedence."""
         for layer in self.layers:
             around = layer.part(*path[:-1])
             if path[-1] in around:
                 yield layer.name, around[path[-1]]
 
     def find(self, name: str) -> tuple[str, str] | None:
-        """Return the value of a setting that counts, behind the name of its layer."""
+        """Return the layer's name and the effective value of a setting as text, or None if it is not set."""
         return next(((place, to_text(value)) for place, value in self.values(name)), None)
 
 
 @frozen
 class Text:
-    """Settings that do not lie in a file of their own name.
+    """Settings from a place other than a file, such as a variable.
 
-    :ivar name: what holds them, to be shown.
+    :ivar name: the place, for messages.
     """
 
     name: str
@@ -99,15 +99,16 @@ class Text:
 
 
 Finder: TypeAlias = Callable[[Invocation], Iterable[Path | Text]]
-"""Finds where settings of one kind may lie."""
+"""Finds the possible places of one kind of settings."""
 
 
 @frozen
 class SettingsSource:
-    """One kind of place where an agent looks for settings, and how to read it.
+    """One kind of place for an agent's settings, with its format.
 
-    :ivar parse: of a format; raises ValueError.
-    :ivar topic: as of L{SettingsLayer}, like C{final}.
+    :ivar parse: parses the format; raises ValueError.
+    :ivar topic: the topic of the layers.
+    :ivar final: whether a launch cannot override the layers.
     """
 
     find: Finder
@@ -116,7 +117,7 @@ class SettingsSource:
     final: bool = False
 
     def __call__(self, invocation: Invocation) -> Iterator[SettingsLayer]:
-        """Read what there is; a layer that cannot be read, or is no object, is there and says nothing."""
+        """Yield a layer for each place that exists. If it cannot be read or is not an object, its values are None."""
         for place in self.find(invocation):
             name = place.name if isinstance(place, Text) else str(place)
             try:
@@ -130,11 +131,11 @@ class SettingsSource:
 
 
 LayerReader: TypeAlias = Callable[[Invocation], Iterable[SettingsLayer]]
-"""Reads the layers of one kind of place: a L{SettingsSource}, or a function."""
+"""Reads the layers of one kind of place: a L{SettingsSource} or a function."""
 
 
 def read_settings(sources: Iterable[LayerReader], invocation: Invocation) -> AgentSettings:
-    """Read all that there is for an agent that is started like that; what is found twice is there once."""
+    """Read all settings of an agent for an invocation. Equal layers are included once."""
     layers: list[SettingsLayer] = []
     for source in sources:
         layers.extend(layer for layer in source(invocation) if layer not in layers)
@@ -142,17 +143,18 @@ def read_settings(sources: Iterable[LayerReader], invocation: Invocation) -> Age
 
 
 def environment_variables(invocation: Invocation) -> Iterator[SettingsLayer]:
-    """Yield each variable of the environment, as a layer that says its own name only."""
+    """Yield a layer for each environment variable."""
     for name, value in invocation.environment.items():
         yield SettingsLayer(name, {name: value}, Topic.VARIABLES)
 
 
 class Location:
-    """A directory or file that variables may move: the first of some paths whose variable is set.
+    """A directory or file that environment variables may move: the first of some paths whose variable is set.
 
-    :param alternatives: each begins with C{/}, with C{$NAME}, with C{~} for the user's home, or where the agent works.
-    :param absolute: whether only variables with an absolute path count.
-    :param tilde: whether the agent takes C{~} in a variable for the home, too.
+    :param alternatives: paths that begin with C{/}, with C{$NAME} for a variable, or with C{~} for the user's home.
+        Other paths are relative to the agent's working directory.
+    :param absolute: whether variables with a relative path are ignored.
+    :param tilde: whether the agent expands C{~} in a variable's value.
     """
 
     def __init__(self, *alternatives: str, absolute: bool = False, tilde: bool = False) -> None:
@@ -165,7 +167,7 @@ class Location:
         return Location(*below, absolute=self._absolute, tilde=self._tilde)
 
     def find(self, environment: Mapping[str, str]) -> Path | None:
-        """Return the path that counts; L{None}: none does."""
+        """Return the path in this environment, or None if no variable is set and no alternative is left."""
         return next((path for each in self._alternatives if (path := self._path(each, environment))), None)
 
     def _path(self, alternative: str, environment: Mapping[str, str]) -> Path | None:
@@ -184,9 +186,9 @@ def _expand(path: str, environment: Mapping[str, str]) -> Path:
 
 
 def files(location: Location, *names: str) -> Finder:
-    """Files in a directory, or without names the one at the location itself.
+    """Return a finder of files in a directory, or of the location itself without names.
 
-    :param names: each may be a pattern.
+    :param names: the names of files; C{*} makes one a pattern.
     """
 
     def find(invocation: Invocation) -> Iterator[Path]:
@@ -204,11 +206,11 @@ def project_files(
     root: str = "",
     starts: Callable[[Invocation], Iterable[Path]] = lambda invocation: (Path(invocation.directory),),
 ) -> Finder:
-    """Files in the directory where the agent works and in those above it.
+    """Return a finder of files in the agent's working directory and its parents.
 
-    :param root: what lies in a project's topmost directory, where nothing lies above it that counts: without a project
-        only the first directory does.  Empty: all directories do.
-    :param starts: where the agent may work.
+    :param root: the name of a file or directory, such as C{.git}, that marks the top directory of a project. Parents
+        above it are not searched. Without a project, only the first directory is searched. Empty to search all parents.
+    :param starts: returns the directories in which the agent may work.
     """
 
     def find(invocation: Invocation) -> Iterator[Path]:
@@ -222,7 +224,7 @@ def project_files(
 
 
 def content(variable: str) -> Finder:
-    """Find a variable that holds settings as a file would."""
+    """Return a finder of a variable whose value is the text of settings. An empty variable is ignored."""
 
     def find(invocation: Invocation) -> Iterator[Text]:
         if text := invocation.environment.get(variable, "").strip():
@@ -232,7 +234,7 @@ def content(variable: str) -> Finder:
 
 
 def part_of(value: Any, *path: str) -> Mapping[str, Any]:
-    """Return the object below C{path} in a value; empty where there is none."""
+    """Return the object at C{path} inside a value; empty if there is none."""
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value if isinstance(value, Mapping) else {}

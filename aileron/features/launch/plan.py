@@ -1,4 +1,4 @@
-"""The plan of a launch: what will be run, in which environment, decided without doing anything."""
+"""The plan of a launch: the command, environment and files, computed without side effects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _OURS = "AILERON_"
 class DaemonFacts:
     """Facts about the running daemon that a launch needs.
 
-    :ivar upstreams: of its gateway, by the provider's name; None if it has no gateway.
+    :ivar url: the URL of the agent site.
+    :ivar upstreams: the gateway's upstreams by the provider's name, or None if the daemon has no gateway.
     """
 
     url: str
@@ -36,13 +37,13 @@ class DaemonFacts:
     upstreams: Mapping[str, Upstream] | None = None
 
     def gateway(self, key: str, *, notes_tools: bool = False) -> GatewayAccess | None:
-        """Return the gateway for a session with this gateway key; L{None} if the daemon has none."""
+        """Return the gateway for a session with this key, or None if the daemon has no gateway."""
         return None if self.upstreams is None else GatewayAccess(self.url, key, self.upstreams, notes_tools)
 
 
 @frozen
 class Programs:
-    """Absolute paths of what will be run: the agent, and C{aileron-mcp}."""
+    """The absolute paths of the agent's program and of C{aileron-mcp}."""
 
     agent: str
     mcp: str
@@ -50,14 +51,14 @@ class Programs:
 
 @frozen
 class LaunchPlan:
-    """One agent's process.
+    """The plan of an agent's process.
 
-    :ivar argv: holds no secret.
-    :ivar environment: the whole environment, the session's token and gateway key in it.
-    :ivar notes: what the user is to be told, a line each.
-    :ivar descriptors: that it inherits besides the standard ones: its number for each, and ours.
-    :ivar directory: nobody else's, for as long as it runs; L{None}: it needs no file.
-    :ivar files: texts in that directory, by name; no secret.
+    :ivar argv: the command, without secrets.
+    :ivar environment: the complete environment, including the session's token and gateway key.
+    :ivar notes: the messages for the user, one per line.
+    :ivar descriptors: the inherited file descriptors besides the standard ones: the agent's number to this process's.
+    :ivar directory: a private directory that exists while the agent runs, or None if the agent needs no file.
+    :ivar files: the texts of the files in that directory by name, without secrets.
     """
 
     argv: tuple[str, ...]
@@ -70,7 +71,7 @@ class LaunchPlan:
 
 @frozen
 class Preparation:
-    """A launch of which everything on this machine was found and checked, and nothing was opened or started."""
+    """A launch whose programs and settings were found and checked. Nothing has been opened or started."""
 
     agent: Agent
     invocation: Invocation
@@ -78,15 +79,15 @@ class Preparation:
     register: Register
 
     def plan(self, url: str, token: str, gateway: GatewayAccess | None, directory: str) -> LaunchPlan:
-        """Plan it in a session: the parent's environment without C{AILERON_*}, our tools, and the gateway.
+        """Plan the launch in a session: with Aileron's tools, the gateway, and the environment without C{AILERON_*}.
 
-        :param url: of the daemon's site for agents.
-        :param token: the session's.
-        :param gateway: L{None}: its LLM traffic is left alone.
-        :param directory: where files for it can lie.
+        :param url: the URL of the agent site.
+        :param token: the session's token.
+        :param gateway: the gateway, or None to leave the agent's LLM traffic alone.
+        :param directory: the directory for the agent's files.
         """
         arguments, environment = self.invocation.arguments, self.invocation.environment
-        wanted = SessionEnvironment.of(environment)  # by the user
+        wanted = SessionEnvironment.of(environment)  # set by the user
         session = SessionEnvironment(
             url,
             token,
@@ -108,12 +109,12 @@ class Preparation:
 
 
 def prepare(agent: Agent, invocation: Invocation, interpreter: str) -> Preparation:
-    """Find and check all that a launch needs.
+    """Find the programs and check the settings that a launch needs.
 
-    :param interpreter: as of L{find_programs}.
-    :raises Forbidden: the vault's passphrase is in the environment, where no agent must be started.
-    :raises NotFound: a program is not installed.
-    :raises InvalidRequest: the user's own settings cannot be added to.
+    :param interpreter: the path of the Python interpreter, see L{find_programs}.
+    :raises Forbidden: if the vault's passphrase is in the environment.
+    :raises NotFound: if a program is not installed.
+    :raises InvalidRequest: if the user's own settings cannot be extended.
     """
     if PASSPHRASE in invocation.environment:
         raise Forbidden(f"{PASSPHRASE} is set, so no agent was started. Unset it first.")
@@ -122,19 +123,20 @@ def prepare(agent: Agent, invocation: Invocation, interpreter: str) -> Preparati
 
 
 def write_files(plan: LaunchPlan) -> None:
-    """Write the plan's files into its directory, which exists and is empty.
+    """Write the plan's files into its directory, which must exist.
 
-    :raises OSError: a file could not be written.
+    :raises OSError: if a file cannot be written.
     """
     for name, text in plan.files.items():
         (Path(plan.directory or "") / name).write_text(text, encoding="utf-8")
 
 
 def find_programs(agent: Agent, parent: Mapping[str, str], interpreter: str) -> Programs:
-    """Return where the agent and C{aileron-mcp} lie.
+    """Return the paths of the agent's program and of C{aileron-mcp}.
 
-    :param interpreter: the path of Python; C{aileron-mcp} is installed beside it as a rule.
-    :raises NotFound: one of them is not there.
+    :param parent: the environment whose C{PATH} is searched.
+    :param interpreter: the path of the Python interpreter. Its directory is searched for C{aileron-mcp} first.
+    :raises NotFound: if one of them is not installed.
     """
     path = parent.get("PATH", os.defpath)
     beside = f"{Path(interpreter).absolute().parent}{os.pathsep}{path}"

@@ -1,4 +1,4 @@
-"""The registration of an agent's tool server and gateway, and how the user asked for the agent."""
+"""The registration of an agent's tool server and gateway, and the user's invocation of the agent."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from aileron.base.json import JSON
 
 @frozen
 class Invocation:
-    """The user's call of the agent.
+    """The user's invocation of an agent.
 
-    :ivar arguments: the agent's own, passed on as they are.
-    :ivar environment: the launcher's, which the agent gets but for C{AILERON_*}.
-    :ivar directory: where the agent works; absolute.
+    :ivar arguments: the agent's arguments, passed on unchanged.
+    :ivar environment: the launcher's environment. The agent gets it without C{AILERON_*}.
+    :ivar directory: the absolute path of the working directory.
     """
 
     arguments: tuple[str, ...]
@@ -25,9 +25,9 @@ class Invocation:
     directory: str
 
     def option(self, *names: str) -> Iterator[str]:
-        """Yield each value that the agent's arguments give for one option, in every notation of it.
+        """Yield each value of an option in the agent's arguments, in all notations: C{-p x}, C{-px}, C{--profile=x}.
 
-        :param names: such as C{-p} and C{--profile}.
+        :param names: the option's names, such as C{-p} and C{--profile}.
         """
         for argument, following in zip_longest(self.arguments, self.arguments[1:], fillvalue=""):
             for name in names:
@@ -41,10 +41,10 @@ class Invocation:
 
 @frozen
 class McpServer:
-    """The tool server that the agent is to start: C{aileron-mcp}.
+    """The tool server that the agent starts: C{aileron-mcp}.
 
-    :ivar command: its absolute path.
-    :ivar environment: what it needs, the session's token among it.
+    :ivar command: the absolute path of the program.
+    :ivar environment: the variables that the server needs, including the session's token.
     """
 
     command: str
@@ -55,9 +55,9 @@ class McpServer:
 class Upstream:
     """A provider to which the daemon's gateway relays.
 
-    :ivar base_url: without a slash, and without C{/v1}, at its end.
-    :ivar injected: whether the gateway puts a key of its own in place of the agent's.
-    :ivar prefix: where on the agent site it is served whole.
+    :ivar base_url: the provider's base URL, without a final slash or C{/v1}.
+    :ivar injected: whether the gateway replaces the agent's key with one from the vault.
+    :ivar prefix: the path on the agent site below which the whole provider is served.
     """
 
     base_url: str
@@ -67,12 +67,12 @@ class Upstream:
 
 @frozen
 class GatewayAccess:
-    """The gateway, as an agent reaches it.
+    """The gateway as seen by an agent.
 
-    :ivar url: the daemon's site for agents.
-    :ivar key: ties the traffic to the session, and is worth nothing elsewhere.
-    :ivar upstreams: by the provider's name, as far as they are known.
-    :ivar notes_tools: whether it notes the tools that providers run for this session.
+    :ivar url: the URL of the agent site.
+    :ivar key: the key that assigns traffic to the session. It is worthless elsewhere.
+    :ivar upstreams: the known upstreams, by the provider's name.
+    :ivar notes_tools: whether the gateway records the tools that providers run for this session.
     """
 
     url: str
@@ -82,17 +82,17 @@ class GatewayAccess:
 
     @property
     def url_with_key(self) -> str:
-        """The address for an agent that can send no header: the key stands in its path."""
+        """The URL with the key in its path, for agents that cannot send a header."""
         return f"{self.url}/s/{self.key}"
 
     def upstream(self, provider: str) -> Upstream:
-        """Return the upstream of one provider; one without an address where none is known."""
+        """Return the upstream of a provider; one with an empty address if the provider is unknown."""
         return self.upstreams.get(provider, Upstream(""))
 
     def is_own(self, provider: str, address: str, end: str = "") -> bool:
-        """Tell whether an address is where the gateway is, for another launch too, or where it sends to a provider.
+        """Return whether an address is the gateway's (of this or another launch) or that of the provider's upstream.
 
-        :param end: what stands at the end of an address there.
+        :param end: the path that the agent's setting has at the end of an address, such as C{/v1}.
         """
         bare = address.rstrip("/")
         known = (f"{self.url}{end}", f"{self.upstream(provider).base_url}{end}")
@@ -100,18 +100,19 @@ class GatewayAccess:
 
 
 Providers: TypeAlias = Mapping[str, JSON]
-"""Settings of an agent's providers, by their names."""
+"""The settings of an agent's providers, by name."""
 
 
 @frozen
 class Registration:
-    """The variables, arguments and files that make the agent use our tools, the gateway, or both.
+    """The variables, arguments and files that make the agent use Aileron's tools, the gateway, or both.
 
-    :ivar variables: for the agent's environment; they hold secrets.
-    :ivar notes: what the user is to be told of it, a line each, without a secret.
-    :ivar arguments: for the agent, put before the user's own; every user of the machine can read them: no secret.
-    :ivar files: texts without a secret, by their names in the directory that C{Register} was told of.
-    :ivar providers: those that go through the gateway, for an agent whose settings name them beside our tools.
+    :ivar variables: the variables for the agent's environment. They may contain secrets.
+    :ivar notes: the messages for the user, one per line, without secrets.
+    :ivar arguments: the arguments to put before the user's own. They must not contain secrets, as every user of the
+        machine can read them.
+    :ivar files: the texts of files by name, without secrets, for the directory passed to C{Register}.
+    :ivar providers: the settings of providers that use the gateway, for agents that register them with the tools.
     """
 
     variables: Mapping[str, str] = field(factory=dict, repr=False)
@@ -122,7 +123,7 @@ class Registration:
 
 
 Register = Callable[[McpServer, GatewayAccess | None, str], Registration]
-"""What makes the agent use the server, and the gateway unless its LLM traffic is to be left alone (L{None}).
+"""Returns the registration of a server, and of the gateway unless that is None.
 
-The last is the directory in which C{Registration.files} will lie while the agent runs: absolute, and nobody else's.
+The last argument is the absolute path of the private directory for C{Registration.files}.
 """

@@ -1,4 +1,4 @@
-"""Helpers by which agents send LLM traffic through the gateway, and the messages to the user about it."""
+"""Helpers to route an agent's LLM traffic through the gateway, and the messages to the user about it."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from .layers import AgentSettings
 from .registration import Registration
 
 KEY_HEADER = "X-Aileron-Gateway-Key"
-"""In it a session's gateway key travels, where the agent can send one."""
+"""The header with the session's gateway key, for agents that can send one."""
 
 KEY_VARIABLE = "AILERON_GATEWAY_KEY"
-"""The variable from which an agent takes that key, where its own settings can name one."""
+"""The variable with that key, for agents whose settings can refer to a variable."""
 
 STAND_IN_KEY = "the-gateway-has-it"
-"""For a provider whose key the gateway puts in, so that the agent asks for none."""
+"""The agent's key for a provider whose real key the gateway inserts, so that the agent does not ask for one."""
 
 _PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 _EXCEPTIONS = ("no_proxy", "NO_PROXY")
 
 
 def bypass_proxy(environment: Mapping[str, str], url: str, *, ports: bool = True) -> Mapping[str, str]:
-    """Return the variables by which C{url}'s host and port go past the user's HTTP proxy; none where there is none.
+    """Return the variables that exempt C{url} from the user's HTTP proxy; empty if the user has no proxy.
 
-    The gateway is plain HTTP on this machine.  An agent's runtime hands even that to C{HTTP_PROXY}, Claude Code's also
-    to C{HTTPS_PROXY}, and with it, readable, the user's key and whatever the agent says.
+    The gateway uses plain HTTP on the loopback interface. An agent's runtime would send even that to C{HTTP_PROXY}
+    (Claude Code's also to C{HTTPS_PROXY}), with the user's key and prompts unencrypted.
 
-    :param ports: whether the agent knows exceptions with a port; otherwise the host alone is one.
+    :param ports: whether the agent supports exceptions with a port. If not, the whole host is exempted.
     """
     if not any(environment.get(name) for name in _PROXIES):
         return {}
-    # Of the two spellings either may be the one that counts.
+    # Programs read one or the other spelling.
     spelt = [name for name in _EXCEPTIONS if name in environment] or _EXCEPTIONS[1:]
     origin = read_origin(url)
     address = origin.authority if ports else origin.host
@@ -41,16 +41,16 @@ def bypass_proxy(environment: Mapping[str, str], url: str, *, ports: bool = True
 
 
 def find_unreadable(settings: AgentSettings, key: str = "") -> str | None:
-    """Explain why it cannot be told where the user sends LLM traffic; L{None}: it can.
+    """Return the sentence that names unreadable settings, which may set base URLs, or None if all are readable.
 
-    :param key: what it stands below, if it is an object.
+    :param key: the settings' key that must be an object, if set; empty for none.
     """
     place = settings.unreadable(key)
     return None if place is None else f"{visible(place)} cannot be read, and may set base URLs."
 
 
 def explain_elsewhere(place: str, provider: str) -> str:
-    """Explain why a provider that C{place} sends elsewhere is left alone, and what to do about it."""
+    """Return the explanation why a provider is not routed (C{place} sets another address) and what to do about it."""
     return (
         f"{visible(place)} sets another address. To route it through the gateway, set that address, without /v1, "
         f"in config.yaml as gateway.providers.{provider}.base_url"
@@ -58,10 +58,10 @@ def explain_elsewhere(place: str, provider: str) -> str:
 
 
 def note_routes(agent: str, through: Iterable[str], kept: Mapping[str, str]) -> tuple[str, ...]:
-    """Tell what becomes of an agent's providers, a line each.
+    """Return the messages about an agent's providers, one per line.
 
-    :param through: those that go through the gateway.
-    :param kept: why the others are left alone, by their names.
+    :param through: the providers that use the gateway.
+    :param kept: the reasons of the providers that do not, by name.
     """
     names = ", ".join(through)
     alone = (f"aileron: {agent}'s {visible(name)} does not use the gateway: {reason}" for name, reason in kept.items())
@@ -69,5 +69,5 @@ def note_routes(agent: str, through: Iterable[str], kept: Mapping[str, str]) -> 
 
 
 def leave_alone(agent: str, reason: str) -> Registration:
-    """Touch none of an agent's providers, and tell why."""
+    """Return a registration that routes none of an agent's providers, with the reason as a message."""
     return Registration(notes=(f"aileron: {agent}'s providers do not use the gateway: {reason}",))

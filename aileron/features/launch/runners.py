@@ -1,4 +1,4 @@
-"""Commands that fetch a package and run a program of it, such as C{npx} and C{uvx}, as agents' settings have them."""
+"""Parses commands in agents' settings that fetch a package and run its program, such as C{npx} and C{uvx}."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _CONTAINERS = frozenset(("docker", "podman", "nerdctl"))
 
 @frozen
 class PackageRun:
-    """A package of a registry, and what is run of it.
+    """A package of a registry, and the program of it that is run.
 
     :ivar registry: L{NPM} or L{PYPI}.
-    :ivar name: of the package, without a version.
-    :ivar wanted: the package and those beside it, each as the registry's own installer is asked for it.
-    :ivar program: the name of its program; empty: the only one, or the one that is called like the package.
-    :ivar arguments: of the program.
+    :ivar name: the package's name, without a version.
+    :ivar wanted: the package and further ones, as specifications for the registry's own installer.
+    :ivar program: the name of the program; empty for the package's only program, or the one named like the package.
+    :ivar arguments: the program's arguments.
     """
 
     registry: str
@@ -47,14 +47,14 @@ class PackageRun:
 
 
 class NotInstallable(ValueError):
-    """A command fetches its program when it starts, in a way that Aileron does not install; the text is a sentence."""
+    """Raised if a command fetches its program at start-up in an unsupported way. The text is a sentence."""
 
 
 def read_package_run(argv: Sequence[str]) -> PackageRun | None:
-    """Return what a command fetches and runs, or None if it fetches nothing as far as its name says.
+    """Return the package that a command fetches and runs, or None if the command is not known to fetch one.
 
-    :param argv: the program, by its name or path, and its arguments.
-    :raises NotInstallable: it fetches in a way that is not understood.
+    :param argv: the program's name or path, and its arguments.
+    :raises NotInstallable: if the command fetches a package in an unsupported way.
     """
     program, arguments = basename(argv[0]), list(argv[1:])
     if program == "npx" or (program == "npm" and arguments[:1] in (["exec"], ["x"])):

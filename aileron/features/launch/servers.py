@@ -1,4 +1,4 @@
-"""The MCP servers that a user has set up in agents' settings, and the secrets that stand there."""
+"""Reads the MCP servers, with their secrets, that a user has set up in agents' settings."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from .registration import Invocation
 from .runners import NotInstallable, PackageRun, read_package_run
 
 HERE = "*"
-"""Stands in the keys of servers for the directory where the agent works, or one above it."""
+"""A placeholder in keys of settings for the working directory or one of its parents."""
 
 MASK = "****"
 ARGUMENT, ENVIRONMENT, HEADER, QUERY = "argument", "environment", "header", "query"
-"""The places where a server's entry has values."""
+"""The places of values in a server's entry."""
 
 _TEXTS = {
     "env": ENVIRONMENT,
@@ -45,10 +45,10 @@ _OWN_NAME, _OWN_PROGRAM = "aileron", "aileron-mcp"
 
 @frozen
 class ServerSource:
-    """Settings files in which an agent keeps servers.
+    """Settings files in which an agent stores MCP servers.
 
-    :ivar keys: what leads to an object that has them by name; each place in the file.
-    :ivar project: whether the files are a project's, and not the user's.
+    :ivar keys: the paths in the file to objects of servers by name.
+    :ivar project: whether the files belong to a project, not to the user.
     """
 
     find: Finder
@@ -59,10 +59,11 @@ class ServerSource:
 
 @frozen
 class ServerSecret:
-    """A secret of a server.
+    """A secret in a server's entry.
 
-    :ivar form: what is sent, with C{{key}} for the value.
-    :ivar is_plain: whether it stands in the file itself, and not in a variable that the file names.
+    :ivar place: the kind of place: L{ARGUMENT}, L{ENVIRONMENT}, L{HEADER} or L{QUERY}.
+    :ivar form: the text that is sent, with C{{key}} for the value.
+    :ivar is_plain: whether the file contains the secret, not a reference to a variable.
     """
 
     place: str
@@ -74,14 +75,14 @@ class ServerSecret:
 
 @frozen
 class ServerEntry:
-    """One server.
+    """One MCP server in an agent's settings.
 
-    :ivar keys: what leads to it in its file; the last is its name.
-    :ivar shown: its command or URL, without secrets.
-    :ivar command: the program, by its path, and its arguments; empty: it has a URL.
-    :ivar environment: its variables that are no secrets.
-    :ivar problems: sentences, why no connector can take its place.
-    :ivar package: what its command fetches each time, to be installed once; None: its command fetches nothing.
+    :ivar keys: the path to the entry in its file. The last key is the server's name.
+    :ivar shown: the command or URL, without secrets.
+    :ivar command: the program's path and its arguments; empty if the server has a URL.
+    :ivar environment: the variables that are not secret.
+    :ivar problems: sentences with the reasons why no connector can replace the server.
+    :ivar package: the package that the command fetches at each start, or None if it fetches none.
     """
 
     keys: Keys
@@ -95,15 +96,15 @@ class ServerEntry:
 
     @property
     def transport(self) -> str:
-        """Return the name of its transport."""
+        """Return the name of the transport: C{stdio} or C{http}."""
         return "stdio" if self.command else "http"
 
 
 @frozen
 class ServerSettings:
-    """A settings file that was found.
+    """A settings file with its servers.
 
-    :ivar problem: why it is left alone; empty: it was read.
+    :ivar problem: why the file cannot be read; empty if it was read.
     """
 
     path: Path
@@ -114,7 +115,7 @@ class ServerSettings:
 
 
 def read_servers(sources: Iterable[ServerSource], invocation: Invocation) -> list[ServerSettings]:
-    """Read the files that there are of an agent that is started like that."""
+    """Read an agent's existing settings files for an invocation, each file once."""
     found: dict[Path, ServerSettings] = {}
     for source in sources:
         for place in source.find(invocation):
@@ -202,7 +203,7 @@ def _read_entry(keys: Keys, entry: Mapping[str, Any], known: Mapping[str, str]) 
 
 
 def _read_package(command: Sequence[str]) -> tuple[PackageRun | None, str]:
-    """Return the package that a command fetches, and why it cannot be installed."""
+    """Return the package that a command fetches (or None), and why it cannot be installed (or an empty text)."""
     try:
         return read_package_run(command), ""
     except NotInstallable as error:
@@ -210,7 +211,7 @@ def _read_package(command: Sequence[str]) -> tuple[PackageRun | None, str]:
 
 
 def _parts(entry: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield what is said of a server, whichever agent's: place, name, and a text that may refer to variables."""
+    """Yield the values in any agent's entry of a server: place, name, and a text that may refer to variables."""
     for before, each in pairwise(("", *_argv(entry))):
         name, equals, _ = each.partition("=")
         flag = before if before.startswith("-") and not each.startswith("-") else ""
@@ -232,7 +233,7 @@ def _address(entry: Mapping[str, Any]) -> str:
 
 
 def _read_url(text: str) -> tuple[str, str]:
-    """Return a server's URL without its query, as far as it can be shown, and what is wrong with it."""
+    """Return a server's URL without its query, or L{MASK} if it is secret or invalid; and its problem, if any."""
     bare = text.partition("?")[0]
     if holds_secret(unquote(bare)):
         return MASK, "Its URL has a secret in its path."
@@ -255,4 +256,4 @@ EDITORS: Mapping[str, tuple[ServerSource, ...]] = {
         ServerSource(project_files(".vscode/mcp.json", root=".git"), _SERVERS, project=True),
     ),
 }
-"""Agents that are not launched from here, because they are editors."""
+"""The sources of editors, which are not launched from a terminal, by name."""

@@ -1,4 +1,4 @@
-"""The agents that can be launched. Each is one module of this package, which no other module names."""
+"""The agents that can be launched: one module each, found by its presence in this package."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ def find_agents() -> Mapping[str, Agent]:
 
 
 def find_server_sources() -> Mapping[str, tuple[ServerSource, ...]]:
-    """Return the settings files with MCP servers of each agent and editor, by its name."""
+    """Return the sources of MCP servers of each agent and editor, by name."""
     return {**{name: agent.servers for name, agent in find_agents().items() if agent.servers}, **EDITORS}

@@ -1,9 +1,9 @@
-"""Claude Code: its tool server comes by a flag that names variables, and these hold the secrets.
+"""Claude Code: a flag registers the tool server and refers to variables, which hold the secrets.
 
-Seen in Claude Code 2.1: the C{env} of its settings wins over the environment that it is started in.  It reads them in
-C{.claude.json} and C{settings.json} of its own directory, in C{.claude} of the working directory and of the
-repository's root, from C{--settings}, and from the administrator.  We look between those two as well: the
-more we find, the more we leave alone.
+Observed in Claude Code 2.1: C{env} in its settings overrides the environment in which it is started. It reads settings
+from C{.claude.json} and C{settings.json} in its own directory, from C{.claude} in the working directory and in the
+repository's root, from C{--settings}, and from the administrator's files. A launch reads all directories between the
+working directory and the root too, to be cautious: a provider with other settings is not routed.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ _NAMES = ("settings.json", "settings.local.json")
 _MANAGED = ("managed-settings.json", "managed-settings.d/*.json")
 _OPTION = "--settings"
 
-# Not what later sessions source or start, outside of a sandbox too: session-env, shell-snapshots, jobs.
+# Excluded: session-env, shell-snapshots and jobs, which later sessions source or start, even outside a sandbox.
 _OWN = ("file-history", "plans", "projects", "tasks", "todos")
 
-# Behind another argument it takes the shorter of them for prompts.
+# Commands only as first argument; after another argument, the shorter ones are prompts.
 _COMMANDS = frozenset(
     "agents attach auth auto-mode bridge daemon doctor gateway import install kill logs mcp plugin plugins purge rc "
     "remote remote-control respawn rm sandbox self-hosted-runner setup-token stop sync ultrareview update upgrade "
@@ -70,7 +70,7 @@ _BACKGROUND = frozenset(("--bg", "--background"))
 
 
 def _find_options(invocation: Invocation) -> Iterator[Text]:
-    """Yield the settings that follow C{--settings}: the text of a file, or JSON in the argument itself."""
+    """Yield the settings that follow C{--settings}: the text of the named file, or JSON in the argument."""
     for value in invocation.option(_OPTION):
         if value.lstrip().startswith("{") or len(value) > 4096 or "\0" in value:
             yield Text(_OPTION, value)
@@ -79,11 +79,11 @@ def _find_options(invocation: Invocation) -> Iterator[Text]:
                 text = read_text(Path(invocation.directory) / value)
             except ValueError:
                 text = None
-            yield Text(_OPTION, text or "")  # which is no JSON
+            yield Text(_OPTION, text or "")  # an empty text is not JSON, so the layer counts as unreadable
 
 
 def _register(settings: AgentSettings, server: McpServer, _providers: Providers, _directory: str) -> Registration:
-    # With a space they would take the user's own arguments for more of theirs.
+    # With "=", as after a space these options would consume the user's own arguments.
     ours = (f"--mcp-config={json.dumps(_configuration(server))}", f"--allowedTools=mcp__{SERVER_NAME}__*")
     lasting = "outlives this launch, and then has no tools and no gateway."
     notes = (f"aileron: background work of claude {lasting}",)
@@ -92,20 +92,20 @@ def _register(settings: AgentSettings, server: McpServer, _providers: Providers,
 
 
 def _configuration(server: McpServer) -> Mapping[str, object]:
-    """Return the configuration of our server; C{alwaysLoad} puts its tools before the model, not behind a search."""
+    """Return the configuration of Aileron's server. C{alwaysLoad} shows its tools to the model without a search."""
     entry = {
         "type": "stdio",
         "command": server.command,
         "args": [],
         "env": {name: f"${{{name}}}" for name in server.environment},
         "alwaysLoad": True,
-        "timeout": CALL_TIMEOUT_SECONDS * 1000,  # also ends half an hour's patience with a server that says nothing
+        "timeout": CALL_TIMEOUT_SECONDS * 1000,  # also replaces the limit of half an hour for a silent server
     }
     return {"mcpServers": {SERVER_NAME: entry}}
 
 
 def _route(settings: AgentSettings, gateway: GatewayAccess) -> Registration:
-    """Send what it says through the gateway, with whatever login the user has, or say why not."""
+    """Route the LLM traffic through the gateway, with the user's own login, or return a note why not."""
     variables = evolve(settings, layers=tuple(map(_variables_of, settings.layers)))
     written = variables.about(Topic.SETTINGS, Topic.LOGINS).layers
     told = {name: value for layer in written for name, value in (layer.values or {}).items()}
@@ -124,10 +124,10 @@ def _route(settings: AgentSettings, gateway: GatewayAccess) -> Registration:
 
 
 def _variables_of(layer: SettingsLayer) -> SettingsLayer:
-    """Return the variables that one layer puts into Claude Code's environment."""
+    """Return a layer with the variables that the settings in C{layer} set in Claude Code's environment."""
     if layer.topic is Topic.VARIABLES:
         return layer
-    if layer.topic is Topic.LOGINS:  # one that cannot be read is none
+    if layer.topic is Topic.LOGINS:  # an unreadable login counts as no login
         address = layer.part().get("base_url")
         return evolve(layer, values={_BASE_URL: to_text(address)} if address else {})
     variables = None if layer.values is None else layer.values.get("env", {})
@@ -163,26 +163,26 @@ def _variables(
 ) -> Mapping[str, str]:
     """Return the variables that lead to the gateway.
 
-    :param told: those that settings and logins put into Claude Code's environment.
+    :param told: the variables that settings and logins set in Claude Code's environment.
     """
     stand_in = {_AUTH_TOKEN: routing.STAND_IN_KEY} if gateway.upstream("anthropic").injected and not has_login else {}
     past = routing.bypass_proxy({**environment, **told}, gateway.url)
     if _HEADERS in told:
-        # They would win over ours, and what wins over them stands where every user of the machine can read it.
+        # These headers would override the launch's, and an argument that overrides them is readable by every user.
         return {_BASE_URL: gateway.url_with_key, **stand_in, **past}
     headers = _join_headers(environment.get(_HEADERS, ""), gateway.key)
     return {_BASE_URL: gateway.url, _HEADERS: headers, **stand_in, **past}
 
 
 def _join_headers(theirs: str, key: str) -> str:
-    """Return the user's own header lines and the gateway key's; one of another launch goes."""
+    """Return the user's header lines with the gateway key's added. The key of another launch is replaced."""
     header = routing.KEY_HEADER
     kept = [line for line in theirs.splitlines() if line.partition(":")[0].strip().lower() != header.lower()]
     return "\n".join((*kept, f"{header}: {key}"))
 
 
 def _not_to_be_won(variables: AgentSettings, won: Mapping[str, str]) -> str | None:
-    """Return why the settings cannot be won over, if so."""
+    """Return why the launch cannot override the user's settings, or None if it can."""
     for layer in variables.layers:
         if layer.final and (names := won.keys() & (layer.values or {}).keys()):
             return f"{layer.name} sets {', '.join(sorted(names))}."
@@ -214,7 +214,7 @@ AGENT = Agent(
         ),
         ServerSource(project_files(".mcp.json", root=".git"), project=True),
     ),
-    # What else lies beside them are settings, and programs that it starts.
+    # Excluded: the other files there are settings, and programs that Claude Code starts.
     own=(
         *(_DIRECTORY / name for name in _OWN),
         Location("$XDG_CACHE_HOME/claude-cli-nodejs", "~/.cache/claude-cli-nodejs"),

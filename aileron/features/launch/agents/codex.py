@@ -1,11 +1,11 @@
-"""Codex: everything goes into arguments that override its settings, and what is secret into variables they name.
+"""Codex: arguments override its settings and refer to variables, which hold the secrets.
 
-Seen in Codex 0.169: it merges C{/etc/codex/config.toml}, C{config.toml} of its home, the file of a profile that an
-argument names, C{-c} arguments, and what an administrator manages.  A project's C{.codex/config.toml} counts where the
-project is trusted, and may add tool servers, but never says where models are asked.
+Observed in Codex 0.169: it merges C{/etc/codex/config.toml}, C{config.toml} in its home, the file of a profile given as
+an argument, C{-c} arguments, and the administrator's files. A project's C{.codex/config.toml} is used if the project is
+trusted. It may add tool servers, but never changes the address of models.
 
-Codex lets nobody change its own provider but for the address, and an argument is no place for a key.  So there is one
-beside it which has its name, and with that everything that it does for it, and takes the key from a variable.
+Of Codex's built-in provider only the address can be changed, and a key must not be in an argument. So the launch adds
+another provider with the built-in one's display name, which enables the same features, and with its key in a variable.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ _HOME, _SYSTEM = Location("$CODEX_HOME", "~/.codex"), Location("/etc/codex")
 _FILE, _MANAGED = "config.toml", "managed_config.toml"
 _OWN = ("archived_sessions", "log", "sessions")
 _OTHER_NAME = f"{SERVER_NAME}_session"
-"""Where the user has something under our name: Codex would mix the two, and their key would go where ours leads."""
+"""The name to use if the user has an entry named C{aileron}: Codex would merge both, and send the user's key to the
+gateway."""
 
 _START_TIMEOUT_SECONDS = 60
 _BUILT_IN = "openai"
-_NAME = "OpenAI"  # Codex does by the name what it does for the models of that company only
+_NAME = "OpenAI"  # Codex enables features for this company's models by the provider's name
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _AS_EVER = {"OpenAI-Organization": "OPENAI_ORGANIZATION", "OpenAI-Project": "OPENAI_PROJECT"}
 _NO_CHATGPT = "a ChatGPT login uses another address."
@@ -64,7 +65,7 @@ _STEERS = re.compile(
 
 
 class _CodexLogin(StrEnum):
-    """The login with which Codex asks OpenAI's models.  C{HIDDEN}: it cannot be told."""
+    """The login that Codex uses for OpenAI's models. C{HIDDEN}: it cannot be determined."""
 
     NONE = "there is no login yet. Launch it again after you log in."
     KEY = "key"
@@ -77,7 +78,7 @@ def _draws(arguments: tuple[str, ...]) -> bool:
 
 
 def _command(arguments: tuple[str, ...]) -> str | None:
-    """Return the first argument that is neither an option nor one's value: a command, or a prompt."""
+    """Return the first argument that is neither an option nor an option's value, or None: a command or a prompt."""
     rest = iter(arguments)
     for argument in rest:
         if argument in _WITH_VALUE:
@@ -88,7 +89,7 @@ def _command(arguments: tuple[str, ...]) -> str | None:
 
 
 def _find_profiles(invocation: Invocation) -> Iterator[Path]:
-    """Yield the files of profiles, of which the last that is named wins."""
+    """Yield the files of profiles, in order of precedence: the last one given first."""
     home = Path(invocation.directory) / (_HOME.find(invocation.environment) or "")
     for name in reversed(list(invocation.option("-p", "--profile"))):
         yield home / f"{name}.{_FILE}"
@@ -106,7 +107,7 @@ def _register(settings: AgentSettings, server: McpServer, _providers: Providers,
         notes = (f"aileron: you already have a tool server {SERVER_NAME}, so this session's is named {name}",)
     overrides = {
         f"mcp_servers.{name}": _entry(server),
-        # Else it never learns of an action that is added; it calls that unfinished, and warns of it at each start.
+        # Needed to notice added actions. Codex calls this feature unstable and would warn at each start.
         "features.mcp_tool_list_changed": True,
         "suppress_unstable_features_warning": True,
     }
@@ -119,15 +120,15 @@ def _entry(server: McpServer) -> TomlValue:
         "args": (),
         "env_vars": sorted(server.environment),
         "enabled": True,
-        "required": True,  # else it goes on without, after a second
-        "default_tools_approval_mode": "approve",  # else it refuses them, or asks before we do
+        "required": True,  # otherwise Codex continues without the server after a second
+        "default_tools_approval_mode": "approve",  # otherwise Codex refuses the tools, or asks before Aileron does
         "tool_timeout_sec": CALL_TIMEOUT_SECONDS,
         "startup_timeout_sec": _START_TIMEOUT_SECONDS,
     }
 
 
 def _override(settings: Mapping[str, TomlValue]) -> Iterator[str]:
-    """Yield the arguments that set what stands at these dotted paths."""
+    """Yield the arguments that set values at dotted paths."""
     for path, value in settings.items():
         yield from ("-c", f"{path}={_to_toml(value)}")
 
@@ -136,7 +137,7 @@ def _to_toml(value: TomlValue) -> str:
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{_to_toml(name)}={_to_toml(part)}" for name, part in value.items()) + "}"
     if isinstance(value, str):
-        # A basic string: JSON's, which TOML reads alike but for two things.
+        # A basic string of TOML: a JSON string, except for DEL.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, Sequence):
         return "[" + ",".join(map(_to_toml, value)) + "]"
@@ -144,7 +145,7 @@ def _to_toml(value: TomlValue) -> str:
 
 
 def _route(settings: AgentSettings, gateway: GatewayAccess) -> Registration:
-    """Send what Codex asks through the gateway, or say why not."""
+    """Route the LLM traffic through the gateway, or return a note why not."""
     models = settings.about(Topic.SETTINGS)
     provider = (_find(models, "model_provider") or ("", _BUILT_IN))[1]
     steered = any(_STEERS.fullmatch(argument) for argument in settings.invocation.arguments)
@@ -160,22 +161,22 @@ def _leave_alone(provider: str, reason: str) -> Registration:
 
 
 def _find(models: AgentSettings, name: str) -> tuple[str, str] | None:
-    """Return a setting, which counts unless it is empty, behind the place that says it."""
+    """Return the place and the value of the first non-empty setting of this name, or None if there is none."""
     return next(((place, to_text(value)) for place, value in models.values(name) if value), None)
 
 
 def _own_entry(models: AgentSettings, provider: str) -> Mapping[str, Any]:
-    """Merge the user's entries for a provider of their own, the first layer winning."""
+    """Return the user's entry for a provider, merged from all layers in order of precedence."""
     entries = [part_of(entry) for _, entry in models.values("model_providers", provider)]
     return {name: value for entry in reversed(entries) for name, value in entry.items()}
 
 
 def _login(settings: AgentSettings) -> _CodexLogin:
-    """Return the kind of its login, and nothing else that stands beside it."""
+    """Return the kind of login, without reading the login's secrets any further."""
     store = _find(settings.about(Topic.SETTINGS), "cli_auth_credentials_store")
     if settings.environment.get("CODEX_ACCESS_TOKEN"):
         return _CodexLogin.HIDDEN
-    # Only where it works without a person it takes a key from its environment.
+    # Codex reads a key from the environment only in commands without a user interface.
     if _command(settings.invocation.arguments) in _HEADLESS and settings.environment.get("CODEX_API_KEY"):
         return _CodexLogin.KEY
     if store is not None and store[1] != "file":
@@ -188,7 +189,7 @@ def _login(settings: AgentSettings) -> _CodexLogin:
 
 
 def _route_built_in(models: AgentSettings, login: _CodexLogin, gateway: GatewayAccess) -> Registration:
-    """Codex's own provider for the models of OpenAI, with whatever login it has."""
+    """Route Codex's built-in provider for OpenAI's models, with the user's login, or return a note why not."""
     address = _find(models, "openai_base_url")
     provider, url = _find_usual(login, gateway) if address is None else _find_url(gateway, address[1])
     if not provider:
@@ -211,7 +212,7 @@ def _route_built_in(models: AgentSettings, login: _CodexLogin, gateway: GatewayA
 
 
 def _route_own(models: AgentSettings, name: str, gateway: GatewayAccess) -> Registration:
-    """Route a provider of the user's own, of which only the address changes; its key is their business."""
+    """Route a provider that the user defined, changing only its address, or return a note why not."""
     entry = _own_entry(models, name)
     address, variable = entry.get("base_url"), str(entry.get("env_key", ""))
     provider, url = _find_url(gateway, address) if isinstance(address, str) and _BARE.fullmatch(name) else ("", "")
@@ -241,13 +242,13 @@ def _route_through(
 
 
 def _find_usual(login: _CodexLogin, gateway: GatewayAccess) -> tuple[str, str]:
-    """Return the gateway's provider for Codex's own and its URL, while the user names no address; else nothing."""
+    """Return the gateway's provider and URL for the built-in provider; empty texts if the gateway has none."""
     name, rest = ("chatgpt", "") if login is _CodexLogin.CHATGPT else (_BUILT_IN, "/v1")
     return (name, f"{gateway.url}{gateway.upstreams[name].prefix}{rest}") if name in gateway.upstreams else ("", "")
 
 
 def _find_url(gateway: GatewayAccess, address: str) -> tuple[str, str]:
-    """Return the gateway's provider that has this address, or is served there, and its URL; else nothing."""
+    """Return the gateway's provider and URL for an address of an upstream or of the gateway; empty texts if unknown."""
     address = address.rstrip("/")
     for name, upstream in gateway.upstreams.items():
         here = f"{gateway.url}{upstream.prefix}"
@@ -272,7 +273,7 @@ AGENT = Agent(
         ServerSource(files(_HOME, _FILE), (("mcp_servers",),), TOML),
         ServerSource(project_files(f".codex/{_FILE}", starts=_starts), (("mcp_servers",),), TOML, project=True),
     ),
-    # What else lies beside them are settings, and what a later session would start.
+    # Excluded: the other files there are settings, and programs that a later session would start.
     own=tuple(_HOME / name for name in _OWN),
     settings=(_HOME,),
     draws=_draws,

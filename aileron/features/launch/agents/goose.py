@@ -1,7 +1,7 @@
-"""goose: a file of its own kind is named to it in a variable, and its providers' hosts in others.
+"""goose: one variable names an additional configuration file, and others set the hosts of its providers.
 
-Seen in goose 1.52: a variable wins over the user's C{config.yaml}, this over the files that
-C{GOOSE_ADDITIONAL_CONFIG_FILES} names, the last of them first, and these over the administrator's.
+Observed in goose 1.52, in order of precedence: variables, the user's C{config.yaml}, the files that
+C{GOOSE_ADDITIONAL_CONFIG_FILES} names (the last one first), and the administrator's file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STATE = Location("$GOOSE_PATH_ROOT/state", "$XDG_STATE_HOME/goose", "~/.local/s
 _HOSTS = {"anthropic": "ANTHROPIC_HOST", "openai": "OPENAI_HOST"}
 _KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 _ADDRESSES = {"anthropic": {"ANTHROPIC_HOST": ""}, "openai": {"OPENAI_HOST": "", "OPENAI_BASE_URL": "/v1"}}
-"""Where a user says an address, and what stands at its end there."""
+"""For each provider, the settings for its address, with the end of the path in their values."""
 
 _PATH, _PATHS = "OPENAI_BASE_PATH", ("v1/chat/completions", "v1/responses")
 _FILE = "goose.yaml"
@@ -43,7 +43,7 @@ def _register(settings: AgentSettings, server: McpServer, _providers: Providers,
     theirs = settings.environment.get(_ADDITIONAL, "")
     named = os.pathsep.join(part for part in (theirs, str(Path(directory) / _FILE)) if part)
     return Registration(
-        # goose hands its whole environment to what it starts: so the file needs no token.
+        # goose passes its whole environment to the server, so the file needs no token.
         {_ADDITIONAL: named, **server.environment},
         _remind(settings.invocation.arguments),
         files={_FILE: json.dumps({"extensions": {SERVER_NAME: _entry(server)}})},
@@ -51,7 +51,7 @@ def _register(settings: AgentSettings, server: McpServer, _providers: Providers,
 
 
 def _remind(arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """Tell the user where goose itself chooses other extensions than it would of a new session."""
+    """Return a note if the arguments make goose use other extensions than in a new session; empty if not."""
     if _RESUMING.intersection(arguments):
         return (
             "aileron: goose resumes a session with its former extensions; one started without a launch has no actions",
@@ -74,7 +74,7 @@ def _entry(server: McpServer) -> Mapping[str, object]:
 
 
 def _route(settings: AgentSettings, gateway: GatewayAccess) -> Registration:
-    """Send what can be sent through the gateway, and say what becomes of the provider that the user has chosen."""
+    """Route the providers that can be routed through the gateway, with notes about the user's chosen provider."""
     if (reason := routing.find_unreadable(settings)) is not None:
         return routing.leave_alone("goose", reason)
     places = {name: _find_elsewhere(name, settings, gateway) for name in _HOSTS}
@@ -85,14 +85,14 @@ def _route(settings: AgentSettings, gateway: GatewayAccess) -> Registration:
 
 
 def _variables(provider: str, settings: AgentSettings, gateway: GatewayAccess) -> Iterator[tuple[str, str]]:
-    # In the path: the provider anthropic has no headers of the user's.
+    # The key is in the path, as the provider anthropic has no custom headers.
     yield _HOSTS[provider], gateway.url_with_key
     if gateway.upstream(provider).injected and not settings.environment.get(_KEYS[provider]):
         yield _KEYS[provider], routing.STAND_IN_KEY
 
 
 def _find_elsewhere(provider: str, settings: AgentSettings, gateway: GatewayAccess) -> str | None:
-    """Return the place that sends it to an address which is neither the gateway's nor its upstream's, if any."""
+    """Return the place that sets an address other than the gateway's or the upstream's, or None if there is none."""
     for name, end in _ADDRESSES[provider].items():
         address = settings.find(name)
         if address is not None and not gateway.is_own(provider, address[1], end):
@@ -102,7 +102,7 @@ def _find_elsewhere(provider: str, settings: AgentSettings, gateway: GatewayAcce
 
 
 def _find_chosen(settings: AgentSettings) -> str | None:
-    """Return the provider that is named, if one is."""
+    """Return the provider that the user chose, or None if none."""
     named = settings.find("GOOSE_PROVIDER")
     return next(settings.invocation.option("--provider"), None if named is None else named[1])
 
@@ -125,10 +125,10 @@ AGENT = Agent(
     ),
     servers=(ServerSource(files(_CONFIGURATION, "config.yaml"), (("extensions",),), YAML),),
     unique="extensions",
-    # Not what it starts by itself later: schedules with their recipes, and apps.
+    # Excluded: schedules with their recipes, and apps, which goose starts by itself later.
     own=(_DATA / "sessions", _STATE / "logs"),
     settings=(_CONFIGURATION, _DATA, _STATE),
-    # It offers to keep what its variables say: the gateway's address, with the key, and the stand-in for one's own.
+    # configure offers to save the variables' values: the gateway's address with the key, and the stand-in key.
     commands=frozenset(("configure",)),
     alone="it would keep settings of this session.",
     draws=lambda _arguments: False,

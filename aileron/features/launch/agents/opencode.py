@@ -1,9 +1,10 @@
-"""OpenCode: everything goes into one variable, which it merges over the user's own configuration files.
+"""OpenCode: one variable holds the launch's settings, which OpenCode merges over the user's configuration files.
 
-Seen in OpenCode 1.18: it merges the files of its configuration directory, C{OPENCODE_CONFIG}, C{opencode.json[c]} from
-the working directory up to the repository's root (without a repository, to the root of the file system), the
-C{.opencode} directories on the same way, the home's and C{OPENCODE_CONFIG_DIR}, then C{OPENCODE_CONFIG_CONTENT}, then
-the administrator's directory.  We look all the way up in any case: the more we find, the more we leave alone.
+Observed in OpenCode 1.18: it merges the files of its configuration directory, C{OPENCODE_CONFIG}, C{opencode.json[c]}
+from the working directory up to the repository's root (without a repository, to the root of the file system), the
+C{.opencode} directories on that path, in the home and in C{OPENCODE_CONFIG_DIR}, then C{OPENCODE_CONFIG_CONTENT}, then
+the administrator's directory. A launch always reads all parent directories, to be cautious: a provider with other
+settings is not routed.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _OWN, _DATABASE = ("log", "storage", "tool-output"), "opencode.db"
 
 _KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 _ADDRESSES = {"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}
-_ANTHROPIC = "https://api.anthropic.com"  # OpenCode itself adds /v1 to exactly this
+_ANTHROPIC = "https://api.anthropic.com"  # OpenCode adds /v1 to this address only
 _HEADER = routing.KEY_HEADER.lower()
 _SCREENLESS = frozenset(
     "acp agent auth completion debug export github import mcp models pr run serve session stats uninstall upgrade "
@@ -56,7 +57,7 @@ _SCREENLESS = frozenset(
 
 
 def _starts(invocation: Invocation) -> Iterator[Path]:
-    """Yield where it may work: here, or in whatever directory one of its arguments names."""
+    """Yield the directories in which OpenCode may work: the current one, and each argument that is a directory."""
     directory = Path(invocation.directory)
     for argument in chain(("",), invocation.arguments):
         start = directory / argument.removeprefix("--dir=")
@@ -65,17 +66,17 @@ def _starts(invocation: Invocation) -> Iterator[Path]:
 
 
 def _find_logins(invocation: Invocation) -> Iterable[Path | Text]:
-    """Return where its logins lie: a variable goes before the file."""
+    """Return the place of the logins: the variable if it is set, or else the file."""
     return tuple(content("OPENCODE_AUTH_CONTENT")(invocation)) or files(_DATA, "auth.json")(invocation)
 
 
 def _check(settings: AgentSettings) -> None:
-    """Refuse what cannot be added to.
+    """Check that the user's own variable can be extended.
 
-    :raises InvalidRequest: the user's own variable is no JSON, or not of its shape.
+    :raises InvalidRequest: if the variable is not a JSON object, or its member C{mcp} is not an object.
     """
     for layer in settings.layers:
-        # Not the text itself: it may hold the user's keys.
+        # The message omits the text, which may contain the user's keys.
         if layer.name == _CONTENT and (layer.values is None or not isinstance(layer.values.get("mcp", {}), Mapping)):
             raise InvalidRequest(f"{_CONTENT} is set, but is not a JSON object. Correct or unset it.")
 
@@ -89,7 +90,7 @@ def _register(settings: AgentSettings, server: McpServer, providers: Providers, 
 
 
 def _own_content(settings: AgentSettings) -> Mapping[str, Any]:
-    """Return the user's own content of the variable that the launch sets; empty if there is none."""
+    """Return the user's own settings in the variable that the launch sets; empty if there are none."""
     return next((layer.part() for layer in settings.layers if layer.name == _CONTENT), {})
 
 
@@ -104,7 +105,7 @@ def _entry(server: McpServer) -> JSON:
 
 
 def _route(settings: AgentSettings, gateway: GatewayAccess) -> Registration:
-    """Send the providers that the user uses, and has not sent elsewhere, through the gateway."""
+    """Route the providers that the user uses through the gateway, except those with another address."""
     if (hidden := _find_hidden(settings)) is not None:
         return routing.leave_alone("OpenCode", hidden)
     used = [one for name in _KEYS if (one := _OpenCodeProvider(name, settings, gateway)).is_used()]
@@ -116,7 +117,7 @@ def _route(settings: AgentSettings, gateway: GatewayAccess) -> Registration:
 
 
 def _find_hidden(settings: AgentSettings) -> str | None:
-    """Return why it cannot be told where the user sends them, if so."""
+    """Return why the providers' addresses cannot be determined, or None if they can."""
     logins = (part_of(login) for layer in settings.about(Topic.LOGINS).layers for login in layer.part().values())
     if any(login.get("type") == "wellknown" for login in logins):
         return "organisation settings, which OpenCode downloads, may set base URLs."
@@ -125,7 +126,7 @@ def _find_hidden(settings: AgentSettings) -> str | None:
 
 @frozen
 class _OpenCodeProvider:
-    """A provider, as the user's configuration has it."""
+    """A provider in the user's configuration."""
 
     name: str
     settings: AgentSettings
@@ -147,14 +148,14 @@ class _OpenCodeProvider:
         return named or self._login is not None or bool(self.settings.environment.get(_KEYS[self.name]))
 
     def is_used(self) -> bool:
-        """Return whether OpenCode offers this provider now: there is a key, a login or an entry for it.
+        """Return whether OpenCode offers this provider: there is a key, a login, an entry, or a key of the gateway's.
 
-        Another provider is not registered, or OpenCode would offer models that the user has no key for.
+        Other providers must not be registered, as OpenCode would offer models for which the user has no key.
         """
         return self.has_key() or self.gateway.upstream(self.name).injected or bool(self._entries)
 
     def why_kept(self) -> str | None:
-        """Return why it is left alone, if so."""
+        """Return why the provider is not routed, or None if it can be routed."""
         if self.name == "openai" and self._login == "oauth":
             return "a ChatGPT login uses another address."
         name = _ADDRESSES[self.name]
@@ -173,7 +174,7 @@ class _OpenCodeProvider:
         return self.gateway.is_own(self.name, f"{_ANTHROPIC}/v1" if address == _ANTHROPIC else address, "/v1")
 
     def entry(self, theirs: Mapping[str, Any]) -> Mapping[str, JSON]:
-        """Return the user's own entry in the variable, with the gateway's address and key in it."""
+        """Return the user's entry for the provider, with the gateway's address and key added."""
         options = part_of(theirs, "options")
         headers = {name: text for name, text in part_of(options, "headers").items() if name.lower() != _HEADER}
         alone = self.gateway.upstream(self.name).injected and not self.has_key()
@@ -199,11 +200,11 @@ AGENT = Agent(
         ServerSource(files(Location("~/.opencode"), *_NAMES), (("mcp",),)),
         ServerSource(project_files(*_PROJECT_NAMES, starts=_starts), (("mcp",),), project=True),
     ),
-    # Not what later sessions load or start, outside of a sandbox too: packages and programs that it downloads, logins,
+    # Excluded, as later sessions load or start them even outside a sandbox: downloaded packages and programs, logins,
     # and repositories of snapshots, in which git obeys settings.
     own=tuple(_DATA / name for name in _OWN),
     own_files=tuple(_DATA / f"{_DATABASE}{end}" for end in ("", "-wal", "-shm")),
-    # It writes a .gitignore into the first at each start, and does not start if it cannot.
+    # OpenCode writes a .gitignore into the first at each start, and does not start if that fails.
     settings=(_CONFIGURATION, _DATA, _STATE, _CACHE),
     draws=lambda arguments: not _SCREENLESS.intersection(arguments[:1]),
     check=_check,

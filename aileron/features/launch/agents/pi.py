@@ -1,7 +1,7 @@
-"""pi: an extension of our own is named to it in an argument; it takes its secrets from the environment.
+"""pi: an argument names an extension written by the launch, which reads its secrets from the environment.
 
-Seen in pi 0.99: it reads C{models.json}, C{auth.json}, C{mcp.json} and C{settings.json} in its own directory, and a
-project's C{.pi/mcp.json}.
+Observed in pi 0.99: it reads C{models.json}, C{auth.json}, C{mcp.json} and C{settings.json} in its own directory, and
+a project's C{.pi/mcp.json}.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _KEYS = {
     "openai": ("OPENAI_API_KEY",),
 }
 _ENDS = {"anthropic": "", "openai": "/v1"}
-"""What stands at the end of a base URL."""
+"""For each provider, the end of the path of a base URL."""
 
 _FILE = "aileron.ts"
 _EXTENSION = "// Written by aileron launch, for as long as pi runs.\nexport default function (pi: any) {{\n{}}}\n"
 
-# They are commands as pi's first argument only, and know neither extensions nor tools.
+# Commands only as first argument. They support neither extensions nor tools.
 _COMMANDS = frozenset("auth config install list mcp remove uninstall update".split())
-# Wherever they stand.
+# At any position.
 _SCREENLESS = frozenset("-p --print --mode --export --list-models -h --help -v --version".split())
 
 
@@ -54,7 +54,7 @@ def _entry(server: McpServer) -> JSON:
     return {
         "command": server.command,
         "args": [],
-        # By reference: pi hands on nothing of its environment but what is named.
+        # By reference: pi passes on only the variables that are named.
         "env": {name: f"${{{name}}}" for name in server.environment},
         "exposure": "direct",
         "timeout": CALL_TIMEOUT_SECONDS,
@@ -62,11 +62,11 @@ def _entry(server: McpServer) -> JSON:
 
 
 def _route(settings: AgentSettings, gateway: GatewayAccess) -> Registration:
-    """Send the user's providers through the gateway, but for those that go elsewhere."""
+    """Route the user's providers through the gateway, except those with another address."""
     if (reason := routing.find_unreadable(settings.about(Topic.SETTINGS), "providers")) is not None:
         return routing.leave_alone("pi", reason)
     places = {name: _find_elsewhere(name, settings, gateway) for name in _KEYS}
-    # Without a key pi does not offer them for it: so each can be sent there, and told is of those that are used.
+    # pi does not offer providers without a key, so all can be routed. The note names only those that are used.
     through = [name for name, place in places.items() if place is None]
     used = [name for name in through if _is_used(name, settings, gateway)]
     kept = {name: routing.explain_elsewhere(place, name) for name, place in places.items() if place is not None}
@@ -78,7 +78,7 @@ def _route(settings: AgentSettings, gateway: GatewayAccess) -> Registration:
 
 
 def _find_elsewhere(name: str, settings: AgentSettings, gateway: GatewayAccess) -> str | None:
-    """Return the file that sends it to an address which is neither the gateway's nor its upstream's, if any."""
+    """Return the file that sets an address other than the gateway's or the upstream's, or None if there is none."""
     for place, value in settings.about(Topic.SETTINGS).values("providers", name):
         entry = part_of(value)
         models = entry.get("models")
@@ -90,7 +90,7 @@ def _find_elsewhere(name: str, settings: AgentSettings, gateway: GatewayAccess) 
 
 
 def _is_used(name: str, settings: AgentSettings, gateway: GatewayAccess) -> bool:
-    """Return whether a provider is used: the user has an entry or a key for it, or the gateway has a key."""
+    """Return whether a provider is used: the user has an entry or a key for it, or the gateway has a key for it."""
     named = any(settings.about(Topic.SETTINGS).values("providers", name))
     return named or gateway.upstream(name).injected or _has_key(name, settings)
 
@@ -114,7 +114,7 @@ def _variables(through: list[str], settings: AgentSettings, gateway: GatewayAcce
 
 
 def _proxy(settings: AgentSettings) -> Mapping[str, str]:
-    """Return the proxy of pi's own settings as the variable that pi sets for itself; empty if there is none."""
+    """Return the proxy in pi's own settings as the variable that pi sets from it; empty if there is none."""
     proxy = settings.about(Topic.OTHERS).find("httpProxy")
     return {} if proxy is None else {"HTTP_PROXY": proxy[1]}
 
