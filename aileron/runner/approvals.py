@@ -74,6 +74,7 @@ _DECISIVE = (
 )
 _FOUND_OUT = ("run.settled", "execution.reconciled", "execution.late_answer")
 _AT_A_TIME = 256
+_MOST_PLANS, _LARGE = 200, ""
 _HAPPENED = "The earlier run turned out to have happened, so this would do it twice. Deny or cancel this one."
 _UNREADABLE = (
     "The earlier run may have happened, but the contents of what was found out about it were deleted or altered. Deny "
@@ -451,7 +452,9 @@ class ApprovalRequests:
     _planner: Planner
     _decisions: Decisions
     _timers: Timers
-    _last_plan: tuple[Run, object, Plan] | None = field(default=None, init=False)  # by what it was made
+    _plans: dict[str, tuple[Run, object, Plan]] = field(
+        factory=dict, init=False
+    )  # by the run, with what it was made of
 
     def opening(self, run: Run, plan: Plan, actor: Actor) -> Transition:
         """Return the transition that requests the first approval of C{run}."""
@@ -552,10 +555,19 @@ class ApprovalRequests:
 
     def _recall_plan(self, approval: Approval) -> Plan | None:
         """Return the plan by which an approval was shown last, or None if that was another, or anything has changed."""
-        if self._last_plan is None or self._last_plan[:2] != (approval.run, self._planner.generation()):
+        known = self._plans.get(approval.run.id) or self._plans.get(_LARGE)
+        run, generation, plan = known or (None, None, None)
+        if plan is None or (run, generation) != (approval.run, self._planner.generation()):
             return None
-        plan = self._last_plan[2]
         return plan if plan.digest(approval.run) == approval.digest else None
+
+    def _remember_plan(self, run: Run, plan: Plan) -> None:
+        """Remember the plans of a list that is shown, so that its cards need no second one; of large ones the last."""
+        key = _LARGE if heavy(run.arguments) else run.id
+        self._plans.pop(key, None)
+        self._plans[key] = run, self._planner.generation(), plan
+        if len(self._plans) > _MOST_PLANS:
+            del self._plans[next(iter(self._plans))]
 
     def compute(self, approval: Approval) -> Approval:
         """Return C{approval} as L{fresh} would leave it, without storing anything."""
@@ -636,7 +648,7 @@ class ApprovalRequests:
         run = approval.run
         try:
             plan = self._planner.plan_shown(approval)
-            self._last_plan = run, self._planner.generation(), plan
+            self._remember_plan(run, plan)
             if plan.digest(run) == approval.digest:
                 return plan, None
             plan = plan.with_preview(run.effect_key, NOT_YET)

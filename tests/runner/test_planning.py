@@ -10,6 +10,7 @@ from twisted.internet.defer import Deferred
 
 from aileron.base.json import JSON
 from aileron.model.connectors import Request
+from aileron.model.queries import RunQuery
 from aileron.model.runs import RunState
 from aileron.testing import ScriptedConnector
 
@@ -50,6 +51,19 @@ class PlannedTests(RunnerCase):
         self.decide(run, approval.digest)
         self.assertIs(self.state(run), RunState.COMPLETED)
         self.assertEqual(self.counting.prepared, {"post": 4, "put": 4})
+
+    def test_list(self) -> None:
+        """The cards of a list need no further plan, unless a file was changed since."""
+        runs = [self.submit(arguments={"text": str(number)}) for number in range(3)]
+        approvals = self.sync(self.runner.decisions.approvals(RunQuery((RunState.PENDING,)))).items
+        before = self.counting.prepared.total()
+        for each in approvals:
+            self.runner.decisions.cards(each)
+        self.assertEqual((len(runs), self.counting.prepared.total()), (3, before))
+        self.write("gated", manifest("gated", step("post", "first")))
+        self.runner.look()
+        self.runner.decisions.cards(approvals[0])
+        self.assertGreater(self.counting.prepared.total(), before)
 
     def test_denied(self) -> None:
         """A call that is denied is planned when it is requested, shown and denied."""
