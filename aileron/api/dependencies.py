@@ -14,7 +14,7 @@ from zope.interface import Interface
 from aileron.base.json import JSON, utc
 from aileron.features import RunningFeatures
 from aileron.model.actions import ActionFile
-from aileron.model.audit import Checkpoint, Verdict
+from aileron.model.audit import Checkpoint, Event, Verdict
 from aileron.model.authority import Passkey, PasskeyRule
 from aileron.model.interfaces.connectors import IConnectors
 from aileron.model.interfaces.governance import IGrantService, ILimitService, IReconciliation, ITrustService
@@ -151,6 +151,26 @@ class UsageReader(Protocol):
         """Return the sums of each day from C{since} on. A day without calls is left out."""
 
 
+class Snoozes(Protocol):
+    """The times until which the operator put pending requests aside.
+
+    A snooze folds a request away in the inbox. The request still expires, can be withdrawn and can be decided.
+    """
+
+    async def all(self) -> Mapping[str, datetime]:
+        """Return when each snooze that is not over ends, by the run's id."""
+
+    async def put(self, run_id: str, until: datetime | None, events: Sequence[Event]) -> bool:
+        """Snooze a pending run, or end its snooze, and store the events that explain it, in one transaction.
+
+        The snooze is deleted once the run is no longer pending. Cancelling ends only the wait.
+
+        :param until: the end of the snooze, in place of an earlier one, or None to end it now.
+        :returns: False if nothing was stored: the run is no longer pending, or there was no snooze to end.
+        :raises StoreUnavailable: nothing was stored.
+        """
+
+
 def _provides(interface: type[Interface]) -> Callable[[Any, Attribute[Any], object], None]:
     def check(_instance: object, attribute: Attribute[Any], value: object) -> None:
         if not interface.providedBy(value):
@@ -206,6 +226,7 @@ class Dependencies:
     vault: IVault = field(validator=_provides(IVault))
     bindings: IBindings = field(validator=_provides(IBindings))
     flags: IBindingFlags = field(validator=_provides(IBindingFlags))
+    snoozes: Snoozes = field(validator=_has_all_of(Snoozes))
     usage: UsageReader = field(validator=_has_all_of(UsageReader))
     connectors: IConnectors = field(validator=_provides(IConnectors))
     operators: OperatorLogins = field(validator=_has_all_of(OperatorLogins))

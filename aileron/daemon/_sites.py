@@ -80,6 +80,7 @@ class Sites:
             vault=vault,
             bindings=vault,
             flags=store.flags,
+            snoozes=store.snoozes,
             usage=store.usage,
             connectors=services.connectors,
             operators=Operators(vault, self._instance, self._addresses, reactor),

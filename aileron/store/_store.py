@@ -22,6 +22,7 @@ from ._memories import SQLiteBindingFlags, SQLiteContents, SQLiteUsage, SQLiteWa
 from ._migration import Schema, migrate, shipped
 from ._runs import SQLiteRuns
 from ._sessions import SQLiteSessions
+from ._snoozes import SQLiteSnoozes
 from ._writer import Writer
 
 
@@ -57,6 +58,7 @@ class Store:
     :ivar flags: flags of bindings.
     :ivar usage: the usage of language model calls.
     :ivar in_band: replies hidden by in-band mode.
+    :ivar snoozes: until when pending requests are put aside.
     """
 
     runs: IRuns
@@ -68,6 +70,7 @@ class Store:
     flags: IBindingFlags
     usage: SQLiteUsage
     in_band: IInBandMemories
+    snoozes: SQLiteSnoozes
     _path: Path
     _schema: Schema
     _tuning: Tuning
@@ -132,6 +135,7 @@ def make_store(
         flags=SQLiteBindingFlags(writer, readers, seals),
         usage=usage,
         in_band=SQLiteInBandMemories(writer, readers, clock),
+        snoozes=SQLiteSnoozes(writer, readers, clock, seals),
         path=path,
         schema=schema or shipped(),
         tuning=tuning,

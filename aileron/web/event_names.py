@@ -78,6 +78,7 @@ EVENTS: Mapping[str, EventName] = {
             "approval.approved": "Approved",
             "approval.denied": "Denied",
             "approval.forgiven": "Denial lifted",
+            "approval.snoozed": "Snoozed",
             "approval.expired": "Expired",
             "approval.stale": "Changed while pending",
             "grant.issued": "Grant created",

@@ -116,6 +116,7 @@ class ApiCase(SynchronousTestCase):
             vault=self.vault,
             bindings=MemoryBindings(self.vault),
             flags=self.store.flags,
+            snoozes=self.store.snoozes,
             usage=self.store.usage,
             connectors=MemoryConnectors.of([self.connector]),
             operators=self.operators,

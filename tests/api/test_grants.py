@@ -5,10 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from twisted.internet.defer import Deferred
+
 from aileron.base.json import timestamp, utc
+from aileron.model.queries import AuditQuery
 from aileron.model.reviews import Card
 from aileron.model.runs import RunState
-from tests.api.case import LAUNCH_KEY, NOW, ApiCase, Heard
+from tests.api.case import LAUNCH_KEY, LOCAL_KEY, NOW, ApiCase, Heard
 
 LATER = timestamp(utc(NOW + 3600))
 WISH: dict[str, Any] = {
@@ -230,6 +233,42 @@ class DecisionTests(ApiCase):
         self.assertEqual((result["status"], result["begins_at"]), ("running", timestamp(later)))
         self.clock.advance(7200)
         self.assertNotIn("begins_at", self.agents.ask("GET", f"{self.path}/result", self.agent).json)
+
+    def snooze(self, until: object) -> Heard:
+        """Snooze what is pending."""
+        return self.operator.ask("POST", f"{self.path}/snooze", self.token, {"until": until})
+
+    def test_snooze(self) -> None:
+        """A pending request is put aside until a moment, for every reader, and back; it is still decided as before."""
+        until = timestamp(utc(NOW) + timedelta(minutes=10))
+        self.assertEqual(self.snooze(until).json, {"snoozed_until": until})
+        (listed,) = self.operator.ask("GET", "/v1/action-approvals", self.token).json["items"]
+        self.assertEqual(listed["snoozed_until"], until)
+        self.assertEqual(self.operator.ask("GET", self.path, self.token).json["snoozed_until"], until)
+        self.clock.advance(600)
+        self.assertIsNone(self.operator.ask("GET", self.path, self.token).json["snoozed_until"])
+        later = timestamp(utc(NOW) + timedelta(hours=2))
+        self.snooze(later)
+        self.assertEqual([self.snooze(None).json for _ in range(2)], [{"snoozed_until": None}] * 2)
+        self.assertIsNone(self.operator.ask("GET", self.path, self.token).json["snoozed_until"])
+        events = self.successResultOf(Deferred.fromCoroutine(self.store.audit.list(AuditQuery()))).items
+        snoozed = [each.event for each in events if each.event.type == "approval.snoozed"]
+        self.assertEqual([each.payload["until"] for each in snoozed], [None, later, until])
+        self.assertEqual({each.run_id for each in snoozed}, {self.path.rpartition("/")[2]})
+        self.assertEqual({each.actor.type for each in snoozed}, {"human"})
+        self.assertEqual(self.decide().status, 200)
+
+    def test_snooze_refused(self) -> None:
+        """Only the operator snoozes, only what is pending, and only until a moment of the next 30 days."""
+        ahead = utc(NOW) + timedelta(hours=1)
+        for moment in ("tomorrow", timestamp(utc(NOW)), timestamp(utc(NOW) + timedelta(days=31))):
+            self.assertEqual(self.snooze(moment).status, 400, moment)
+        body = {"until": timestamp(ahead)}
+        self.assertEqual(self.agents.ask("POST", f"{self.path}/snooze", self.agent, body).status, 404)
+        self.assertEqual(self.operator.ask("POST", f"{self.path}/snooze", LOCAL_KEY, body).status, 403)
+        self.assertEqual(self.operator.ask("POST", "/v1/action-approvals/none/snooze", self.token, body).status, 404)
+        self.decide(approved=False)
+        self.assertEqual(self.snooze(body["until"]).status, 409)
 
     def test_forgive(self) -> None:
         """What was denied can be forgiven, by the operator alone."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from time import time
 from typing import Any
 
+from aileron.base.json import from_timestamp
 from aileron.cli.output import when
 from aileron.model.errors import ApprovalStale, NotFound
 from tests.cli.daemon import DECIDE, DIGEST, ONE, RUN, SESSION, ServedCase, approval
@@ -243,6 +245,20 @@ class AfterwardsTests(ApprovalCase):
         self.site.answer("POST", f"{ONE}/forgive", approval(approved=False))
         code, out, _ = self.as_operator("approval", "forgive", RUN)
         self.assertEqual((code, out), (0, "Agents can request it again.\n"))
+
+    def test_snooze(self) -> None:
+        """It is hidden for an hour, or until a moment, or shown again."""
+        self.site.answer("POST", f"{ONE}/snooze", {"snoozed_until": None})
+        for how in ((), ("--until", "2026-03-01T09:00:00+00:00")):
+            code, out, _ = self.as_operator("approval", "snooze", RUN, *how)
+            until = self.site.bodies("POST", f"{ONE}/snooze")[-1]["until"]
+            self.assertEqual((code, out), (0, f"Hidden in the inbox until {when(until)}.\n"))
+        hour, moment = (each["until"] for each in self.site.bodies("POST", f"{ONE}/snooze"))
+        self.assertLess(abs(from_timestamp(hour).timestamp() - time() - 3600), 60)
+        self.assertEqual(moment, "2026-03-01T09:00:00.000000Z")
+        code, out, _ = self.as_operator("approval", "snooze", RUN, "--end")
+        self.assertEqual((code, out), (0, "Shown in the inbox again.\n"))
+        self.assertEqual(self.site.bodies("POST", f"{ONE}/snooze")[-1], {"until": None})
 
 
 OTHER = "02RUN"

@@ -23,6 +23,7 @@ COMMANDS: Sequence[Sequence[str]] = (
     ("approval", "edit", WHOLE, "--arg", "a=b"),
     ("approval", "cancel", WHOLE),
     ("approval", "allow-retry", WHOLE),
+    ("approval", "snooze", WHOLE),
     ("run", "settle", WHOLE, "--happened"),
     ("run", "settle", WHOLE, "--run-again"),
     ("run", "reconcile", WHOLE),

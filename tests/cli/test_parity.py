@@ -46,6 +46,7 @@ SAMPLES = {
         },
     ),
     "POST /v1/action-approvals/{approval_id}/forgive": Sample(("approval", "allow-retry", RUN)),
+    "POST /v1/action-approvals/{approval_id}/snooze": Sample(("approval", "snooze", RUN), first={ONE: approval()}),
     "POST /v1/action-approvals/{approval_id}/withdraw": Sample(("run", "cancel", RUN)),
     "PATCH /v1/actions/{name}": Sample(("action", "disable", "hello")),
     "POST /v1/bindings/target": Sample(("credential", "setup", "gateway://openai")),

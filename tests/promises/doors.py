@@ -52,6 +52,7 @@ class DoorCase(PromiseCase):
             vault=self.vault,
             bindings=self.bindings,
             flags=self.store.flags,
+            snoozes=self.store.snoozes,
             usage=self.store.usage,
             connectors=self.connectors,
             operators=self.operators,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from operator import attrgetter
 from typing import Any, cast
 
@@ -26,6 +27,7 @@ from aileron.api.shapes.schemas import (
     WAIT,
     list_of,
     made_of,
+    or_null,
     page_of,
     ref,
     widened,
@@ -33,6 +35,8 @@ from aileron.api.shapes.schemas import (
 from aileron.api.shapes.values import ANSWERS, approval_json, moment, new_grant_json, page, status_of, to_json
 from aileron.base.converter import Member
 from aileron.base.json import JSON
+from aileron.model.audit import Event
+from aileron.model.errors import Conflict, InvalidRequest
 from aileron.model.reviews import Card
 from aileron.model.runs import Approval, Assertion, Decision, Run, RunState
 from aileron.review import RequestReview, ReviewWarning, review_requests
@@ -42,6 +46,9 @@ from .run import RETRY_AFTER_SECONDS, begins_later, edits_payload, fault_of
 from .runs import awaited_run, run_query, visible_run
 
 TABLE = EndpointTable()
+
+MOST_SNOOZED = timedelta(days=30)
+"""The longest time for which a request can be put aside."""
 
 _FILTERS = made_of({}, {"state": list_of(STATE), "session": TEXT, "action": TEXT, "limit": LIMIT, "cursor": CURSOR})
 _RESULT = made_of(
@@ -69,8 +76,14 @@ async def list_approvals(context: RequestContext, deps: Dependencies) -> Answer:
     query = run_query(context, usual=(RunState.PENDING,))
     found = await deps.decisions.approvals(query, only_read=context.caller.only_reads)
     notes = await _judge(deps, [each for each in found.items if each.run.state is RunState.PENDING])
+    snoozes = await deps.snoozes.all()
     plain: dict[str, JSON] = {"group": None, "warnings": []}
-    return answer(page(found, lambda each: {**approval_json(each, deps.review_url), **notes.get(each.run.id, plain)}))
+
+    def to_row(each: Approval) -> dict[str, JSON]:
+        notes_of_run = {**notes.get(each.run.id, plain), "snoozed_until": moment(snoozes.get(each.run.id))}
+        return {**approval_json(each, deps.review_url), **notes_of_run}
+
+    return answer(page(found, to_row))
 
 
 @TABLE.route("GET", "/v1/action-approvals/<approval_id>", operators=READERS, answers={200: ref("Approval")})
@@ -82,7 +95,13 @@ async def show_approval(context: RequestContext, deps: Dependencies, approval_id
     approval = await deps.decisions.approval(approval_id, only_read=context.caller.only_reads)
     suggested: JSON = [to_json(each) for each in deps.decisions.suggested(approval)]
     cards: JSON = [to_json(each) for each in deps.decisions.cards(approval)]
-    shown = {**approval_json(approval, deps.review_url), "suggested": suggested, "cards": cards}
+    snoozed: JSON = moment((await deps.snoozes.all()).get(approval.run.id))
+    shown = {
+        **approval_json(approval, deps.review_url),
+        "suggested": suggested,
+        "cards": cards,
+        "snoozed_until": snoozed,
+    }
     if approval.run.state is not RunState.PENDING:
         return answer({**shown, "group": None, "warnings": [], "novel": {}})
     (review,) = await review_requests(deps.decisions, deps.submission.offering().offers, (approval,))
@@ -133,6 +152,33 @@ async def edit(context: RequestContext, deps: Dependencies, approval_id: str) ->
     arguments = given if isinstance(given, Mapping) else {}
     approval = await deps.decisions.edit(approval_id, arguments, context.text("digest"), context.caller.actor)
     return answer(approval_json(approval, deps.review_url))
+
+
+@TABLE.route(
+    "POST",
+    "/v1/action-approvals/<approval_id>/snooze",
+    operators=Who.OPERATOR,
+    body=made_of({"until": or_null(MOMENT)}),
+    answers={200: made_of({"snoozed_until": or_null(MOMENT)})},
+)
+async def snooze(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
+    """Fold a pending request away in every inbox until a time, or unfold it; it still expires and can be decided."""
+    run, until = await visible_run(context, deps, approval_id), context.moment("until")
+    if run.state is not RunState.PENDING:
+        raise _not_pending(run)
+    if until is not None and not deps.now() < until <= deps.now() + MOST_SNOOZED:
+        raise InvalidRequest.listing("A request can be snoozed for at most 30 days.", ("/until", "out of range"))
+    payload: dict[str, JSON] = {"until": moment(until)}
+    event = Event(
+        deps.ids(), "approval.snoozed", deps.now(), context.caller.actor, payload, run.id, run.session_id, run.action
+    )
+    if not await deps.snoozes.put(run.id, until, (event,)) and until is not None:
+        raise _not_pending(await visible_run(context, deps, approval_id))
+    return answer({"snoozed_until": moment(until)})
+
+
+def _not_pending(run: Run) -> Conflict:
+    return Conflict("Only a pending request can be snoozed.", {"state": run.state.value})
 
 
 @TABLE.route(

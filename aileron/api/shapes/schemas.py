@@ -230,6 +230,7 @@ COMPONENTS: Mapping[str, Schema] = {
                 }
             ),
             "warnings": {**list_of(_WARNING), **_says("reasons to look twice before the decision")},
+            "snoozed_until": {**or_null(MOMENT), **_says("until when the operator put it aside; null: it is not")},
             "novel": {
                 "type": "object",
                 "additionalProperties": TEXT,

@@ -13,7 +13,7 @@ from aileron.cli import options as _options
 from aileron.cli._tree import hide
 from aileron.cli.errors import CommandError
 from aileron.cli.ids import id_argument, id_option, was_chosen
-from aileron.cli.output import Columns, time_at
+from aileron.cli.output import Columns, time_at, when
 from aileron.cli.records.runs import cancel
 from aileron.cli.session import OperatorCommand, operator_command, reading_command
 from aileron.cli.things import APPROVAL, DENIED_RUN, SESSION
@@ -187,6 +187,32 @@ def allow_retry(command: OperatorCommand, /, approval_id: str) -> None:
 
 
 hide(approval, allow_retry, "forgive")
+
+
+@approval.command("snooze")
+@id_argument("approval_id", APPROVAL)
+@click.option(
+    "--until",
+    metavar="WHEN",
+    default="+1h",
+    show_default=True,
+    help="Hide it until this time, at most 30 days ahead: RFC 3339, or +30m, +2h, +1d.",
+)
+@click.option("--end", is_flag=True, help="Show it again now.")
+@operator_command
+def snooze(command: OperatorCommand, /, approval_id: str, until: str, end: bool) -> None:
+    """Hide a request in the inbox until a time. It still expires."""
+    moment = None if end else timestamp(moment_of(until, utc(command.cli.wall())))
+
+    async def refuse_others(operator: Operator) -> None:
+        state = (await operator.get("action-approvals", approval_id))["run"]["state"]
+        if state != RunState.PENDING:
+            raise CommandError(f"The run is {state}. Only a pending request can be snoozed. Nothing was changed.")
+
+    answer = command.ask(
+        lambda operator: operator.post("action-approvals", approval_id, "snooze", body={"until": moment}), refuse_others
+    )
+    command.say(answer, "Shown in the inbox again." if moment is None else f"Hidden in the inbox until {when(moment)}.")
 
 
 def _refuse_many(approval_ids: tuple[str, ...], options: Mapping[str, object]) -> None:
