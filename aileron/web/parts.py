@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
 import html
 import json
 from collections.abc import Callable, Mapping
+from hashlib import blake2b
 from pathlib import Path
+from secrets import token_bytes
 from typing import TypeAlias
 
 from attrs import frozen
+from twisted.web.http import CACHED
 from twisted.web.iweb import IRequest
 from twisted.web.template import Element, Flattenable, Tag, XMLString
 
 from aileron.model.faults import ADVICE
 from aileron.model.sessions import OperatorSession
+
+from .scripts import join_scripts
 
 STATIC = Path(__file__).with_name("static")
 _TEMPLATES = Path(__file__).with_name("templates")
@@ -109,30 +115,93 @@ _POLICY = (
 _ADVICE = {kind: [advice.kept, advice.on_page] for kind, advice in ADVICE.items()}
 
 
+SCRIPTS = "scripts.js"
+"""The name of the file with all scripts of the pages."""
+
+_FIRST = "page.js"
+
 _LINK = '<a href="{path}"><svg class="icon" aria-hidden="true"><use href="#icon-feature"/></svg>{title}</a>\n'
 
 
+_SALT = token_bytes(16)
+_FRESH_NAMES = b".aileron.localhost"
+_KEPT, _ASKED_EACH_TIME = b"private, max-age=43200, immutable", b"no-cache"
+_PACKING = b"gzip"
+
+
+def is_known(request: IRequest, body: bytes) -> bool:
+    """Set the ETag of the response, and return True if the client already has C{body}; the status is then 304.
+
+    The tag depends on a secret of this process, so that no server that had this address before can have known it.
+    """
+    tag = blake2b(body, digest_size=16, key=_SALT).hexdigest()
+    return request.setETag(b'"%s"' % tag.encode("ascii")) is CACHED
+
+
+@frozen
+class _Served:
+    """The content of a response that is the same for everyone, also compressed.
+
+    :ivar packed: the content compressed with gzip.
+    """
+
+    kind: bytes
+    content: bytes
+    packed: bytes
+
+    @classmethod
+    def pack(cls, kind: bytes, content: bytes) -> _Served:
+        """Compress C{content}."""
+        return cls(kind, content, gzip.compress(content, mtime=0))
+
+    def send(self, request: IRequest) -> bytes:
+        """Return the body in a form that the client accepts."""
+        request.setHeader(b"Content-Type", self.kind)
+        request.setHeader(b"Vary", b"Accept-Encoding")
+        if not _accepts_gzip(request):
+            return self.content
+        request.setHeader(b"Content-Encoding", _PACKING)
+        return self.packed
+
+
+def _accepts_gzip(request: IRequest) -> bool:
+    """Return True if Accept-Encoding names gzip without the weight zero."""
+    given = b",".join(request.requestHeaders.getRawHeaders(b"Accept-Encoding", []))
+    codings = [each.partition(b";") for each in given.lower().replace(b" ", b"").split(b",")]
+    return any(name == _PACKING and weight.rstrip(b"0.") != b"q=" for name, _, weight in codings)
+
+
 class Shell:
-    """The shell and its static files, read once.
+    """The shell and its static files, read and compressed once.
 
     :param navigation: the titles of the features' pages, by path.
     """
 
     def __init__(self, navigation: Mapping[str, str]) -> None:
-        self._files = {path.name: (_TYPES[path.suffix], path.read_bytes()) for path in _list_shipped()}
+        files = {path.name: path.read_bytes() for path in _list_shipped()}
+        files[SCRIPTS] = join_scripts(
+            {name: text.decode("utf-8") for name, text in files.items() if name.endswith(".js")}, _FIRST
+        ).encode("utf-8")
+        self.files = {name: _Served.pack(_TYPES[Path(name).suffix], content) for name, content in files.items()}
         template = (STATIC / "shell.html").read_text(encoding="utf-8")
         links = "".join(_LINK.format(path=path, title=html.escape(title)) for path, title in navigation.items())
         told = template.replace("{{navigation}}", links)
         self._template = told.replace("{{advice}}", html.escape(json.dumps(_ADVICE)))
+        self._plain = _Served.pack(HTML, self._fill({}))
 
     def page(self, request: IRequest, told: Mapping[str, str] | None = None) -> bytes:
-        """Return the shell.
+        """Return the shell. What a login is told is never compressed.
 
         :param told: settings that the script receives once and removes from the document at once.
         """
-        request.setHeader(b"Content-Type", HTML)
         request.setHeader(b"Content-Security-Policy", _POLICY)
-        return self._template.replace("{{told}}", html.escape(json.dumps(told or {}))).encode("utf-8")
+        if not told:
+            return self._plain.send(request)
+        request.setHeader(b"Content-Type", HTML)
+        return self._fill(told)
+
+    def _fill(self, told: Mapping[str, str]) -> bytes:
+        return self._template.replace("{{told}}", html.escape(json.dumps(told))).encode("utf-8")
 
     def missing(self, request: IRequest) -> bytes:
         """Return the shell with status 404."""
@@ -140,12 +209,17 @@ class Shell:
         return self.page(request)
 
     def file(self, request: IRequest, name: str) -> bytes:
-        """Serve a script, a style sheet, an icon or the manifest."""
-        if name not in self._files:
+        """Serve a script, a style sheet, an icon or the manifest.
+
+        Under a host name that is new at each start of the daemon, the browser keeps the file. Under a name that
+        stays, it asks each time whether the file changed.
+        """
+        if name not in self.files:
             return self.missing(request)
-        kind, content = self._files[name]
-        request.setHeader(b"Content-Type", kind)
-        return content
+        is_fresh = request.getRequestHostname().endswith(_FRESH_NAMES)
+        request.setHeader(b"Cache-Control", _KEPT if is_fresh else _ASKED_EACH_TIME)
+        body = self.files[name].send(request)
+        return b"" if is_known(request, body) else body
 
 
 def _list_shipped() -> list[Path]:

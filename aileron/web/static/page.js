@@ -24,14 +24,17 @@ import { armSound, showWaiting } from "./waiting.js";
 
 const SOON_MS = 200;
 const SEEN_MS = 2000;
-const LIVE_MS = 3000;
 const HIDDEN_MS = 10000;
+const QUIET_MS = 30000;
+const SURE_MS = 10500;
 const REST = 8;
 const SILENT = "The daemon is not responding. Pending approvals are kept. Trying again…";
 const OFFLINE = "This device is offline. Pending approvals are kept. This page goes on by itself.";
 const main = document.getElementById("main");
 const ARMS = [armDecision, armBatch, armTrust, armRecord, armPasskeys, armActs, armCopies, armEditor, armTry, count];
 let shown = "";
+let tag = "";
+let rest = SEEN_MS;
 let turn = 0;
 let soonest = 0;
 let wake = () => {};
@@ -49,9 +52,10 @@ function takeTold() {
 async function look() {
   const mine = ++turn;
   const path = location.pathname === "/" ? "/approvals" : location.pathname;
+  const known = shown && tag ? { "If-None-Match": tag } : {};
   let answer, text;
   try {
-    answer = await call(`/fragments${path}${location.search}`, { headers: used() });
+    answer = await call(`/fragments${path}${location.search}`, { headers: { ...used(), ...known } });
     text = answer && await answer.text();
   } catch (error) {
     showStatus(undefined);
@@ -61,7 +65,7 @@ async function look() {
   }
   failed = false;
   if (mine !== turn) return;
-  say("trouble", answer && !answer.ok && answer.status !== 404 ? text : "");
+  say("trouble", answer && !answer.ok && ![304, 404].includes(answer.status) ? text : "");
   if (answer) follows(answer);
   showPause(answer);
   showWaiting(answer);
@@ -69,7 +73,7 @@ async function look() {
   if (isMoved()) leaveForGood();
   else if (!answer) leave("no-session", ended());
   else if (answer.status === 404) leave("not-here");
-  else if (answer.ok && text !== shown) present(text);
+  else if (answer.ok && text !== shown) present(text, answer.headers.get("ETag"));
 }
 
 function leave(template, why = "") {
@@ -94,7 +98,8 @@ function leaveForGood() {
 }
 
 // What is being read is not exchanged under the reader: a new question is shown when they ask to see it.
-function present(text) {
+function present(text, etag) {
+  rest = SEEN_MS;
   const before = document.querySelector("#main > [data-title]:not([data-left])");
   const now = parse(text);
   if (before && (isAnother(before.dataset, now.dataset) || !isRead(before, now))) {
@@ -105,9 +110,13 @@ function present(text) {
     });
     return;
   }
-  if (before?.querySelector("[data-asked]")) return; // whether one is sure: that question stands until its time is over
+  if (before?.querySelector("[data-asked]")) { // whether one is sure: that question stands until its time is over
+    setTimeout(lookSoon, SURE_MS);
+    return;
+  }
   const parts = before && shown && exchange(parse(shown), now);
   shown = text;
+  tag = etag;
   if (parts) {
     parts.forEach((part) => armActs(part, look));
     if (parts.length) rearm(before);
@@ -128,13 +137,15 @@ function isAnother(before, now) {
 async function move() {
   document.querySelector("#main > [data-title]")?.setAttribute("data-left", "yes");
   shown = "";
+  rest = SEEN_MS;
   mark();
   await look();
   document.querySelector("h1")?.focus();
 }
 
-// News comes by itself of what goes on record, not of files that change or times that pass: these are looked for.
-// What takes the daemon long is asked for less often: looking must never be most of its work.
+// News comes by itself of what goes on record, not of files that change or times that pass: these are looked for, ever
+// more seldom as long as nothing is otherwise.  What takes the daemon long is asked for less often as well: looking must
+// never be most of its work.
 async function follow() {
   for (;;) {
     const began = performance.now();
@@ -143,15 +154,22 @@ async function follow() {
     if (isMoved()) return; // nothing at this address is the daemon's any more
     const took = performance.now() - began;
     soonest = performance.now() + Math.max(SOON_MS, took * REST);
+    rest = nextRest();
     if (!failed) backOff.reset();
-    const usual = Math.min(HIDDEN_MS, Math.max(isLive() ? LIVE_MS : SEEN_MS, took * REST));
-    const rest = failed ? backOff.next() : document.hidden ? HIDDEN_MS : usual;
+    const pause = failed ? backOff.next() : Math.min(QUIET_MS, Math.max(rest, took * REST));
     await new Promise((resolve) => {
       wake = resolve;
-      setTimeout(resolve, rest);
+      setTimeout(resolve, pause);
       if (news) lookSoon();
     });
   }
+}
+
+// Where no news comes, or what is shown is being fetched, a page asks again soon.
+function nextRest() {
+  if (document.querySelector("#main > [data-fetching]")) return SEEN_MS;
+  if (!isLive()) return document.hidden ? HIDDEN_MS : SEEN_MS;
+  return Math.min(QUIET_MS, rest * 2);
 }
 
 // What comes while the page looks may have come too late for that look.

@@ -1,0 +1,113 @@
+"""Scripts joined into one file, and what a browser has to fetch again."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from typing import Any
+
+from treq.testing import RequestTraversalAgent
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.client import readBody
+from twisted.web.http_headers import Headers
+from twisted.web.test.requesthelper import DummyRequest
+
+from aileron.web.parts import SCRIPTS, STATIC, Shell
+from aileron.web.scripts import join_scripts
+
+from .case import ADDRESS, WebCase
+
+FRESH = "abcdefghij.aileron.localhost"
+
+
+class JoinTests(SynchronousTestCase):
+    """Modules in one file."""
+
+    def test_order(self) -> None:
+        """Each module stands once, after all that it imports, and its imports are the exports of those."""
+        joined = join_scripts(
+            {
+                "page.js": 'import { a } from "./a.js";\nimport {\n  b as c,\n} from "./b.js";\na(c);\n',
+                "a.js": 'import { b } from "./b.js";\nexport async function a() { b; }\n',
+                "b.js": "export const b = 1;\nlet hidden = 2;\n",
+                "other.js": "never();\n",
+            },
+            "page.js",
+        )
+        self.assertEqual(re.findall(r"// (\S+\.js)$", joined, re.MULTILINE), ["b.js", "a.js", "page.js"])
+        self.assertIn("const { b } = m0;\nasync function a()", joined)
+        self.assertIn("return { b };", joined)
+        self.assertIn("const { a } = m1;\nconst {\n  b: c,\n} = m0;", joined)
+        self.assertNotIn("never", joined)
+
+    def test_refused(self) -> None:
+        """What cannot be joined fails at the start: a circle, a missing module, another form of import or export."""
+        for sources in (
+            {"page.js": 'import { a } from "./a.js";', "a.js": 'import { b } from "./page.js";'},
+            {"page.js": 'import { a } from "./a.js";'},
+            {"page.js": 'import a from "./a.js";', "a.js": ""},
+            {"page.js": "export let a = 1;"},
+            {"page.js": "export default 1;"},
+        ):
+            self.assertRaises(ValueError, join_scripts, sources, "page.js")
+
+    def test_ours(self) -> None:
+        """Every script of the pages but the landing's is in the file, and starts of the daemon make the same one."""
+        shells = [Shell({}), Shell({})]
+        texts = [shell.files[SCRIPTS].content.decode() for shell in shells]
+        self.assertEqual(texts[0], texts[1])
+        named = set(re.findall(r"=> \{ // (\S+)$", texts[0], re.MULTILINE))
+        self.assertEqual(named, {path.name for path in STATIC.glob("*.js")} - {"landing.js"})
+
+
+class FetchedTests(WebCase):
+    """What is sent, and what is not sent again."""
+
+    def test_compressed(self) -> None:
+        """A file and the shell are compressed for who accepts it; what a login is told never is."""
+        for path in ("/static/style.css", "/static/scripts.js", "/approvals"):
+            plain, packed = (self.raw(path, coding) for coding in ("identity, gzip;q=0", "br, gzip"))
+            self.assertEqual(gzip.decompress(packed), plain, path)
+            self.assertLess(len(packed), len(plain) / 2, path)
+        request = DummyRequest([b""])
+        request.requestHeaders.setRawHeaders(b"Accept-Encoding", [b"gzip"])
+        self.assertIn(b"secret", Shell({}).page(request, {"page-key": "secret"}))
+        self.assertFalse(request.responseHeaders.hasHeader(b"Content-Encoding"))
+
+    def raw(self, path: str, coding: str) -> bytes:
+        """The body as it is sent."""
+        agent: Any = RequestTraversalAgent(self.resource)
+        asked = agent.request(b"GET", f"{ADDRESS}{path}".encode(), Headers({"Accept-Encoding": [coding]}))
+        body: bytes = self.successResultOf(readBody(self.successResultOf(asked)))
+        return body
+
+    def test_kept(self) -> None:
+        """Under a fresh name a file is kept; under one that stays it is asked for, and sent if it is another."""
+        fresh = self.get("/static/style.css", Host=FRESH)
+        self.assertIn("immutable", fresh.headers["cache-control"])
+        stays = self.get("/static/style.css", Host="localhost")
+        self.assertEqual(stays.headers["cache-control"], "no-cache")
+        tag = stays.headers["etag"]
+        again = self.get("/static/style.css", **{"Host": "localhost", "If-None-Match": tag})
+        self.assertEqual((again.status, again.text), (304, ""))
+        other = self.get("/static/scripts.js", **{"Host": "localhost", "If-None-Match": tag})
+        self.assertEqual(other.status, 200)
+
+    def test_fragment(self) -> None:
+        """A fragment that the page has is not sent again, but how much waits is told; a changed one is sent."""
+        self.ask("One")
+        first = self.fragment("/approvals")
+        tag = {"If-None-Match": first.headers["etag"]}
+        again = self.get("/fragments/approvals", self.browser, **tag)
+        self.assertEqual((again.status, again.text), (304, ""))
+        self.assertEqual(again.headers["x-aileron-waiting"], "1")
+        self.assertEqual(first.headers["etag"].startswith('"'), True)
+        self.ask("Two")
+        changed = self.get("/fragments/approvals", self.browser, **tag)
+        self.assertEqual(changed.status, 200)
+        self.assertIn("Two", changed.text)
+
+    def test_fragment_needs_login(self) -> None:
+        """A tag alone tells nothing to who is not logged in."""
+        tag = self.fragment("/approvals").headers["etag"]
+        self.assertEqual(self.get("/fragments/approvals", **{"If-None-Match": tag}).status, 401)
