@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import NoReturn
 
-from bench import audit, commands, endurance, gateway, in_band, mcp, requests, searching, table
+from bench import audit, commands, endurance, gateway, in_band, mcp, pages, requests, searching, table
 from bench import store as stores
 
 PARTS: Mapping[str, Callable[[float], None]] = {
@@ -23,6 +23,7 @@ PARTS: Mapping[str, Callable[[float], None]] = {
     "gateway-endurance": gateway.endure,
     "gateway-pace": gateway.report_pace,
     "in-band": in_band.report,
+    "pages": pages.report,
 }
 USUAL = ("requests", "store", "commands")
 """What runs where no part is named: the rest takes minutes."""

@@ -21,7 +21,7 @@ from aileron.model.faults import ADVICE
 
 from ._entrance import admit, enter, entering, register
 from ._table import POSTED, Draw, fragments, shown
-from .parts import HTML, Drawing, Shell, Visit, is_known
+from .parts import HTML, Drawing, Shell, Visit, is_known, pack
 
 PAUSED = b"X-Aileron-Paused"
 """The header of each fragment with the moment since which everything is paused."""
@@ -77,7 +77,7 @@ def _guard(draw: Draw, deps: Dependencies, in_thread: InThread) -> Callable[...,
         request.setHeader(PAUSED, _tell_paused(deps))
         request.setHeader(VAULT, deps.vault.state().value.encode("ascii"))
         request.setHeader(WAITING, b"%d" % await deps.pending())
-        return b"" if request.method == b"GET" and is_known(request, body) else body
+        return b"" if request.method == b"GET" and is_known(request, body) else pack(request, body)
 
     return _at_the_rim(fragment)
 

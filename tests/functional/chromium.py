@@ -240,6 +240,7 @@ class Page:
     :ivar requests: method and URL of every request so far.
     :ivar headers: what its scripts put into each of them.
     :ivar dialogs: what a dialog asked.
+    :ivar traffic: bytes so far, both ways: headers, and bodies of answers as they were sent.
     """
 
     _reactor: IKitReactor
@@ -249,6 +250,7 @@ class Page:
     requests: list[tuple[str, str]] = attrs.Factory(list)
     headers: list[Mapping[str, str]] = attrs.Factory(list)
     dialogs: list[str] = attrs.Factory(list)
+    traffic: int = 0
 
     async def call(self, method: str, **arguments: Any) -> Any:
         """One command of the protocol to this tab."""
@@ -396,6 +398,15 @@ class Page:
         self.requests.append((given["request"]["method"], given["request"]["url"]))
         self.headers.append(given["request"]["headers"])
 
+    def _sent(self, given: Mapping[str, Any]) -> None:
+        self.traffic += sum(len(name) + len(value) + 4 for name, value in given["headers"].items())
+
+    def _received(self, given: Mapping[str, Any]) -> None:
+        self.traffic += max(0, int(given.get("encodedDataLength", 0)))
+
+    def _answered(self, given: Mapping[str, Any]) -> None:
+        self.traffic += max(0, int(given["response"]["encodedDataLength"]))
+
     def _dialog(self, given: Mapping[str, Any]) -> None:
         self.dialogs.append(str(given["message"]))
 
@@ -405,6 +416,9 @@ _NOTED: Mapping[str, Callable[[Page, Mapping[str, Any]], None]] = {
     "Runtime.consoleAPICalled": Page._console,
     "Runtime.exceptionThrown": Page._exception,
     "Network.requestWillBeSent": Page._request,
+    "Network.requestWillBeSentExtraInfo": Page._sent,
+    "Network.responseReceived": Page._answered,
+    "Network.dataReceived": Page._received,
     "Page.javascriptDialogOpening": Page._dialog,
 }
 

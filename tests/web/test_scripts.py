@@ -12,7 +12,7 @@ from twisted.web.client import readBody
 from twisted.web.http_headers import Headers
 from twisted.web.test.requesthelper import DummyRequest
 
-from aileron.web.parts import SCRIPTS, STATIC, Shell
+from aileron.web.parts import SCRIPTS, STATIC, Shell, pack
 from aileron.web.scripts import join_scripts
 
 from .case import ADDRESS, WebCase
@@ -106,6 +106,15 @@ class FetchedTests(WebCase):
         changed = self.get("/fragments/approvals", self.browser, **tag)
         self.assertEqual(changed.status, 200)
         self.assertIn("Two", changed.text)
+
+    def test_fragment_compressed(self) -> None:
+        """A fragment is compressed for who accepts it, unless that would take long."""
+        for length, packs in ((1000, True), (300_000, False)):
+            request = DummyRequest([b""])
+            request.requestHeaders.setRawHeaders(b"Accept-Encoding", [b"gzip"])
+            body = pack(request, b"x" * length)
+            self.assertEqual(request.responseHeaders.hasHeader(b"Content-Encoding"), packs)
+            self.assertEqual(gzip.decompress(body) if packs else body, b"x" * length)
 
     def test_fragment_needs_login(self) -> None:
         """A tag alone tells nothing to who is not logged in."""
