@@ -43,7 +43,16 @@ class ReviewedArgument:
 
 @frozen
 class ReviewedBinding:
-    """The parts of a binding that a decision depends on: the identity of its credential, but no secret."""
+    """The parts of a step's binding that are shown to the person who decides and covered by the approval's digest.
+
+    None of them is secret. If one changes before the step runs, the run needs a new approval.
+
+    :ivar kind: the kind of the credential.
+    :ivar connector: the connector that may use the credential.
+    :ivar revision: a number that grows with each change of the binding.
+    :ivar base_url: the base URL set by the binding, or None if the connector's file sets it.
+    :ivar account: the account at the service to which the credential belongs, or None if it is unknown.
+    """
 
     name: str
     kind: str

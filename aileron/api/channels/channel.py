@@ -309,7 +309,7 @@ class Channel(HTTPChannel):
             due.cancel()
 
     def _settle(self) -> None:
-        """Cancel the deadline and leave the queue of requests, so that no callback follows."""
+        """Cancel the pending deadline, if any, and leave the queue of connections that wait for their turn."""
         self._settle_deadline()
         self._queued = False
         self.site.turns.leave(self)

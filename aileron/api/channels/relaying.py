@@ -90,7 +90,12 @@ class RelayingChannel(Channel):
         return len(data) if end < 0 else end
 
     def _take_head(self, data: bytes) -> int:
-        """Relay a request whose head equals the previous one, or else parse the head. Return the bytes used."""
+        """Relay a request without parsing if its head differs from the last relayed head at most in Content-Length.
+
+        Any other head is parsed and handled by L{Channel}.
+
+        :return: the number of bytes used, or 0 if the head is incomplete or the request has to wait.
+        """
         if self._known is not None and not self._choked:
             cache, route = self._known
             found = cache.measure(data)

@@ -44,7 +44,13 @@ def signs_in(cli: CliContext, connector: str) -> bool:
 
 
 def find_description(cli: CliContext, connector: str) -> ConnectorDescription | None:
-    """Return the description in a connector's file, or None if it is invalid. The daemon does not trust it."""
+    """Find the connector file in the home that declares this connector, and return its description.
+
+    The file need not be trusted.
+
+    :param connector: the connector's name, such as C{local://me/tracker}.
+    :return: the description, or None if no readable file declares the connector.
+    """
     from aileron.connectors import read_descriptions
 
     return next((each for each, _ in read_descriptions(cli.home.connectors, cli.kinds) if each.name == connector), None)

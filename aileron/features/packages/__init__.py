@@ -1,4 +1,4 @@
-"""Packages: connectors and actions that others publish, installed, updated and removed together."""
+"""Packages: installs, updates and removes connectors and actions that others publish."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PLACE = "aileron.features.packages.installing"
 
 
 class PackagesFeature(Feature):
-    """The feature of packages."""
+    """The feature of C{aileron package}."""
 
     name = "packages"
     summary = "Installs packages of connectors and actions."

@@ -23,20 +23,21 @@ from ._source import Fetched, version_key
 _SETTINGS = tuple(
     "private_network network sandbox directory environment inherited repository branches tags url command".split()
 )
-"""Settings of connectors that widen what they can do."""
+"""Settings with which a connector can do more."""
 
 
 @frozen
 class PackageChange:
-    """The change from what is installed to a package that was fetched.
+    """The change from the installed version of a package to a fetched one.
 
-    :ivar before: what is installed of it; L{None}: nothing.
-    :ivar removed: what was uninstalled of it; L{None}: it is installed, or never was.
-    :ivar files: to be written, by their paths in the home, or removed: L{None}.
-    :ivar names: the path of the file to be written that each action and connector is in, by kind and name.
-    :ivar capabilities: lines that begin with a plus or a minus.
-    :ivar objections: sentences that say why C{--force} is needed.
-    :ivar new_key: the publisher's key, if the operator has not accepted it for this; empty: there is none.
+    :ivar before: the installed version, or None if the package is not installed.
+    :ivar removed: the version that was uninstalled, or None if the package is installed or never was.
+    :ivar after: the version to install.
+    :ivar files: the contents to write, by path in the home; None for a file to remove.
+    :ivar names: the paths of the files to write, by kind and name of the action or connector in each file.
+    :ivar capabilities: the added and removed capabilities, as lines that begin with a plus or a minus.
+    :ivar objections: sentences with the reasons why C{--force} is needed.
+    :ivar new_key: the publisher's key if the operator has not accepted it for this source yet; empty otherwise.
     """
 
     before: Installed | None
@@ -58,11 +59,13 @@ def compare(
     host_key: str,
     taken: Mapping[tuple[str, str], str],
 ) -> PackageChange:
-    """Compare a package with what is installed.
+    """Compare a fetched package with the installed version. Nothing is written.
 
-    :param there: the files of the home that could be replaced, by their paths there.
-    :param taken: the path of the file that each action and connector of the home is in, by kind and name.
-    :raises InvalidRequest: a file has errors, or belongs to another package, or its name is that of another file.
+    :param there: the existing files of the home that would be replaced, by path in the home.
+    :param host_key: the host key of the source's SSH server; empty if there is none.
+    :param taken: the paths of the home's files, by kind and name of the action or connector in each file.
+    :raises InvalidRequest: if a file has errors or belongs to another package, or an action or connector has the name
+        of another one.
     """
     package = fetched.package
     before, removed = lock.find(package.name), lock.find_uninstalled(package.name)
@@ -103,9 +106,9 @@ def compare(
 
 
 def _names(files: Mapping[str, bytes]) -> Mapping[tuple[str, str], str]:
-    """Return the path of the file of each action and connector, by kind and name.
+    """Return the paths of files, by kind and name of the action or connector in each file.
 
-    :raises InvalidRequest: a file has errors, or two files have the same name.
+    :raises InvalidRequest: if a file has errors, or two files define the same name.
     """
     found: dict[tuple[str, str], str] = {}
     for place in sorted(files):
@@ -117,7 +120,10 @@ def _names(files: Mapping[str, bytes]) -> Mapping[tuple[str, str], str]:
 
 
 def _renamings(lock: Lock, after: Installed) -> Iterator[str]:
-    """Yield an objection if a source now has a package of another name, which the operator has not approved."""
+    """Yield an objection for each package that came from the same source under another name.
+
+    Uninstalled packages are ignored if the new name is already installed from that source.
+    """
     here = lock.find(after.name)
     is_agreed = here is not None and here.source == after.source
     for other in lock.packages if is_agreed else (*lock.packages, *lock.uninstalled):
@@ -126,7 +132,9 @@ def _renamings(lock: Lock, after: Installed) -> Iterator[str]:
 
 
 def _objections(before: Installed | None, is_removed: bool, after: Installed) -> Iterator[str]:
-    """Yield the changes that the operator's approval of an earlier version does not cover.
+    """Yield an objection for each change that the operator's approval of the earlier version does not cover.
+
+    :param before: the installed or uninstalled version, or None if there is none.
 
     :param is_removed: whether the earlier version was uninstalled.
     """
@@ -158,7 +166,7 @@ def _conflicts(there: Mapping[str, bytes], old: Mapping[str, bytes], new: Mappin
 def _difference(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> Iterator[str]:
     before = set[str]()
     for place, data in old.items():
-        with suppress(InvalidRequest):  # an earlier release may have read what this one does not
+        with suppress(InvalidRequest):  # a file that only an earlier release could read
             before.update(_capabilities(place, data))
     after = {line for each in new.items() for line in _capabilities(*each)}
     yield from (f"+ {visible(line)}" for line in sorted(after - before))
@@ -166,9 +174,9 @@ def _difference(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> Iterator[
 
 
 def _capabilities(place: str, data: bytes) -> Iterator[str]:
-    """Yield the capabilities that a file gives to agents, a line each, so that versions can be compared.
+    """Yield the capabilities that a file gives to agents, one per line, to compare versions.
 
-    :raises InvalidRequest: the file has errors.
+    :raises InvalidRequest: if the file has errors.
     """
     found = _read(place, data)
     yield from _of_action(found) if isinstance(found, Action) else _of_connector(found)

@@ -1,6 +1,6 @@
-"""Reads the files of a package from a directory or an archive that anybody may have made.
+"""Reads the files of a package from an untrusted directory or archive.
 
-Nothing is unpacked: files are read into memory, within bounds that hold while they are decompressed.
+Nothing is unpacked to disk: files are read into memory, with limits that apply during decompression.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ _GZIP = 31
 
 @define
 class FileSet:
-    """The files of one package, by path; those whose names begin with a dot, and what is in such directories, are not.
+    """The files of one package, within limits. Hidden files (C{.name}) and hidden directories are checked but not kept.
 
-    :ivar left: how many bytes may be added.
+    :ivar files: the contents by path.
+    :ivar left: how many bytes may still be added.
     """
 
     files: dict[str, bytes] = field(factory=dict)
@@ -41,9 +42,9 @@ class FileSet:
     _names: set[str] = field(factory=set)
 
     def add(self, path: str, data: bytes) -> None:
-        """Add a file.
+        """Check a file and add it unless it is hidden.
 
-        :raises InvalidRequest: the file may not be part of a package, or exceeds the limits.
+        :raises InvalidRequest: if the path is invalid or a duplicate, or the limits are exceeded.
         """
         parts = path.split("/")
         plain = path.isprintable() and "\\" not in path and {"", ".", ".."}.isdisjoint(parts)
@@ -61,9 +62,9 @@ class FileSet:
 
 
 def read_directory(path: Path) -> Mapping[str, bytes]:
-    """Return the files below a directory.
+    """Return the files below a directory, without hidden ones.
 
-    :raises InvalidRequest: the directory has links or other special files, or exceeds the limits of a package.
+    :raises InvalidRequest: if there are links or other special files, or the limits of a package are exceeded.
     """
     found = FileSet()
     for place, directories, names in os.walk(path):
@@ -76,9 +77,9 @@ def read_directory(path: Path) -> Mapping[str, bytes]:
 
 
 def read_local(path: str, most_bytes: int) -> bytes:
-    """Return the bytes of a file, at most one more than C{most_bytes}.
+    """Return the bytes of a file. If it is larger than C{most_bytes}, return only one byte more than that.
 
-    :raises InvalidRequest: the file cannot be read, or is a link or another special file.
+    :raises InvalidRequest: if the file is unreadable, a link or another special file.
     """
     try:
         return read_file(path, most_bytes).data
@@ -87,9 +88,9 @@ def read_local(path: str, most_bytes: int) -> bytes:
 
 
 def read_archive(name: str, data: bytes) -> Mapping[str, bytes]:
-    """Read the files of a C{.zip}, C{.tar}, C{.tar.gz} or C{.tgz}; a directory around all of them is left out.
+    """Return the files in a C{.zip}, C{.tar}, C{.tar.gz} or C{.tgz}. A directory around all files is stripped.
 
-    :raises InvalidRequest: it is none, is damaged, or has what a package may not have.
+    :raises InvalidRequest: if the archive is invalid or too large, or contains a file that a package must not have.
     """
     if len(data) > MOST_ARCHIVE_BYTES:
         raise _refuse(f"it has more than {MOST_ARCHIVE_BYTES} bytes")
@@ -109,13 +110,13 @@ def _refuse(what: str) -> InvalidRequest:
 
 
 def _read_zip(data: bytes, found: FileSet) -> None:
-    if data.count(b"PK\1\2") > _MOST_ENTRIES:  # each begins with it, and zipfile reads all of them at once
+    if data.count(b"PK\1\2") > _MOST_ENTRIES:  # the signature of each entry; zipfile reads all entries at once
         raise _refuse(f"it has more than {_MOST_ENTRIES} entries")
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
             for each in archive.infolist():
                 kind = stat.S_IFMT(each.external_attr >> 16)
-                compressed = each.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # bounded, as read
+                compressed = each.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # can be bounded
                 if each.filename.endswith("/"):
                     continue
                 if kind not in (0, stat.S_IFREG) or compressed or each.flag_bits & 1:
@@ -159,7 +160,10 @@ def _read_tar(data: bytes, found: FileSet) -> None:
 
 
 def _read_head(head: bytes) -> tuple[str, int, bytes]:
-    """Return name, size and type of an entry: one that has no other reading than the oldest."""
+    """Return the name, size and type in the header of an entry, if it is valid in the oldest tar format too.
+
+    :raises InvalidRequest: if the header is invalid.
+    """
     size, check = _OCTAL.fullmatch(head[124:136]), _OCTAL.fullmatch(head[148:156])
     actual = sum(head[:148]) + 8 * ord(" ") + sum(head[156:])
     if len(head) != _BLOCK or size is None or check is None or int(check[1], 8) != actual:

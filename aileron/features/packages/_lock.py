@@ -1,6 +1,6 @@
-"""The file C{packages.json} of a home: which packages are installed, and the keys of their publishers.
+"""The file C{packages.json} of a home: the installed packages and the keys of their publishers.
 
-An agent can write it, so it counts only as the operator trusts it, by its digest in the vault.
+An agent may be able to write the file, so it is used only if the operator has trusted its digest.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ _UNTRUSTED = "it is not trusted as it is now, so no package can be changed; read
 
 @frozen
 class Installed:
-    """A package as it was installed.
+    """The record of an installed package.
 
-    :ivar source: where it came from, without its version.
-    :ivar commit: the id of the commit that the tag was at; empty: it did not come from Git.
-    :ivar publisher: the key that signed it; empty: nobody did.
-    :ivar host_key: of the server, where it came over SSH.
-    :ivar files: the digest of each, by its path in the home.
+    :ivar source: the source, without a version.
+    :ivar commit: the id of the tag's commit; empty if the package did not come from Git.
+    :ivar digest: the digest of the whole package.
+    :ivar publisher: the key that signed the package; empty if it is not signed.
+    :ivar host_key: the host key of the SSH server; empty if the package did not come over SSH.
+    :ivar files: the digests of the files, by path in the home.
     """
 
     name: str
@@ -56,13 +57,13 @@ class Installed:
 
     @property
     def consent(self) -> str:
-        """The publisher's key, and for what it is accepted: a repository, else this package; empty: nobody signed."""
+        """The publisher's key and the repository (or package) for which it is accepted; empty if not signed."""
         return self.publisher and f"{self.publisher} {self.source if '://' in self.source else self.name}"
 
     def find_unchanged(self, there: Mapping[str, bytes]) -> set[str]:
-        """Return the paths of the files that equal the installed ones.
+        """Return the paths of the files whose contents equal the installed ones.
 
-        :param there: files in the home, by path.
+        :param there: the contents of files in the home, by path.
         """
         return {place for place, data in there.items() if self.files.get(place) == digest_of_bytes(data)}
 
@@ -71,10 +72,11 @@ class Installed:
 class Lock:
     """The contents of C{packages.json}.
 
-    :ivar github: what C{github://} stands for.
-    :ivar publishers: the keys that the operator has accepted, each with what for, as L{Installed.consent} has it.
-    :ivar uninstalled: packages that were removed, each without its files. What is installed under one of their names
-        is compared with the version that was removed.
+    :ivar github: the URL that replaces C{github://} in sources.
+    :ivar publishers: the accepted keys, each with its repository or package, as in L{Installed.consent}.
+    :ivar packages: the installed packages, by order of name.
+    :ivar uninstalled: the uninstalled packages, without their files. A package that is installed again is compared with
+        the version that was uninstalled.
     """
 
     github: str = "https://github.com/"
@@ -93,17 +95,17 @@ class Lock:
         return {digest for package in self.packages for digest in package.files.values()}
 
     def find(self, name: str) -> Installed | None:
-        """Return an installed package, or None if it is not installed."""
+        """Return the installed package of a name, or None if it is not installed."""
         return next((each for each in self.packages if each.name == name), None)
 
     def find_uninstalled(self, name: str) -> Installed | None:
-        """Return the uninstalled package of a name, or None if there is none or it is installed again."""
+        """Return the uninstalled package of a name, or None if there is none."""
         return next((each for each in self.uninstalled if each.name == name), None)
 
     def replace(self, name: str, package: Installed | None) -> Lock:
-        """Return a copy with another package of that name, or without it; then it is among the uninstalled ones.
+        """Return a copy with C{package} installed under a name, or with that name uninstalled if C{package} is None.
 
-        A publisher's key that another one has replaced is not kept, unless another package needs it.
+        A publisher's key that was replaced by another key is dropped, unless another package needs it.
         """
         others = [each for each in self.packages if each.name != name]
         found = sorted([*others, *([] if package is None else [package])], key=_name_of)
@@ -134,7 +136,7 @@ _FORM.differ(Lock, uninstalled=Member(optional=True))
 def read_lock(data: bytes | None) -> Lock:
     """Parse the bytes of C{packages.json}. If C{data} is None, return an empty lock.
 
-    :raises InvalidRequest: the file has errors.
+    :raises InvalidRequest: if the file has errors.
     """
     try:
         return Lock() if data is None else _FORM.from_json(Lock, loads_strict(data))
@@ -145,9 +147,9 @@ def read_lock(data: bytes | None) -> Lock:
 @implementer(IConfigFile)
 @frozen
 class LockFile:
-    """C{packages.json} of a home, which the operator trusts. The daemon itself does not use it.
+    """C{packages.json} of a home as a file that the operator can trust. The daemon does not use its contents.
 
-    :ivar trust: the files that the operator trusts.
+    :ivar trust: the records of trusted files.
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""Verifies signatures in minisign's format: Ed25519 over a file or its BLAKE2b, and over a trusted comment."""
+"""Verifies minisign signatures: Ed25519 over a file or its BLAKE2b hash, and over a trusted comment."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _MOST_CHARACTERS = 4096
 
 
 def read_key(text: str) -> str:
-    """Return a minisign public key, given as one line or as its file, as one line of Base64.
+    """Return a minisign public key as one line of Base64, from that line or from the text of a key file.
 
-    :raises InvalidRequest: the text is not a public key.
+    :raises InvalidRequest: if the text is not a public key.
     """
     line = text[:_MOST_CHARACTERS].strip().rpartition("\n")[2]
     if _decode(line, _KEY_BYTES)[:2] != b"Ed":
@@ -28,10 +28,11 @@ def read_key(text: str) -> str:
 
 
 def verify(data: bytes, signature: str, keys: Iterable[str]) -> str:
-    """Verify a signature of C{data} and return the key that made it.
+    """Verify a signature of C{data} and return the key that signed.
 
     :param signature: the text of a C{.minisig} file.
-    :raises InvalidRequest: the signature is malformed or wrong, or of a key that is not among them.
+    :param keys: the acceptable public keys.
+    :raises InvalidRequest: if the signature is malformed or wrong, or was made by another key.
     """
     lines = signature[:_MOST_CHARACTERS].splitlines()
     if len(lines) != 4 or not lines[0].startswith("untrusted comment: ") or not lines[2].startswith(_TRUSTED):

@@ -1,4 +1,4 @@
-"""A package: some connector and action files under a name and version, identified by the digest of their bytes."""
+"""A package: connector and action files with a name and a version, identified by the digest of their bytes."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ _SHORT = TextRule(lambda text: len(text) <= _MOST_CHARACTERS, f"must have {_MOST
 
 @frozen
 class Package:
-    """A package as it was read, not yet trusted.
+    """A package that was read and is not trusted yet.
 
-    :ivar files: what goes into the home, by its path there, such as C{actions/file-ticket.md}.
-    :ivar members: of a suite, the sources of other packages that are installed with it.
+    :ivar files: the files to install, by path in the home, such as C{actions/file-ticket.md}.
+    :ivar members: the sources of the packages that are installed with this one, which is then a suite.
+    :ivar manifest: the bytes of the manifest; empty without one.
     """
 
     name: str
@@ -45,16 +46,17 @@ class Package:
 
     @property
     def digest(self) -> str:
-        """The digest over the sorted files, the manifest among them: their names and bytes."""
+        """The digest over the names and bytes of all files and the manifest, in order of name."""
         files = {**self.files, MANIFEST: self.manifest}
         return digest_of_bytes("".join(f"{digest_of_bytes(files[name])}  {name}\n" for name in sorted(files)).encode())
 
 
 def read_package(files: Mapping[str, bytes], name: str, version: str) -> Package:
-    """Read the files of a package.
+    """Make a package of its files.
 
-    :param name: of a package that has no manifest, as is C{version}.
-    :raises InvalidRequest: its manifest has errors or lists other files than there are, or it has nothing to install.
+    :param name: the name to use if the package has no manifest.
+    :param version: the version to use if the package has no manifest; empty for a default.
+    :raises InvalidRequest: if the manifest has errors or does not match the files, or there is nothing to install.
     """
     manifest = files.get(MANIFEST)
     if manifest is not None:
@@ -91,7 +93,11 @@ def _read_manifest(files: Mapping[str, bytes], manifest: bytes) -> Package:
 
 
 def _place(files: Mapping[str, bytes], members: tuple[str, ...] = ()) -> Mapping[str, bytes]:
-    """Return the files by their paths in the home."""
+    """Return the files by their future paths in the home.
+
+    :raises InvalidRequest: if a name is invalid, repeated or reserved, a file is too large, or there is nothing to
+        install.
+    """
     placed: dict[str, bytes] = {}
     for path, data in files.items():
         found = _FILE.fullmatch(path)

@@ -25,12 +25,12 @@ _RELEASE = re.compile(rf"v?({VERSION})")
 
 @frozen
 class Source:
-    """A source.
+    """A source of a package.
 
-    :ivar text: as it is recorded, without a version.
-    :ivar url: of a Git repository; empty: it is on this machine.
-    :ivar path: the directory in the repository, or the path on this machine.
-    :ivar version: that was asked for; empty: the newest.
+    :ivar text: the source as it is recorded, without a version.
+    :ivar url: the URL of a Git repository; empty for a local source.
+    :ivar path: the directory in the repository, or the local path.
+    :ivar version: the requested version; empty for the newest.
     """
 
     text: str
@@ -41,10 +41,10 @@ class Source:
 
 @frozen
 class Fetched:
-    """A package that was fetched.
+    """A fetched package with its origin.
 
-    :ivar commit: the id of the commit; empty: it did not come from Git.
-    :ivar publisher: the key that signed it; empty: nobody did.
+    :ivar commit: the id of the commit; empty if the package did not come from Git.
+    :ivar publisher: the key that signed the package; empty if it is not signed.
     """
 
     source: Source
@@ -54,10 +54,10 @@ class Fetched:
 
 
 def read_source(text: str, github: str) -> Source:
-    """Parse a source as users write it.
+    """Parse a source in the notation of users.
 
-    :param github: what C{github://} stands for.
-    :raises InvalidRequest: it is none.
+    :param github: the URL that replaces C{github://}.
+    :raises InvalidRequest: if the source is malformed.
     """
     if found := _GITHUB.fullmatch(text):
         url = f"{github.rstrip('/')}/{found['repository'].removesuffix('.git')}.git"
@@ -77,11 +77,11 @@ def read_source(text: str, github: str) -> Source:
 
 
 async def fetch(source: Source, repository: RemoteRepository | None, keys: Collection[str]) -> Fetched:
-    """Fetch a package into memory, and verify its signature.
+    """Fetch a package into memory and verify its signature, if it has one.
 
-    :param repository: that the source is in; L{None}: it is on this machine.
-    :param keys: of publishers, as the operator knows them; the package can bring another one.
-    :raises AileronError: there is none, it is not read, or its signature is wrong.
+    :param repository: the source's repository, or None for a local source.
+    :param keys: the publishers' keys that the operator knows. A key inside the package is accepted too.
+    :raises AileronError: if the package is missing or invalid, or its signature is wrong.
     """
     name = Path(source.path or source.url.removesuffix(".git")).name
     version, commit = "", ""
@@ -118,14 +118,17 @@ def _find_signer(files: Mapping[str, bytes], keys: Collection[str]) -> str:
 
 
 def version_key(version: str) -> tuple[object, ...]:
-    """Return the sort key of a version (Semantic Versioning 2.0.0, 11)."""
+    """Return the sort key of a version, by the precedence of Semantic Versioning 2.0.0, section 11."""
     numbers, _, before = version.partition("+")[0].partition("-")
     labels = [(0, int(each), "") if each.isdecimal() else (1, 0, each) for each in before.split(".")]
     return [int(each) for each in numbers.split(".")], not before, labels
 
 
 def _choose(tags: Mapping[str, str], source: Source) -> tuple[str, str]:
-    """Choose a version, the newest release unless one was asked for; it, and the object that its tag is at."""
+    """Return the requested version, or else the newest release, and the object to which its tag points.
+
+    :raises InvalidRequest: if there is no such version.
+    """
     versions = {found[1]: at for tag, at in sorted(tags.items()) if (found := _RELEASE.fullmatch(tag))}
     releases = (each for each in versions if "-" not in each.partition("+")[0])
     version = source.version or max(releases, key=version_key, default="")

@@ -1,4 +1,4 @@
-"""C{aileron package}: connectors and actions that others publish."""
+"""C{aileron package}: the group of commands for packages."""
 
 from __future__ import annotations
 

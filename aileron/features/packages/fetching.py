@@ -1,4 +1,4 @@
-"""Fetches packages from their sources, with the keys and credentials that the operator gave."""
+"""Fetches packages from their sources, with the keys and credentials given by the operator."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _MOST_KEY_BYTES = 1024 * 1024
 
 @frozen
 class PackageFetcher:
-    """Fetches packages; everything but the lock is given by the operator.
+    """Fetches packages with the options given by the operator.
 
-    :ivar lock: as the operator trusts it.
-    :ivar publisher_key: that must have signed the packages.
-    :ivar host_key: of an SSH server.
-    :ivar identity: a file with a private key for SSH.
-    :ivar secret: for one HTTPS server: a token, or a user and a password.
+    :ivar lock: the trusted contents of C{packages.json}.
+    :ivar publisher_key: the key that must have signed the packages; empty to require none.
+    :ivar host_key: the host key of an SSH server; empty to use the stored one.
+    :ivar identity: a file with a private key for SSH, or None.
+    :ivar secret: a token, or a user name and password, for one HTTPS server; empty for none.
     """
 
     cli: CliContext
@@ -44,15 +44,17 @@ class PackageFetcher:
     async def fetch_all(
         self, sources: Sequence[str], failed: dict[str, AileronError | CommandError] | None = None
     ) -> Collection[Fetched]:
-        """Fetch packages and the members of suites; the one that names a version decides which it is.
+        """Fetch packages and the members of suites. If a package is named with and without a version, the version wins.
 
-        :param failed: takes why a source was not read, by the source, where the others are wanted all the same.
-        :raises AileronError: one is not read, none is, or they disagree.
+        :param failed: receives the error of each source that cannot be fetched, so that the others are still returned.
+            If it is None, the first error is raised. An error of a suite's member is always raised.
+        :raises AileronError: if a package cannot be fetched.
+        :raises CommandError: if a package cannot be fetched, or comes from two sources or in two versions.
         """
         found: dict[str, Fetched] = {}
         origins = self.find_token_origins(sources)
         todo = [(each, False) for each in sources]
-        for text, is_member in todo:  # members of suites are added to it
+        for text, is_member in todo:  # grows by the members of suites
             try:
                 fetched = await self.fetch(text, origins, by_suite=is_member)
             except (AileronError, CommandError) as error:
@@ -71,10 +73,13 @@ class PackageFetcher:
         return found.values()
 
     async def fetch(self, text: str, origins: Collection[str] = (), *, by_suite: bool = False) -> Fetched:
-        """Fetch a package; a suite must not name other suites, or private hosts that the operator did not name.
+        """Fetch one package.
 
-        :param origins: that are sent the token.
-        :raises AileronError: it is not there, is not read, or is not signed by the key that the operator gave.
+        :param origins: the origins to which the token may be sent.
+        :param by_suite: whether a suite named the package. Then it must come from Git, must not be a suite, and only
+            C{github://} may lead to a private network.
+        :raises AileronError: if the package is missing or invalid, or not signed by the given publisher's key.
+        :raises CommandError: if the repository cannot be reached.
         """
         from ._source import fetch, read_source
 
@@ -98,9 +103,9 @@ class PackageFetcher:
         return fetched
 
     def find_token_origins(self, sources: Iterable[str]) -> Collection[str]:
-        """Return the origin that is sent the token, if there is one: that of the sources that the operator named.
+        """Return the origin of the operator's HTTPS sources, to which the token may be sent; empty without a token.
 
-        :raises CommandError: the sources have several origins.
+        :raises CommandError: if there is a token and the sources have several origins.
         """
         from ._source import read_source
 
@@ -134,16 +139,20 @@ class PackageFetcher:
         return RemoteRepository(source.url, ssh, cli.reactor(), private_network, key.decode("utf-8", "replace"))
 
     def known_host_key(self, source: Source) -> str:
-        """Return the host key of an SSH server: the one that the operator gave, or the stored one."""
+        """Return the host key of a source's SSH server: the operator's, or else the stored one.
+
+        The key is empty if none is known or the source does not use SSH.
+        """
         every = (*self.lock.packages, *self.lock.uninstalled)
         known = (each.host_key for each in every if each.source == source.text)
         return (self.host_key or next(known, "")) if source.url.startswith("ssh://") else ""
 
 
 def refuse_missing(lock: Lock, sources: Iterable[str]) -> None:
-    """Refuse malformed sources, and sources on this machine that do not exist.
+    """Check that sources are well-formed and that local ones exist.
 
-    :raises CommandError: a source does not exist.
+    :raises InvalidRequest: if a source is malformed.
+    :raises CommandError: if a local source does not exist.
     """
     from ._source import read_source
 

@@ -1,4 +1,4 @@
-"""C{aileron package install}, C{update}, C{uninstall} and C{sync}: packages of connectors and actions."""
+"""The commands C{aileron package install}, C{update}, C{uninstall} and C{sync}."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _LOCK = "packages.json"
 
 @frozen
 class _Packages:
-    """The packages of one home, as the operator who has logged in changes them.
+    """Changes the packages of one home for the logged-in operator.
 
-    :ivar lock: as the operator trusts it.
-    :ivar yes: do not ask.
-    :ivar force: overrule objections.
-    :ivar left_out: the names of those that could not be fetched, while others were updated.
+    :ivar lock: the trusted contents of C{packages.json}.
+    :ivar yes: whether to skip the question for confirmation.
+    :ivar force: whether to ignore objections.
+    :ivar left_out: the names of packages that could not be fetched while others were updated.
     """
 
     command: OperatorCommand
@@ -55,11 +55,11 @@ class _Packages:
     left_out: list[str] = field(factory=list, init=False)
 
     async def install(self, sources: Sequence[str]) -> Sequence[Installed]:
-        """Fetch packages and those that their suites name, and install them."""
+        """Fetch and install packages and the members of suites. Return the installed packages."""
         return await self._install(await self.fetcher.fetch_all(sources))
 
     async def _install(self, packages: Iterable[Fetched]) -> Sequence[Installed]:
-        """Show what changes, ask, then write and trust the files."""
+        """Show the changes, ask for confirmation, then write and trust the files."""
         from ._compare import compare
 
         items = (await self.operator.get("trust"))["items"]
@@ -82,9 +82,12 @@ class _Packages:
         return [each.after for each in changes]
 
     async def update(self, names: Sequence[str]) -> Sequence[Installed]:
-        """Install the newest versions of the named packages, or of all; C{NAME@VERSION} installs that version.
+        """Install the newest versions of the named packages, or of all if C{names} is empty. Return these packages.
 
-        One that cannot be fetched is told and left out, unless it is a suite: it says at which versions others stay.
+        C{NAME@VERSION} installs that version. A package that cannot be fetched is skipped with a note, except a suite,
+        which determines the versions of its members.
+
+        :raises AileronError: if no package, or a suite, cannot be fetched.
         """
         parts = [each.partition("@") for each in names or [each.name for each in self.lock.packages]]
         if not parts:
@@ -98,14 +101,14 @@ class _Packages:
             before = _find(self.lock, sources[source])
             if not packages or not before.files:
                 raise error
-            if before.name in fetched:  # at the version that a suite names
+            if before.name in fetched:  # fetched at the version that a suite names
                 continue
             _tell_left_out(before, error)
             self.left_out.append(before.name)
         return await self._install(packages)
 
     async def uninstall(self, names: Sequence[str]) -> Sequence[Installed]:
-        """Delete the unchanged files of packages and revoke trust in them."""
+        """Delete the unchanged files of packages and revoke trust in them. Return the uninstalled packages."""
         found, lock, gone = [_find(self.lock, name) for name in names], self.lock, dict[str, bytes]()
         for each in found:
             lock, there = lock.replace(each.name, None), self._there(each.files)
@@ -120,7 +123,7 @@ class _Packages:
         return found
 
     async def sync(self) -> Sequence[str]:
-        """Fetch missing files of packages if they equal the installed ones. Return the remaining problems."""
+        """Restore missing files of packages whose source is unchanged. Return the remaining problems as sentences."""
         missing, wrong = dict[str, bytes | None](), list[str]()
         packages = [(each, self._there(each.files)) for each in self.lock.packages]
         incomplete = [each.source for each, there in packages if not each.files.keys() <= there.keys()]
@@ -149,7 +152,11 @@ class _Packages:
         return {place: data for place, data in found.items() if data is not None}
 
     def _agree(self, changes: Sequence[PackageChange]) -> None:
-        """Show the changes and ask the operator to confirm them."""
+        """Show the changes and ask the operator for confirmation.
+
+        :raises CommandError: if the operator declines, there are objections without C{--force}, or C{--yes} was given
+            and a publisher's key is new.
+        """
         for each in () if self.command.as_json else changes:
             _show(each, self.fetcher.publisher_key)
         objections = [objection for each in changes for objection in each.objections]
@@ -167,12 +174,13 @@ class _Packages:
         lock: Lock,
         names: Collection[tuple[str, str]] = (),
     ) -> None:
-        """Write or remove files, and have exactly these and the lock trusted at once; or put all back.
+        """Write or remove files, write the lock, and trust exactly these. On failure, restore files and trust.
 
-        Trust in what is removed is taken back first: wherever this is killed, it outlives no file.
+        Trust in removed files is revoked first, so that no trust remains for a removed file if the process is killed.
 
-        :param seen: the files that were there when the operator was asked.
-        :param names: of what is written, by kind: trust in the new one replaces that in the old one.
+        :param seen: the existing files when the operator was asked, by path.
+        :param names: the kinds and names of the actions and connectors to write. Trust in these replaces earlier trust.
+        :raises CommandError: if another program has changed a file since, or a directory is a symbolic link.
         """
         from ._lock import read_lock
 
@@ -208,7 +216,10 @@ class _Packages:
             raise
 
     async def _find_gone(self, lock: Lock, names: Collection[tuple[str, str]]) -> Sequence[Item]:
-        """Return trusted items that are no longer part of a package, also if their files were deleted or moved."""
+        """Return the trusted items that no package contains any more, even if their files were deleted or moved.
+
+        :param names: kinds and names to skip.
+        """
         gone, items = self.lock.digests - lock.digests, (await self.operator.get("trust"))["items"]
         trusted = [item for item in items if item["trusted"] and item["trusted"]["digest"] in gone]
         return [item for item in trusted if (item["kind"], item["name"]) not in names]
@@ -244,9 +255,9 @@ def _show(change: PackageChange, given_key: str) -> None:
 
 
 async def _trusted_lock(command: OperatorCommand, operator: Operator) -> Lock:
-    """Return the contents of C{packages.json}.
+    """Return the contents of C{packages.json}, which must be trusted.
 
-    :raises CommandError: the file is not trusted, or was trusted and is missing.
+    :raises CommandError: if the file is not trusted, or was trusted and is missing.
     """
     from ._lock import read_lock
 
@@ -264,9 +275,9 @@ async def _trusted_lock(command: OperatorCommand, operator: Operator) -> Lock:
 
 
 def _find(lock: Lock, name: str) -> Installed:
-    """Return an installed package.
+    """Return the installed package of a name.
 
-    :raises CommandError: the package is not installed.
+    :raises CommandError: if the package is not installed.
     """
     found = lock.find(name)
     if found is None:
@@ -282,10 +293,11 @@ def _run(
     installed: Sequence[str] = (),
     sources: Sequence[str] = (),
 ) -> T:
-    """Log in, and do C{work} with the packages of the home.
+    """Log in, call C{work} with the packages of the home, and return its result.
 
-    :param installed: the names of packages that must be there.
-    :param sources: of packages; those on this machine must be there.
+    :param given: the values of the command's options.
+    :param installed: the names of packages that must be installed.
+    :param sources: sources that must be well-formed, and exist if local.
     """
     from ._minisign import read_key
 
