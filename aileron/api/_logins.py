@@ -87,7 +87,7 @@ class OperatorLogins(Protocol):
         """Return the hand-over of the browser that signed this, or None if this request was sent before."""
 
     def confirm(self, token: str, words: str) -> OperatorSession:
-        """Let the waiting browser decide if these are the words that it shows. There is one try.
+        """Allow the waiting browser to decide if C{words} are those that it shows. A wrong answer rejects the browser.
 
         :param words: the words as typed. Case and spacing are ignored.
         :return: the browser's session: a new one, or the one for which the page has registered its key again.
@@ -113,7 +113,7 @@ class OperatorLogins(Protocol):
         """
 
     def report_lapses(self, heard: Callable[[OperatorSession], object]) -> None:
-        """Set the function that is called with each browser session when it may decide no more."""
+        """Register C{heard}, which is called with each browser session when its permission to decide ends."""
 
     def log_out(self, session_id: str) -> None:
         """End one session. Idempotent."""

@@ -112,8 +112,8 @@ class PasskeyRegistry(Protocol):
         """Store the page's answer to L{offer} as a proposal, which must be confirmed with its words in a terminal.
 
         :return: two words for the page to show, valid for two minutes. An earlier proposal is discarded.
-        :raises InvalidRequest: it answers no offer, or is not a valid passkey of this site.
-        :raises Conflict: as L{offer}, or the passkey is already registered.
+        :raises InvalidRequest: if the credential answers no offer, or is not a valid passkey of this site.
+        :raises Conflict: if passkeys are unavailable, as for L{offer}, or the passkey is already registered.
         """
 
     def confirm(self, words: str) -> Passkey:
@@ -127,7 +127,7 @@ class PasskeyRegistry(Protocol):
     def require(self, rule: PasskeyRule) -> None:
         """Store a rule that requires passkeys from now on.
 
-        :raises Conflict: there is no passkey, or the present rule requires more.
+        :raises Conflict: if there is no passkey, or the current rule requires more.
         """
 
     def reset(self) -> None:
@@ -137,7 +137,7 @@ class PasskeyRegistry(Protocol):
         """Create WebAuthn request options bound to C{about}, valid once for one minute.
 
         :return: the nonce to send with the answer, and the options for C{navigator.credentials.get}.
-        :raises Conflict: as L{offer}, or there is no passkey.
+        :raises Conflict: if passkeys are unavailable, as for L{offer}, or there is no passkey.
         """
 
 

@@ -51,7 +51,7 @@ class AccessLog:
         await self._audit.append(Event(self._ids(), kind, utc(self._clock.seconds()), actor, payload))
 
     def report_lapse(self, session: OperatorSession) -> None:
-        """Record that a browser's login may decide no more."""
+        """Record that a browser's login can no longer decide."""
         told = Deferred.fromCoroutine(self.record("operator.login_lapsed", DAEMON, {"session": session.id}))
         told.addErrback(lambda failure: _log.failure("recording a lapsed login", failure))
 

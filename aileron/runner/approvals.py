@@ -99,12 +99,12 @@ _INTERRUPTED = (
     "stopped."
 )
 REPEATED_WITHIN = timedelta(days=1)
-"""A call that another session completed within this time is worth a warning where the same is asked again."""
+"""A request is warned about if another session completed an identical call within this time."""
 
 MOST_REPEATS = 3
 MOST_TWINS = 20
 _FILES = ("/manifest_digest", "/content_hash")
-"""Where a review names a file by its digest."""
+"""The members of a review that contain a file's digest."""
 
 
 class NoDecision(ApprovalStale):
@@ -112,14 +112,14 @@ class NoDecision(ApprovalStale):
 
 
 class GaveWay(NoDecision):
-    """Raised for a decision that was withdrawn.  A crash before the audit log told of that is no tampering."""
+    """Raised for a decision that was withdrawn. If no audit event says so, a crash is the cause, not tampering."""
 
 
 @define(eq=False)
 class NotYet(Exception):
-    """Raised if a decision lets its run begin later.
+    """Raised if a decision allows its run to start only later.
 
-    :ivar at: no sooner than this.
+    :ivar at: the earliest start.
     """
 
     at: datetime
@@ -131,40 +131,40 @@ class EarlierKey(ApprovalStale):
 
 @define(eq=False)
 class Decisions:
-    """Signs decisions, verifies them, and records their use in the vault, where no database row brings them back."""
+    """Signs and verifies decisions, and records their use in the vault, where no database row can undo it."""
 
     _control: IControl
     _audit: IAudit
     _events: EventFactory
     _undo: UndoWindow
-    _owed: dict[str, datetime] = field(factory=dict, init=False)  # by run, what the vault could not be told
+    _owed: dict[str, datetime] = field(factory=dict, init=False)  # by run, withdrawals not yet written to the vault
 
     def signed(self, run: Run, decision: Decision, undo_seconds: float = 0.0) -> Decision:
-        """Return C{decision} of C{run}, taken now and signed, and hold an approved run for C{undo_seconds}.
+        """Return a decision on a run with its time and signature, and hold an approved run for C{undo_seconds}.
 
-        :param undo_seconds: how long it can still be taken back; its C{not_before} becomes the later of both.
-        :raises VaultLocked: the vault is not unlocked.
+        :param undo_seconds: how long the decision can be undone. C{not_before} becomes the later of both times.
+        :raises VaultLocked: if the vault is not unlocked.
         """
         at = now = self._events.now()
         begins = _begins_at(decision, now, timedelta(seconds=undo_seconds))
         outdated, forgotten = self._control.outdated(run.id), self._control.forgotten()
         if outdated is not None:
-            at = max(at, outdated - _REMEMBERED + TICK)  # later than what it takes the place of
+            at = max(at, outdated - _REMEMBERED + TICK)  # later than the decision that it replaces
         if forgotten is not None:
             at = max(at, forgotten - APPROVAL_HOLDS + TICK)
         while self._control.spent(mark := self._control.sign(_statement(run, _add_times(decision, at, begins)))):
-            at += TICK  # the same was decided, and used, in this very moment
+            at += TICK  # an equal decision was made and used at the same time
         self._undo.hold(run.id, undo_seconds)  # before the commit, so that nothing begins between the two
         return evolve(_add_times(decision, at, begins), mark=mark)
 
     def check(self, run: Run, approval: Approval) -> None:
-        """Verify that C{approval} is a decision for C{run} that may still be used.
+        """Verify that an approval contains a valid decision for a run that may still be used.
 
-        :raises NoDecision: it is none.
-        :raises GaveWay: it was one, which the vault was told to let count no more.
-        :raises ApprovalStale: it was one, under an earlier key or until its time was over.
-        :raises NotYet: it will be.
-        :raises VaultLocked, BindingFailed: the vault is not unlocked, or its file was altered.
+        :raises NoDecision: if there is no valid decision, or it was used.
+        :raises GaveWay: if the decision was withdrawn.
+        :raises ApprovalStale: if the decision has expired or was signed with an earlier key.
+        :raises NotYet: if the decision allows only a later start.
+        :raises VaultLocked, BindingFailed: if the vault is not unlocked, or its file was altered.
         """
         _check_mark(self._control.verifier(), self._events.now(), run, approval)
         # guard of promise 3: a decision that was used is none -> StillTests.test_once_unrecorded
@@ -174,7 +174,7 @@ class Decisions:
             raise GaveWay("The recorded decision was already withdrawn.")
 
     def was_taken(self, run: Run, approval: Approval) -> bool:
-        """Return whether C{approval} approves C{run} with a valid signature, used or not.
+        """Return whether an approval approves a run with a valid signature, used or not.
 
         :raises VaultLocked, BindingFailed: the vault is not unlocked, or its file was altered.
         """
@@ -192,9 +192,9 @@ class Decisions:
         return forgotten is not None and ends <= forgotten
 
     async def on_record(self, run: Run, approval: Approval) -> bool:
-        """Return whether the audit log has this decision, and nothing later that withdraws it.
+        """Return whether the audit log contains this decision, with no later event that withdraws it.
 
-        Older events do not name it: for these, any decision with the same digest is taken for theirs.
+        Older events do not identify the decision. They match any decision with the same digest.
         """
         newest = (await self._audit.list(AuditQuery(run_id=run.id, types=_DECISIVE, limit=1))).items
         if not newest or newest[0].event.type != _APPROVED or newest[0].altered:
@@ -203,9 +203,9 @@ class Decisions:
         return payload.get("digest") == approval.digest and payload.get("decision_digest", name) == name
 
     async def refuse_repetition(self, run_id: str) -> None:
-        """Refuse to repeat an uncertain run if the audit log says that it was done, whatever its row says.
+        """Check in the audit log, regardless of the run's row, that an uncertain run was not found to have happened.
 
-        :raises ApprovalStale: it was, or the contents that would tell are gone or others: it could be done twice.
+        :raises ApprovalStale: if it happened, or the contents of such an event were deleted or altered.
         """
         query: AuditQuery | None = AuditQuery(run_id=run_id, types=_FOUND_OUT, limit=_AT_A_TIME)
         while query is not None:
@@ -219,8 +219,8 @@ class Decisions:
     def verification(self, digest: str, mark: bytes | None) -> Verify:
         """Return a check for the transaction that commits C{executing}: the row still has a decision for this digest.
 
-        :param mark: of the decision that will be used.
-        :raises VaultLocked, BindingFailed: as of L{check}.
+        :param mark: the signature of the decision that will be used.
+        :raises VaultLocked, BindingFailed: if the vault is not unlocked, or its file was altered.
         """
         verifier, now = self._control.verifier(), self._events.now()
 
@@ -234,9 +234,10 @@ class Decisions:
     async def spend(self, approval: Approval, last_look: Callable[[Approval], None]) -> None:
         """Record in the vault that the decision is used, before anything is sent.
 
-        :param last_look: raises where it must not be used after all; nothing happens between it and the use.
-        :raises Conflict: it was used.
-        :raises VaultLocked, BindingFailed, StoreUnavailable: it could not be used.
+        :param last_look: a last check, called immediately before the use; raises if the decision must not be used.
+        :raises NoDecision: if there is no decision.
+        :raises Conflict: if the decision was already used.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: if the use could not be recorded.
         """
         head = await self._audit.head()
         if approval.mark is None or approval.not_after is None or head is None:
@@ -247,19 +248,20 @@ class Decisions:
         self._control.spend(approval.mark, approval.not_after, *head)
 
     async def outdate(self, run: Run, up_to: datetime) -> None:
-        """Withdraw every decision on C{run} taken up to a moment, whatever its row says now or later.
+        """Withdraw every decision on a run made up to a moment, regardless of what the run's row says now or later.
 
-        :raises VaultLocked, BindingFailed, StoreUnavailable: it still counts.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: if the withdrawal could not be recorded.
         """
         await self._outdate(run.id, up_to + _REMEMBERED)
 
     async def give_up(self, run: Run) -> None:
-        """Withdraw every decision on C{run} up to now; if that cannot be written yet, L{settle_up} retries."""
+        """Withdraw every decision on a run made up to now. If that cannot be recorded yet, L{settle_up} retries."""
         self._owed[run.id] = self._events.now() + _REMEMBERED
         await self.settle_up()
         if run.id in self._owed:
             _log.warn(
-                "what was decided on run {run} may count again, should this life end before it is written", run=run.id
+                "the withdrawal of decisions on run {run} is not in the vault yet: they apply again if the daemon stops",
+                run=run.id,
             )
 
     @property
@@ -353,10 +355,9 @@ def _is_whole(told: Mapping[str, JSON]) -> bool:
 class UndoWindow:
     """Delays approved runs until their start time, and until the operator can no longer undo the decision.
 
-    Two clocks are asked.  When a run may begin is told by the wall clock, and stands under the decision's mark.  The
-    seconds in which it can be taken back must have passed by a clock that nobody sets as well, as far as this life of
-    the daemon has seen them: a wall clock that is set forward takes nothing from them, and one that is set back makes a
-    run wait longer, never less.
+    Two clocks are used. The wall clock determines the start time, which the decision's signature covers. The time to
+    undo must also have passed on a monotonic clock, as far as this process has measured it: setting the wall clock
+    forward does not shorten it, and setting it back only makes a run wait longer.
 
     :param monotonic: seconds of a monotonic clock.
     """
@@ -367,14 +368,14 @@ class UndoWindow:
     _held: dict[str, float] = field(factory=dict, init=False)  # by run, until when on the monotonic clock
 
     def hold(self, run_id: str, seconds: float) -> None:
-        """Delay an approved run for so many seconds, in which the operator can undo the decision."""
+        """Delay an approved run for C{seconds}, in which the operator can undo the decision."""
         now = self._monotonic()
         self._held = {held: until for held, until in self._held.items() if until > now}
         if seconds > 0:
             self._held[run_id] = now + seconds
 
     def waits(self, run: Run, ring: Callback) -> bool:
-        """Return whether an approved run must not begin yet; if so, call C{ring} when it may."""
+        """Return whether an approved run must not start yet. If so, schedule C{ring} for its start."""
         at = self._begins(run)
         if at <= self._events.now():
             return False
@@ -382,11 +383,11 @@ class UndoWindow:
         return True
 
     def wait(self, run_id: str, at: datetime, ring: Callback) -> None:
-        """Call C{ring} at C{at}, whatever the run's row says."""
+        """Schedule C{ring} for a time, regardless of the run's row."""
         self._timers.watch(run_id, at, ring)
 
     def _begins(self, run: Run) -> datetime:
-        """Return when the run may begin, by the wall clock."""
+        """Return the time on the wall clock at which the run may start."""
         now = self._events.now()
         left = max(0.0, self._held.get(run.id, 0.0) - self._monotonic())
         return max(run.start_after or now, now + timedelta(seconds=left))
@@ -394,16 +395,16 @@ class UndoWindow:
 
 @define(eq=False)
 class GrantCheck:
-    """Verifies that the grant which approved a run still allows it; ignores runs that a person approved."""
+    """Verifies that the grant which approved a run still allows the run. Runs that a person approved always pass."""
 
     _grants: IGrants
     _events: EventFactory
 
     def check(self, approval: Approval, plan: Plan) -> None:
-        """Verify that the grant allows the run as planned now; do nothing if a person approved it.
+        """Verify that the grant allows the run as planned now, unless a person approved the run.
 
-        :raises NoDecision: no grant in the vault ever allowed this.
-        :raises ApprovalStale: it does so no longer.
+        :raises NoDecision: if no grant in the vault ever allowed the run.
+        :raises ApprovalStale: if the grant no longer allows the run.
         """
         grant = self._in_force(approval)
         if grant is None:
@@ -415,9 +416,10 @@ class GrantCheck:
             raise ApprovalStale(f"The grant that allowed it no longer does. {why}")
 
     def in_force(self, approval: Approval | None) -> None:
-        """Verify that the grant was not revoked and is not over; cheap, and safe in any thread.
+        """Verify that the grant is in force: neither revoked nor over. Cheap, and safe in any thread.
 
-        :raises ApprovalStale, NoDecision: as of L{check}.
+        :raises NoDecision: if the vault has no such grant.
+        :raises ApprovalStale: if the grant was revoked or is over.
         """
         if approval is not None:
             self._in_force(approval)
@@ -446,7 +448,7 @@ def name_decider(grant: Grant) -> str:
 
 @define(eq=False)
 class ApprovalRequests:
-    """Requests approvals by the present plan of a run, and requests them again when the plan changes."""
+    """Requests approvals for the current plan of a run, and requests them again when the plan changes."""
 
     _runs: RunRepository
     _planner: Planner
@@ -464,7 +466,7 @@ class ApprovalRequests:
         return transition(run, RunState.PENDING, now, event, ask=ask)
 
     def watch(self, run_id: str, expires_at: datetime | None) -> None:
-        """Expire the run at C{expires_at} if it is still pending then; a run without expiry waits for ever."""
+        """Schedule the expiry of a pending run. If C{expires_at} is None, the run never expires."""
         if expires_at is None:
             self._timers.forget(run_id)
         else:

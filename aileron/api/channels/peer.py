@@ -94,7 +94,7 @@ Lookup = Callable[[IAddress, IAddress], Process | None]
 
 
 def process_behind(peer: IAddress, own: IAddress, proc: str = _PROC, most: int = MOST_DESCRIPTORS) -> Process | None:
-    """Return the process at the other end of a connection, or L{None} if it cannot be told.
+    """Return the process at the other end of a connection, or None if it cannot be determined.
 
     :param proc: the path of the proc file system.
     :param most: the most descriptors to inspect.
@@ -104,7 +104,7 @@ def process_behind(peer: IAddress, own: IAddress, proc: str = _PROC, most: int =
 
 
 def _holder(link: str, proc: str, most: int) -> Process | None:
-    """Return our newest process that has C{link} open, or None."""
+    """Return this user's newest process that has C{link} open, or None."""
     descriptors = chain.from_iterable(_descriptors(proc, pid) for pid in _processes(proc))
     for pid, path in islice(descriptors, most):
         if _target(path) == link:

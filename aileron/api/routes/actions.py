@@ -102,7 +102,7 @@ async def check_action(context: RequestContext, deps: Dependencies) -> Answer:
     answers={200: made_of({"name": TEXT, "digest": DIGEST})},
 )
 async def write_action(context: RequestContext, deps: Dependencies, name: str) -> Answer:
-    """Write an action's file in place of the one with the digest C{before}, or of none; it is not trusted by that."""
+    """Write an action's file, replacing the one with the digest C{before}, or none. The new file is not trusted."""
     found = deps.action_files.write(name, str(context.body["text"]), context.text("before"))
     return answer({"name": name if found.action is None else found.action.name, "digest": found.digest})
 
@@ -115,7 +115,7 @@ async def write_action(context: RequestContext, deps: Dependencies, name: str) -
     answers={200: made_of({"digest": DIGEST, "review": ANY_OBJECT})},
 )
 async def dry_run(context: RequestContext, deps: Dependencies, name: str) -> Answer:
-    """Show what an action would send with these arguments, trusted or not; nothing is sent and nothing is kept."""
+    """Show what an action, trusted or not, would send with these arguments. Nothing is sent or stored."""
     approval = deps.submission.dry_run(name, context.body.get("args", {})).approval
     return answer({"digest": approval.digest, "review": to_json(approval.review)})
 
@@ -190,7 +190,7 @@ async def trust(context: RequestContext, deps: Dependencies) -> Answer:
     answers={200: made_of({"kind": TRUST_KIND, "name": TEXT})},
 )
 async def distrust(context: RequestContext, deps: Dependencies) -> Answer:
-    """Take trust back: what was trusted is inert, and what waits of it becomes stale."""
+    """Revoke trust in a file. It can no longer run, and its pending requests become stale."""
     kind, name = TrustKind(str(context.body["kind"])), str(context.body["name"])
     await deps.trust.distrust(kind, name, context.caller.actor)
     return answer({"kind": kind.value, "name": name})

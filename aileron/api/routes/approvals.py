@@ -147,7 +147,7 @@ async def decide(context: RequestContext, deps: Dependencies, approval_id: str) 
     answers={200: ref("Approval")},
 )
 async def edit(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
-    """Replace the arguments of what waits: checked, previewed and digested anew, or refused whole."""
+    """Replace the arguments of a pending request, with a new preview and digest. Invalid ones change nothing."""
     given = context.body["args"]
     arguments = given if isinstance(given, Mapping) else {}
     approval = await deps.decisions.edit(approval_id, arguments, context.text("digest"), context.caller.actor)
@@ -162,7 +162,7 @@ async def edit(context: RequestContext, deps: Dependencies, approval_id: str) ->
     answers={200: made_of({"snoozed_until": or_null(MOMENT)})},
 )
 async def snooze(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
-    """Fold a pending request away in every inbox until a time, or unfold it; it still expires and can be decided."""
+    """Hide a pending request in every inbox until a time, or show it again. It still expires and can be decided."""
     run, until = await visible_run(context, deps, approval_id), context.moment("until")
     if run.state is not RunState.PENDING:
         raise _not_pending(run)
@@ -190,7 +190,7 @@ def _not_pending(run: Run) -> Conflict:
     answers={200: _RESULT},
 )
 async def show_result(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
-    """Tell how a run stands, gated or not, as soon as it is settled or the wait is over."""
+    """Return a run's status and result, gated or not, when the run is settled or the wait is over."""
     return answer(_result(context, await awaited_run(context, deps, approval_id), deps))
 
 
@@ -203,7 +203,7 @@ async def show_result(context: RequestContext, deps: Dependencies, approval_id: 
     answers={200: _RESULT},
 )
 async def withdraw(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
-    """Take a run back before anything is sent."""
+    """Withdraw a run before anything is sent."""
     await visible_run(context, deps, approval_id)
     run = await deps.submission.withdraw(approval_id, context.caller.actor, context.text("reason"))
     return answer(_result(context, run, deps))

@@ -67,7 +67,7 @@ async def list_records(context: RequestContext, deps: Dependencies) -> Answer:
 
 @TABLE.route("GET", "/v1/audit/verify", operators=READERS, answers={200: ref("Verdict")})
 async def verify_record(context: RequestContext, deps: Dependencies) -> Answer:
-    """Tell whether the whole record holds, and what does not."""
+    """Verify the whole audit log, and return the verdict with what is wrong."""
     return answer(to_json(await deps.signer.verify()))
 
 

@@ -33,13 +33,13 @@ _STATE = made_of({"state": VAULT_STATE})
 
 @TABLE.route("GET", "/v1/vault/status", agents=Who.LAUNCH | Who.AGENT, operators=Who.ANYONE, answers={200: _STATE})
 async def vault_status(context: RequestContext, deps: Dependencies) -> Answer:
-    """Tell whether the vault is missing, locked, unlocked or lost."""
+    """Return whether the vault is missing, locked, unlocked or lost."""
     return answer({"state": deps.vault.state().value})
 
 
 @TABLE.route("POST", "/v1/vault/lock", operators=READERS, answers={200: _STATE})
 async def lock_vault(context: RequestContext, deps: Dependencies) -> Answer:
-    """Lock the vault, once what runs has ended or ten seconds are over, and end every operator session."""
+    """Lock the vault when running effects have ended, at most ten seconds later, and end every operator session."""
     holding = Deferred.fromCoroutine(deps.limits.hold())
     try:
         await holding.addTimeout(LOCK_WITHIN_SECONDS, deps.clock)
@@ -120,13 +120,13 @@ async def _asked_target(context: RequestContext, deps: Dependencies) -> Target:
 
 @TABLE.route("GET", "/v1/bindings/<path:name>", operators=READERS, answers={200: ref("Binding")})
 async def show_binding(context: RequestContext, deps: Dependencies, name: str) -> Answer:
-    """One binding, without its secret."""
+    """Return one binding, without its secret."""
     return await _to_payload(deps, _present(deps, name))
 
 
 @TABLE.route("POST", "/v1/bindings/setup", operators=Who.OPERATOR, body=_NEW, answers={201: ref("Binding")})
 async def set_up_binding(context: RequestContext, deps: Dependencies) -> Answer:
-    """Bind a credential to a connector, for its scope as it stands now."""
+    """Bind a credential to a connector, for the connector's current scope."""
     connector = str(context.body["connector"])
     target = await _asked_target(context, deps)
     kind = context.text("kind") or target.kind
@@ -159,7 +159,7 @@ async def set_up_binding(context: RequestContext, deps: Dependencies) -> Answer:
     answers={200: ref("Binding")},
 )
 async def rebind(context: RequestContext, deps: Dependencies, name: str) -> Answer:
-    """Seal a credential anew for what its connector asks for now; 409 if that is not what was shown."""
+    """Seal a credential for its connector's current scope; 409 if the binding has changed since it was shown."""
     binding = _present(deps, name)
     if binding.revision != context.body["revision"]:
         raise Conflict("The binding was changed meanwhile: look again.", {"revision": binding.revision})
@@ -181,7 +181,7 @@ async def rebind(context: RequestContext, deps: Dependencies, name: str) -> Answ
     answers={200: ref("Binding")},
 )
 async def replace_secret(context: RequestContext, deps: Dependencies, name: str) -> Answer:
-    """Keep another secret in the same binding; what was approved with it, and waits for it, goes on."""
+    """Replace the secret of a binding. Approved runs that wait for the binding continue."""
     await deps.audit.append(_event(context, deps, "binding.replaced", _present(deps, name)))
     return await _to_payload(deps, await deps.bindings.replace(name, str(context.body["secret"]).encode("utf-8")))
 

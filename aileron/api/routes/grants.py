@@ -32,13 +32,13 @@ _APPROVED_WITH = made_of(
 
 @TABLE.route("GET", "/v1/grants", operators=READERS, answers={200: made_of({"items": list_of(ref("Grant"))})})
 async def list_grants(context: RequestContext, deps: Dependencies) -> Answer:
-    """All grants, oldest first; those that ended some days ago are forgotten."""
+    """List all grants, oldest first, without those that ended some days ago."""
     return answer({"items": [to_json(each) for each in await deps.grants.grants()]})
 
 
 @TABLE.route("GET", "/v1/grants/<grant_id>", operators=READERS, answers={200: ref("Grant")})
 async def show_grant(context: RequestContext, deps: Dependencies, grant_id: str) -> Answer:
-    """One grant: what it allows, and whether it does now."""
+    """Return one grant: its terms, and whether it is in force now."""
     return answer(to_json(await deps.grants.grant(grant_id)))
 
 

@@ -62,16 +62,16 @@ _STATUS = made_of(
 
 @TABLE.route("GET", "/v1/health", agents=Who.ANYONE, operators=Who.ANYONE, answers={200: _HEALTH})
 async def health(context: RequestContext, deps: Dependencies) -> Answer:
-    """Tell whether the daemon answers."""
+    """Return that the daemon answers."""
     now = timestamp(deps.now())
     return answer({"status": "ok", "service": SERVICE, "version": deps.version, "timestamp": now})
 
 
 @TABLE.route("GET", "/v1/status", agents=Who.LAUNCH | Who.AGENT, operators=READERS, answers={200: _STATUS})
 async def status(context: RequestContext, deps: Dependencies) -> Answer:
-    """Tell how the daemon does, also while its store is out of order.
+    """Return the daemon's status, even if its store is unavailable.
 
-    An agent learns of its own pending approvals only.
+    For an agent, only its own pending approvals are counted.
     """
     now, own = deps.now(), context.caller.session
     kept, offering = await _count_kept(own, deps), deps.submission.offering()

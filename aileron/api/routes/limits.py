@@ -43,7 +43,7 @@ _CAPS = made_of({"items": list_of(_CAP)})
     answers={200: made_of({"pause": ref("Pause"), "under_way": list_of(ref("Run")), "saved": BOOLEAN})},
 )
 async def pause(context: RequestContext, deps: Dependencies) -> Answer:
-    """Let nothing more begin, of all or of one session; an agent, of its own. What has begun is told, and goes on."""
+    """Pause all runs or those of one session (an agent: its own). Running ones continue and are listed."""
     halt = await deps.limits.pause(await _session(context, deps), context.text("reason"), context.caller.actor)
     return answer(to_json(halt))
 
@@ -56,7 +56,7 @@ async def pause(context: RequestContext, deps: Dependencies) -> Answer:
     answers={200: made_of({"asked_anew": list_of(ref("Run"))})},
 )
 async def resume(context: RequestContext, deps: Dependencies) -> Answer:
-    """Lift a pause; what was approved and had not begun is asked anew, to be released one by one."""
+    """Lift a pause. Approved runs that had not started need a new approval each."""
     asked = await deps.limits.resume(context.text("session"), context.caller.actor)
     return answer({"asked_anew": [to_json(run) for run in asked]})
 
@@ -75,7 +75,7 @@ async def list_caps(context: RequestContext, deps: Dependencies) -> Answer:
     answers={200: _CAPS},
 )
 async def set_caps(context: RequestContext, deps: Dependencies) -> Answer:
-    """Set how often an action, or everything, may begin in an hour or a day, in the place of what was set before."""
+    """Set the operator's caps on how often one action, or all together, may start per hour or day."""
     found = [_own(context, deps, name) for name in _WINDOWS if name in context.body]
     if not found:
         raise InvalidRequest("Say how many may begin within an hour, within a day, or both.")
@@ -91,7 +91,7 @@ async def set_caps(context: RequestContext, deps: Dependencies) -> Answer:
     answers={200: _CAPS},
 )
 async def remove_cap(context: RequestContext, deps: Dependencies) -> Answer:
-    """Remove one of the operator's own caps; the others are answered."""
+    """Remove one of the operator's own caps, and return the others."""
     await deps.limits.remove_cap(_own(context, deps, context.text("window") or ""), context.caller.actor)
     return _own_caps(deps)
 
@@ -103,7 +103,7 @@ async def remove_cap(context: RequestContext, deps: Dependencies) -> Answer:
     answers={200: ref("Approval")},
 )
 async def forgive(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
-    """Let agents ask again what was denied, before its cool-down is over."""
+    """Lift a denial before its cool-down is over, so that agents can request the same again."""
     forgiven = await deps.limits.forgive(approval_id, context.caller.actor)
     return answer(approval_json(forgiven, deps.review_url))
 
@@ -115,7 +115,7 @@ def _own_caps(deps: Dependencies) -> Answer:
 async def _session(context: RequestContext, deps: Dependencies) -> str | None:
     """Return the session that the request names, or None for all.
 
-    :raises NotFound: there is no such session, or it is not the caller's.
+    :raises NotFound: if there is no such session, or it is not the caller's.
     """
     named, own = context.text("session"), context.caller.session
     if own is not None:

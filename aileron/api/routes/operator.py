@@ -39,7 +39,7 @@ _ENDED = made_of({"ended": list_of(TEXT)})
     answers={200: made_of({"nonce": TEXT, "proof": TEXT})},
 )
 async def challenge(context: RequestContext, deps: Dependencies) -> Answer:
-    """Have the daemon prove itself first, for the address that the client believes to speak to."""
+    """Return the daemon's proof of identity, for the address that the client believes to be the daemon's."""
     address = context.text("address") or f"http://{context.received.host}"
     nonce, proof = deps.operators.challenge(str(context.body["nonce"]), address)
     return answer({"nonce": nonce, "proof": proof})
@@ -53,7 +53,7 @@ async def challenge(context: RequestContext, deps: Dependencies) -> Answer:
     answers={200: made_of({"token": TEXT, "expires_at": MOMENT, "id": TEXT})},
 )
 async def login(context: RequestContext, deps: Dependencies) -> Answer:
-    """Trade the client's proof for an operator token, shown this once; only a wrong proof is answered late."""
+    """Exchange the client's proof for an operator token, shown only once. The answer to a wrong proof is delayed."""
     delay_seconds = deps.operators.delay_seconds()
     try:
         token, session = deps.operators.login(str(context.body["nonce"]), str(context.body["proof"]))
@@ -118,7 +118,7 @@ async def hand_over(context: RequestContext, deps: Dependencies) -> Answer:
 
 @TABLE.route("GET", "/v1/operator/handover", operators=Who.OPERATOR, answers={200: _HANDED_OVER})
 async def handed_over(context: RequestContext, deps: Dependencies) -> Answer:
-    """Tell how far the caller's last hand-over is."""
+    """Return the state of the caller's last hand-over."""
     state = deps.operators.handed_over(_terminal(context))
     if state is None:
         raise NotFound("Nothing was handed over.")
@@ -133,7 +133,7 @@ async def handed_over(context: RequestContext, deps: Dependencies) -> Answer:
     answers={200: ref("OperatorSession")},
 )
 async def confirm(context: RequestContext, deps: Dependencies) -> Answer:
-    """Let the browser in that shows these two words; wrong ones end it."""
+    """Log in the browser that shows these two words. Wrong words end the hand-over."""
     actor, known = context.caller.actor, {session.id for session in deps.operators.list()}
     try:
         session = deps.operators.confirm(_terminal(context), str(context.body["words"]))
@@ -164,13 +164,13 @@ _WORDS: Schema = {"type": "string", "maxLength": 256}
 
 @TABLE.route("GET", "/v1/operator/passkeys", operators=READERS, answers={200: _BOOK})
 async def list_passkeys(context: RequestContext, deps: Dependencies) -> Answer:
-    """List the passkeys that count, oldest first, and what may not be approved without one."""
+    """List the passkeys, oldest first, and the rule of approvals that need one."""
     return _book(deps)
 
 
 @TABLE.route("POST", "/v1/operator/passkeys/offer", operators=Who.OPERATOR, answers={200: ANY_OBJECT})
 async def offer_passkey(context: RequestContext, deps: Dependencies) -> Answer:
-    """Hand out what a page gives to the browser to make a passkey."""
+    """Return the options with which a page asks the browser to create a passkey."""
     _in_fresh_browser(context, deps)
     return answer(dict(deps.passkeys.offer()))
 
@@ -183,7 +183,7 @@ async def offer_passkey(context: RequestContext, deps: Dependencies) -> Answer:
     answers={202: made_of({"words": TEXT})},
 )
 async def propose_passkey(context: RequestContext, deps: Dependencies) -> Answer:
-    """Take what the browser made; it counts once its two words were typed in a terminal."""
+    """Propose the passkey that the browser created. It is added when its two words are typed in a terminal."""
     _in_fresh_browser(context, deps)
     credential = cast("Mapping[str, JSON]", context.body["credential"])
     words = deps.passkeys.propose(str(context.body["name"]), credential)
@@ -199,7 +199,7 @@ async def propose_passkey(context: RequestContext, deps: Dependencies) -> Answer
     answers={200: _PASSKEY},
 )
 async def confirm_passkey(context: RequestContext, deps: Dependencies) -> Answer:
-    """Let a passkey count whose page shows these two words; wrong ones end it."""
+    """Add the proposed passkey whose page shows these two words. Wrong words discard the proposal."""
     _in_terminal(context)
     key = deps.passkeys.confirm(str(context.body["words"]))
     await deps.access_log.record("operator.passkey_added", context.caller.actor, {"id": key.id, "name": key.name})
@@ -208,7 +208,7 @@ async def confirm_passkey(context: RequestContext, deps: Dependencies) -> Answer
 
 @TABLE.route("POST", "/v1/operator/passkeys/rule", operators=Who.OPERATOR, body=_RULE, answers={200: _BOOK})
 async def require_passkey(context: RequestContext, deps: Dependencies) -> Answer:
-    """Ask for a passkey where this rule says so; it can only come to ask for more."""
+    """Set the rule of approvals that need a passkey. A new rule must not require less."""
     _in_terminal(context)
     names = cast("list[str]", context.body["actions"])
     rule = PasskeyRule(context.body["everything"] is True, tuple(dict.fromkeys(names)))
@@ -219,7 +219,7 @@ async def require_passkey(context: RequestContext, deps: Dependencies) -> Answer
 
 @TABLE.route("DELETE", "/v1/operator/passkeys", operators=Who.OPERATOR, answers={200: _BOOK})
 async def reset_passkeys(context: RequestContext, deps: Dependencies) -> Answer:
-    """Forget every passkey, and ask for none any more."""
+    """Remove every passkey and the rule that requires passkeys."""
     _in_terminal(context)
     ids: list[JSON] = [key.id for key in deps.passkeys.passkeys()]
     deps.passkeys.reset()

@@ -67,7 +67,7 @@ _NO_RUN_OF_SESSION = (
 async def visible_run(context: RequestContext, deps: Dependencies, run_id: str) -> Run:
     """Return a run that the caller may see. The error for another session's run is that for an unknown run.
 
-    :raises NotFound: there is no such run, or the caller may not see it.
+    :raises NotFound: if there is no such run, or the caller may not see it.
     """
     run = await _find_run(deps, run_id)
     if run is None or not context.caller.may_see(run.session_id):
@@ -80,8 +80,8 @@ async def awaited_run(context: RequestContext, deps: Dependencies, run_id: str) 
 
     An agent may follow the runs of its own session, and those of an earlier session that its own may resume.
 
-    :raises NotFound: there is no such run, or the caller may not follow it.
-    :raises LimitExceeded: too many requests of its session wait already.
+    :raises NotFound: if there is no such run, or the caller may not follow it.
+    :raises LimitExceeded: if too many requests of the caller's session wait already.
     """
     run = await _find_run(deps, run_id)
     if run is None or not await _may_follow(context, deps, run):
@@ -153,7 +153,7 @@ async def list_runs(context: RequestContext, deps: Dependencies) -> Answer:
     answers={200: _RUN},
 )
 async def show_run(context: RequestContext, deps: Dependencies, run_id: str) -> Answer:
-    """One run, as soon as it is settled or the wait is over; the operator sees its steps and attempts."""
+    """Return one run when it is settled or the wait is over. The operator also gets its steps and attempts."""
     run = await awaited_run(context, deps, run_id)
     offer = deps.submission.offering().offers.get(run.action)
     if offer is not None:
@@ -179,7 +179,7 @@ async def show_run(context: RequestContext, deps: Dependencies, run_id: str) -> 
     answers={200: ref("Run")},
 )
 async def resolve_run(context: RequestContext, deps: Dependencies, run_id: str) -> Answer:
-    """Say what became of a run whose outcome is unknown, or have it done again: then the answer is the new run."""
+    """Settle a run whose outcome is unknown, or run it again, which returns the new run."""
     outcome, note, actor = context.text("outcome"), context.text("note") or "", context.caller.actor
     if outcome == "run_again":
         return answer(to_json(await deps.reconciliation.run_again(run_id, note, actor)))
@@ -188,12 +188,12 @@ async def resolve_run(context: RequestContext, deps: Dependencies, run_id: str) 
 
 @TABLE.route("POST", "/v1/runs/<run_id>/undo", operators=Who.OPERATOR, body=made_of({}), answers={200: ref("Run")})
 async def undo_run(context: RequestContext, deps: Dependencies, run_id: str) -> Answer:
-    """Request what undoes a completed run, for the operator's approval: the answer is the new run."""
+    """Request the undo of a completed run, which needs the operator's approval. Return the new run."""
     return answer(to_json(await deps.submission.undo(run_id, context.caller.actor)))
 
 
 @TABLE.route("POST", "/v1/runs/<run_id>/reconcile", operators=Who.OPERATOR, body=made_of({}), answers={200: _FOUND})
 async def reconcile_run(context: RequestContext, deps: Dependencies, run_id: str) -> Answer:
-    """Look now whether a run whose outcome is unknown happened."""
+    """Look up now whether a run whose outcome is unknown happened."""
     run, finding = await deps.reconciliation.find_out(run_id, context.caller.actor)
     return answer({"run": to_json(run), "happened": finding.happened, "failure": optional_json(finding.fault)})

@@ -43,7 +43,7 @@ async def trusted_target(deps: Dependencies, fqn: str, base_url: str | None, var
     :param fqn: the name of a connector, or of a feature's target such as a channel of notifications.
     :param base_url: the requested base URL, or None.
     :param variables: the values of variables that are not in the base URL.
-    :raises InvalidRequest: there is no such connector or provider, or the base URL is not allowed.
+    :raises InvalidRequest: if there is no such connector or provider, or the base URL is not allowed.
     :raises Conflict: its file on disk is not trusted.
     """
     words = _find_words(deps, fqn)

@@ -79,11 +79,11 @@ _EXIT_CODE: Schema = {"type": ["integer", "null"], "minimum": -255, "maximum": 2
     answers={201: _OPENED},
 )
 async def open_session(context: RequestContext, deps: Dependencies) -> Answer:
-    """Open a session, whose agent and directory are claims; its token and keys are shown this once.
+    """Open a session. Its agent and directory are unverified claims. Its token and keys are shown only once.
 
-    With a C{lease} it lives for as long as its launcher holds that; else C{minutes}, and a day where none are said.
-    A C{client} that nobody launched, and opens one for itself, must be known to the operator by name.
-    With C{in_band} it gets a key for in-band mode, too.
+    With a C{lease}, the session lives as long as its launcher holds the lease, else C{minutes}, by default a day.
+    A C{client} that opens a session for itself must be known to the operator by name.
+    With C{in_band}, the session also gets a key for in-band mode.
     """
     _refuse_stranger(context, deps)
     _refuse_without_vault(deps)
@@ -230,9 +230,9 @@ def _event(context: RequestContext, deps: Dependencies, kind: str, session: Sess
 
 @TABLE.route("GET", "/v1/sessions/<session_id>/lease", agents=Who.LAUNCH, answers={200: STREAM})
 async def hold_lease(context: RequestContext, deps: Dependencies, session_id: str) -> Streamed:
-    """Stand behind a leased session: while this is open it is not orphaned.  It ends with the session.
+    """Hold the lease of a session while this connection is open. The stream ends with the session.
 
-    Server-sent events: one that it is held, then only that somebody is still there.
+    Server-sent events: one when the lease is held, then keep-alives.
     """
     if not await _is_leased(deps, session_id):
         raise NotFound("There is no such session with a lease.")
