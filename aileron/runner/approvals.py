@@ -260,7 +260,7 @@ class Decisions:
         await self.settle_up()
         if run.id in self._owed:
             _log.warn(
-                "the withdrawal of decisions on run {run} is not in the vault yet: they apply again if the daemon stops",
+                "the withdrawal of decisions on run {run} is not in the vault yet: they apply again after a restart",
                 run=run.id,
             )
 
@@ -490,12 +490,12 @@ class ApprovalRequests:
                 await self._runs.apply(transition(run, RunState.EXPIRED, event.at, event))
 
     async def previewed(self, approval: Approval, preview: Preview, found: Echoes = _NO_ECHOES) -> Approval:
-        """Store a fetched preview and return the approval, requested again if the preview changes its digest.
+        """Store a fetched preview and return the approval, requested again if the preview changes the digest.
 
-        What has no preview yet is not stale by getting one.
+        An approval that had no preview yet does not become stale by its first preview.
 
-        :raises StateConflict, ApprovalStale: something else has taken its place.
-        :raises AileronError: it cannot run now.
+        :raises StateConflict, ApprovalStale: if the approval was decided or replaced meanwhile.
+        :raises AileronError: if the run cannot be planned now.
         """
         run = approval.run
         self._planner.refresh()
@@ -516,18 +516,18 @@ class ApprovalRequests:
         return await self._runs.approval(run.id)
 
     async def refresh(self, run_id: str) -> tuple[Approval, Plan | None]:
-        """Read the files again and return the stored approval as it must be looked at now; see L{fresh}.
+        """Read the files again and return the stored approval, updated as by L{fresh}.
 
-        :return: with the plan that its digest binds, or None if it is not pending or cannot run.
-        :raises NotFound: there is no such approval.
+        :return: the approval, and the plan that its digest covers, or None if it is not pending or cannot run.
+        :raises NotFound: if there is no such approval.
         """
         self._planner.refresh()
         return await self._refresh(await self._runs.approval(run_id))
 
     async def fresh(self, approval: Approval) -> Approval:
-        """Return C{approval} as it must be looked at now: requested again if what would run is not what it shows.
+        """Return an up-to-date approval: requested again if the plan made now differs from the one that it shows.
 
-        A pending approval shows the plan made now; the row's own text is not believed.
+        The review of a pending approval always comes from the new plan, never from the stored row.
         """
         return (await self._refresh(approval))[0]
 
@@ -544,11 +544,11 @@ class ApprovalRequests:
         return stored, plan if plan is not None and plan.digest(stored.run) == stored.digest else None
 
     def read_files(self) -> None:
-        """Read the files of actions and connectors again, so that what is shown next is by their present content."""
+        """Read the files of actions and connectors again, for the next approvals shown."""
         self._planner.refresh()
 
     def cards(self, approval: Approval) -> tuple[Card, ...]:
-        """Return what to show of each step as a card, or nothing if the approval does not show what would run now."""
+        """Return a card for each step, or no cards if the approval's digest is not that of the current plan."""
         with suppress(AileronError):
             plan = self._recall_plan(approval) or self._planner.plan_shown(approval)
             if plan.digest(approval.run) == approval.digest:
@@ -556,7 +556,7 @@ class ApprovalRequests:
         return ()
 
     def _recall_plan(self, approval: Approval) -> Plan | None:
-        """Return the plan by which an approval was shown last, or None if that was another, or anything has changed."""
+        """Return the remembered plan of an approval, or None if there is none or the run or a file has changed."""
         known = self._plans.get(approval.run.id) or self._plans.get(_LARGE)
         run, generation, plan = known or (None, None, None)
         if plan is None or (run, generation) != (approval.run, self._planner.generation()):
@@ -564,7 +564,7 @@ class ApprovalRequests:
         return plan if plan.digest(approval.run) == approval.digest else None
 
     def _remember_plan(self, run: Run, plan: Plan) -> None:
-        """Remember the plans of a list that is shown, so that its cards need no second one; of large ones the last."""
+        """Remember the plan of a shown run, so that its cards need no second one. Only one large run's is kept."""
         key = _LARGE if heavy(run.arguments) else run.id
         self._plans.pop(key, None)
         self._plans[key] = run, self._planner.generation(), plan
@@ -572,7 +572,7 @@ class ApprovalRequests:
             del self._plans[next(iter(self._plans))]
 
     def compute(self, approval: Approval) -> Approval:
-        """Return C{approval} as L{fresh} would leave it, without storing anything."""
+        """Return the approval that L{fresh} would return, without storing anything."""
         if approval.run.state is not RunState.PENDING:
             return approval
         plan, ask = self._look(approval)
@@ -589,7 +589,7 @@ class ApprovalRequests:
         )
 
     async def show(self, approval: Approval) -> Approval:
-        """Return what L{fresh} does, or, if that cannot be written, the stored approval marked as stale."""
+        """Return the result of L{fresh}, or the stored approval marked as stale if the result cannot be stored."""
         try:
             return await self.fresh(approval)
         except StoreUnavailable:
@@ -598,16 +598,16 @@ class ApprovalRequests:
     def edit_run(self, run: Run, arguments: Mapping[str, JSON]) -> Run:
         """Return C{run} with other arguments.
 
-        :raises AileronError: it cannot run with them.
+        :raises AileronError: if the run cannot be planned with these arguments.
         """
         plan = self._planner.plan_run(evolve(run, arguments=arguments))
         return evolve(run, arguments=plan.arguments)
 
     async def put_edited(self, approval: Approval, edited: Run, preview: Preview | None, actor: Actor) -> None:
-        """Request approval of the edited run instead, if C{approval} is still what is stored.
+        """Replace an approval by a request for the edited run, if the approval is still the stored one.
 
-        :raises Conflict, ApprovalStale: it is not.
-        :raises AileronError: the edited run cannot run now.
+        :raises Conflict, ApprovalStale: if another approval is stored.
+        :raises AileronError: if the edited run cannot be planned now.
         """
         self._planner.refresh()
         plan = self._planner.plan_run(edited, preview)
@@ -627,9 +627,10 @@ class ApprovalRequests:
     async def ask_anew(self, run: Run, found: ApprovalStale, preview: Preview | None = None) -> None:
         """Request another approval of an approved run, and record it as tampering if there was no valid decision.
 
-        :param preview: as it was fetched just now, if it was.
-        :raises StateConflict: it is approved no longer.
-        :raises VaultLocked, BindingFailed, StoreUnavailable: the decision would go on to count.
+        :param found: the reason why the approval no longer applies.
+        :param preview: the preview that was just fetched, or None.
+        :raises StateConflict: if the run is no longer approved.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: if the old decision cannot be withdrawn.
         """
         approval = await self._runs.find_approval(run.id)
         ask = self._ask_anew(run, approval, found.message, preview)
@@ -840,21 +841,21 @@ class PasskeyCheck(Protocol):
     """Checks that a passkey was used if the settings ask for one."""
 
     def passkey_rule(self) -> PasskeyRule:
-        """Return what may not be approved without one."""
+        """Return the rule of approvals that need a passkey."""
 
     def check(self, action: str, about: Mapping[str, JSON], assertion: Assertion | None) -> None:
-        """Pass if no passkey is needed, or one was used for exactly C{about}.
+        """Check that no passkey is needed, or that one was used for exactly C{about}.
 
-        An assertion that is given is checked in any case.
+        A given assertion is always checked.
 
-        :raises Forbidden: one is needed and was not used, or not for this; C{details["passkey"]} is true.
-        :raises VaultLocked, BindingFailed, StoreUnavailable: its use could not be noted.
+        :raises Forbidden: if a passkey is needed and was not used for this. C{details["passkey"]} is true.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: if the use of the passkey cannot be recorded.
         """
 
 
 @define(eq=False)
 class ApprovalGate:
-    """The gate between a gated run and its effect.  This is the one place that records a decision."""
+    """The gate between a gated run and its effect. No other class records decisions."""
 
     _runs: RunRepository
     _planner: Planner
@@ -868,9 +869,9 @@ class ApprovalGate:
     async def admit(self, run_id: str, decision: Decision, wish: NewGrant | None = None) -> None:
         """Require a passkey if the action's rule asks for one, before the decision is recorded.
 
-        :param wish: the grant that goes with it.
-        :raises NotFound: there is no such approval.
-        :raises Forbidden: a passkey is needed and was not used for exactly this.
+        :param wish: the grant to create with the approval, or None.
+        :raises NotFound: if there is no such approval.
+        :raises Forbidden: if a passkey is needed and was not used for exactly this decision.
         """
         if decision.approved and self._passkeys.passkey_rule().asks:
             approval = await self._runs.approval(run_id)
@@ -878,17 +879,18 @@ class ApprovalGate:
             self._passkeys.check(approval.run.action, statement, decision.assertion)
 
     def refuse_unsigned(self, approval: Approval, decision: Decision) -> None:
-        """Require a passkey by the row as it is now: its action may have been altered since L{admit}.
+        """Require a passkey if the current row's action needs one. The row may have been altered since L{admit}.
 
-        :raises Forbidden: a passkey is needed, and none was used.
+        :raises Forbidden: if a passkey is needed and none was used.
         """
         if decision.approved and decision.assertion is None:
             self._passkeys.check(approval.run.action, {}, None)
 
     async def seen_before_decision(self, run_id: str, decision: Decision) -> Preview | None:
-        """Fetch the preview again for a decision that approves; do not hold the run's lock, since this takes time.
+        """Fetch the preview again before an approving decision. Do not hold the run's lock, as fetching takes time.
 
-        :raises VaultLocked, Paused: it cannot be fetched now.
+        :return: the preview, or None if there is none to fetch or the decision is for another digest.
+        :raises VaultLocked, Paused: if the preview cannot be fetched now.
         """
         approval = await self._runs.approval(run_id)
         if not decision.approved or not approval.review.may_have_preview:
@@ -899,9 +901,10 @@ class ApprovalGate:
         return await self._fetch(approval.run)
 
     async def decide(self, run_id: str, decision: Decision, preview: Preview | None) -> Approval:
-        """Verify, sign and record one decision; the caller holds the run's lock.
+        """Verify, sign and record one decision. The caller must hold the run's lock.
 
-        :param preview: from L{seen_before_decision}.
+        :param preview: the preview from L{seen_before_decision}.
+        :return: the decided approval.
         """
         looked = self._runs.now()
         _check_time(decision, looked)
@@ -913,7 +916,7 @@ class ApprovalGate:
             undo_seconds = (await self._confirm(approval, plan, preview)).undo_seconds
             self._pauses.refuse(approval.run.session_id)
         else:
-            await self._decisions.outdate(approval.run, looked - TICK)  # one that is taken meanwhile wins
+            await self._decisions.outdate(approval.run, looked - TICK)  # an approval recorded meanwhile remains valid
         signed = self._decisions.signed(approval.run, decision, undo_seconds)
         decided = await self._runs.note_superseded(self._find_decided(approval, signed), approval.run)
         run = await self._runs.apply_or_refuse(decided)
@@ -930,11 +933,11 @@ class ApprovalGate:
         )
 
     async def open(self, run_id: str, digest: str | None) -> tuple[Approval, Plan | None]:
-        """Return the pending approval that C{digest} binds, or whichever is pending if C{digest} is None.
+        """Return the pending approval of a run, after checking that its digest is C{digest} unless that is None.
 
-        :return: with the plan that its digest binds, or None if it cannot run.
-        :raises NotFound, Conflict: there is none.
-        :raises ApprovalStale: it is another.
+        :return: the approval, and the plan that its digest covers, or None if the run cannot be planned.
+        :raises NotFound, Conflict: if no approval is pending.
+        :raises ApprovalStale: if the pending approval has another digest.
         """
         approval, plan = await self._requests.refresh(run_id)
         _check_open(approval, self._runs.now())
@@ -947,18 +950,19 @@ class ApprovalGate:
         return approval, plan
 
     def granted(self, approval: Approval, decision: Decision, rule: ApprovalRule) -> Transition:
-        """Return the transition by which a standing grant approves the run; the caller has counted the grant's use.
+        """Return the transition by which a standing grant approves the run. The caller has already counted the use.
 
-        :raises VaultLocked, BindingFailed: it cannot be marked now.
+        :raises VaultLocked, BindingFailed: if the decision cannot be signed now.
         """
         signed = self._decisions.signed(approval.run, decision, rule.undo_seconds)
         return self._find_decided(approval, signed)
 
     async def seen_before_effect(self, run: Run) -> Preview | None:
-        """Fetch the preview again before the effect; do not hold the run's lock, since this takes time.
+        """Fetch the preview again before the effect. Do not hold the run's lock, as fetching takes time.
 
-        :raises VaultLocked, BindingFailed, Paused: it cannot be fetched now.
-        :raises NotYet: its decision lets it begin later.
+        :return: the preview, or None if there is none or the approval will be requested again.
+        :raises VaultLocked, BindingFailed, Paused: if the preview cannot be fetched now.
+        :raises NotYet: if the decision allows only a later start.
         """
         try:
             if not self._planner.has_preview(run):
@@ -968,12 +972,12 @@ class ApprovalGate:
         except (NotYet, Paused, StoreUnavailable, *UNUSABLE):
             raise
         except AileronError:
-            return None  # it will be asked anew, in its turn
+            return None  # L{ready} then requests another approval
 
     async def sound_outline(self, run: Run) -> PlanOutline:
         """Return the connectors and credentials that an approved run will use.
 
-        :raises AileronError: it could not run, or it would use a credential without a sound decision.
+        :raises AileronError: if the run cannot be planned, or would use a credential without a valid decision.
         """
         outline = self._planner.outline(run.action)
         if any(planned.binding is not None for planned in outline.steps):
@@ -981,11 +985,13 @@ class ApprovalGate:
         return outline
 
     async def ready(self, run: Run, preview: Preview | None) -> tuple[Plan, Approval] | None:
-        """Return the plan of an approved run and its decision; if that no longer holds, request another approval.
+        """Return the plan of an approved run and its decision, or None if the decision no longer applies.
 
-        :param preview: from L{seen_before_effect}.
-        :raises VaultLocked, BindingFailed: whether it holds cannot be told now.
-        :raises NotYet: it lets the run begin later.
+        Then another approval is requested.
+
+        :param preview: the preview from L{seen_before_effect}.
+        :raises VaultLocked, BindingFailed: if the decision cannot be verified now.
+        :raises NotYet: if the decision allows only a later start.
         """
         try:
             approval = await self._sound(run)
@@ -998,9 +1004,9 @@ class ApprovalGate:
         return plan, approval
 
     def verification(self, run: Run, plan: Plan, approval: Approval) -> Verify:
-        """Return the check for the transaction that commits C{executing}.
+        """Return the check for the transaction that commits C{executing}: decision and grant are still valid.
 
-        :raises VaultLocked, BindingFailed: it cannot be checked now.
+        :raises VaultLocked, BindingFailed: if the decision cannot be verified now.
         """
         decided = self._decisions.verification(plan.digest(run), approval.mark)
 
@@ -1011,10 +1017,10 @@ class ApprovalGate:
         return verify
 
     async def spend(self, approval: Approval) -> None:
-        """Record the use of the decision before anything is sent; if that fails, withdraw the decision.
+        """Record the use of the decision before anything is sent. If recording fails, withdraw the decision.
 
-        :raises Conflict: it was used before.
-        :raises AileronError: it could not be used.
+        :raises Conflict: if the decision was used before.
+        :raises AileronError: if the use cannot be recorded.
         """
         try:
             await self._decisions.spend(approval, self._grants.in_force)
@@ -1025,7 +1031,7 @@ class ApprovalGate:
             raise
 
     async def _refuse_repetition(self, run: Run) -> None:
-        """Refuse to repeat a run that turned out to have happened, or may have.
+        """Check, for a run that repeats an uncertain one, that the earlier run was not found to have happened.
 
         :raises ApprovalStale: it would do again what was found out meanwhile to have happened, or may have.
         """
@@ -1268,7 +1274,7 @@ class DecisionService:
     async def _deny_twins(self, denied: Approval, decision: Decision) -> None:
         """Deny every identical pending request of the session as well.
 
-        A request that is decided, edited or asked anew in the same moment is left as it is.
+        A request that is decided, edited or requested again meanwhile is skipped.
         """
         session_id, action = denied.run.session_id, denied.run.action
         if session_id is None:
