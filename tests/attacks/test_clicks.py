@@ -22,6 +22,10 @@ _FRONT = """(() => {
 _LATER = "passTime(600)"
 _BEHIND_MS = 200
 _PRESS = ("mousePressed", "mouseReleased")
+# What may happen to the button while the mouse is down, with the pointer still over it at the end.
+_MOVED = "document.querySelector('#approve').style.translate = '0 -8px'"
+_RENAMED = "document.querySelector('#approve').firstElementChild.textContent = 'Approve everything'"
+_OTHER_QUESTION = "document.querySelector('#main > [data-title]').dataset.digest = 'sha256:other'"
 _SETTLED_SECONDS = 0.6
 
 
@@ -79,3 +83,16 @@ class ClickTests(PagesTestCase):
         await page.evaluate(_FRONT % 0)
         await self.point(page, _PRESS)
         self.assertEqual((await self.outcome(run_id, wait=30))[0], "completed")
+
+    async def test_changed_while_pressed(self) -> None:
+        """A press approves nothing if the button moves, or says or asks something else, before the mouse is up."""
+        run_id, page = await self.readable()
+        for change in (_MOVED, _RENAMED, _OTHER_QUESTION):
+            await page.evaluate("document.querySelector('#trouble').textContent = ''")
+            x, y = await page.evaluate(_MIDDLE)
+            held = {"x": x, "y": y, "button": "left", "clickCount": 1}
+            await page.call("Input.dispatchMouseEvent", type="mousePressed", **held)
+            await page.evaluate(change)
+            await page.call("Input.dispatchMouseEvent", type="mouseReleased", **held)
+            await page.shows("The button moved or changed during the press")
+            self.assertEqual((await self.outcome(run_id))[0], "pending_approval")

@@ -15,6 +15,7 @@ import { armCode, ended, follows, used } from "./login.js";
 import { armPause, showPause } from "./pause.js";
 import { armPasskeys } from "./passkeys.js";
 import { armPlaces, mark } from "./places.js";
+import { armPress } from "./press.js";
 import { armRecord } from "./record.js";
 import { makeBackOff } from "./retry.js";
 import { showStatus, titled } from "./status.js";
@@ -181,6 +182,7 @@ function lookSoon() {
 document.addEventListener("visibilitychange", () => wake());
 for (const kind of ["online", "offline", "pageshow"]) addEventListener(kind, () => wake());
 armFront();
+armPress();
 armPause(look);
 armSound();
 armPlaces(move);
