@@ -30,6 +30,8 @@ const QUIET_MS = 30000;
 const SURE_MS = 10500;
 const REST = 8;
 const SILENT = "The daemon is not responding. Pending approvals are kept. Trying again…";
+// A daemon on this device is reached without a network.
+const HERE = /(^|\.)localhost$|^127\.|^\[::1\]$/;
 const OFFLINE = "This device is offline. Pending approvals are kept. This page goes on by itself.";
 const main = document.getElementById("main");
 const ARMS = [armDecision, armBatch, armTrust, armRecord, armPasskeys, armActs, armCopies, armEditor, armTry, count];
@@ -61,7 +63,7 @@ async function look() {
   } catch (error) {
     showStatus(undefined);
     failed = true;
-    say("trouble", navigator.onLine ? SILENT : OFFLINE);
+    say("trouble", navigator.onLine || HERE.test(location.hostname) ? SILENT : OFFLINE);
     return;
   }
   failed = false;
