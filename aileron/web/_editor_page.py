@@ -18,7 +18,15 @@ from aileron.model.runs import Approval
 from aileron.review import RequestReview
 
 from .approvals.decision import edit_fields
-from .approvals.page import ApprovalQuestion, draw_content, headline, origin
+from .approvals.page import (
+    ApprovalQuestion,
+    draw_facts,
+    draw_payload,
+    draw_requests,
+    draw_warnings,
+    headline,
+    origin,
+)
 from .blocks import heading, link, quiet
 from .parts import Drawing, Fragment, Visit, template, titled
 
@@ -91,7 +99,10 @@ def _result(approval: Approval, offer: Offer, asked: ApprovalQuestion) -> Tag:
         tags.h2(headline(approval), tabindex="-1"),
         quiet(*origin(approval, None, asked.review.cards)),
         quiet(f"{gate}. This was a dry run: nothing was sent or stored."),
-        draw_content(approval, asked),
+        draw_warnings(asked.review.warnings),
+        draw_payload(approval, asked),
+        draw_facts(asked.review.warnings),
+        draw_requests(approval, asked),
     )
 
 

@@ -46,14 +46,15 @@ class RowTests(WebCase):
     def test_digest(self) -> None:
         """The tick names the digest of what the row shows."""
         self.ask("x", review=REVIEW, digest="sha256:abc")
-        boxes = [each for tag, each in read(self.fragment("/approvals").text).tags if tag == "input"]
+        boxes = [
+            each for tag, each in read(self.fragment("/approvals").text).tags if tag == "input" and "data-id" in each
+        ]
         self.assertEqual([each["data-digest"] for each in boxes], ["sha256:abc"])
 
     def test_not_whole(self) -> None:
         """What is long, in several lines, hides something or may mislead is to be opened first."""
         for text in ("x" * 161, "a\nb", "a\u200bb", "<!channel>", "p\u0430ypal.com", "a" + " " * 10 + "b"):
             self.assertEqual(self.tick(text)[0], "no", repr(text))
-        self.assertIn("Open to see everything", self.tick("a\nb")[1])
 
     def test_irreversible(self) -> None:
         """What cannot be brought back is not decided in the list."""
@@ -100,7 +101,7 @@ class RowTests(WebCase):
                 self.runner.finish(run.id, RunState.DENIED)
         for session in (*sessions, None):
             self.ask("hi", session, review=REVIEW)
-        self.assertEqual(read(self.fragment("/approvals").text).text.count("Run ship-update\n      text"), 3)
+        self.assertEqual(self.fragment("/approvals").text.count("data-row="), 3)
 
     def test_chips(self) -> None:
         """What makes one to look at twice is said in a word or two."""
@@ -134,7 +135,7 @@ class FloodTests(WebCase):
         self.assertIn("disabled", button)
         self.assertTrue(button["data-sure"])
         self.assertIn("Deny all 6 and end session", shown.text)
-        self.assertEqual(heard.text.count('class="ask"'), 7)
+        self.assertEqual(heard.text.count("data-row="), 7)
 
     def test_few(self) -> None:
         """Five of one session are no flood."""

@@ -117,7 +117,7 @@ class TryTests(WebCase):
         self.assertEqual((heard.status, self.beside), (200, 1))
         shown = read(heard.text)
         for words in (
-            "You want to run ship-update",
+            "Run ship-update",
             "First time this action runs.",
             "hello",
             "nothing was sent or stored",

@@ -133,7 +133,7 @@ class ApprovalTests(WebCase):
         self.assertEqual(root["data-state"], "pending_approval")
         found = [attributes for tag, attributes in shown.tags if tag == "button"]
         buttons = {attributes["id"]: attributes for attributes in found if "id" in attributes}
-        self.assertEqual(set(buttons), {"approve", "deny", "change", "start-now"})
+        self.assertEqual(set(buttons), {"approve", "deny", "change", "start-now", "approve-ticked", "deny-ticked"})
         for button in (buttons[each] for each in ("approve", "deny", "change")):
             self.assertEqual((button["type"], "disabled" in button), ("button", True), "the script brings it to life")
         self.assertIn("reason", [attributes.get("for") for tag, attributes in shown.tags if tag == "label"])
@@ -178,13 +178,13 @@ class ApprovalTests(WebCase):
         session = self.agent(agent="opencode")
         run = self.ask(session=session, review=Review(steps=(planned(sent()),)))
         shown = self.shown(run.id)
-        self.assertIn("opencode wants to run ship-update on example.org", shown.text)
+        self.assertIn("Run ship-update\n      opencode in /home/user/project (self-reported)", shown.text)
         self.assertIn("Self-reported name", [each.get("title") for tag, each in shown.tags if tag == "bdi"])
         bound_run = self.ask(review=Review(steps=(planned(sent(), binding=bound("acme")),)))
         self.assertIn("on example.org · as acme", self.shown(bound_run.id).text)
         self.runner.finish(run.id, RunState.DENIED)
-        self.assertIn("opencode requested ship-update on example.org", self.shown(run.id).text)
-        self.assertIn("You want to run ship-update", self.shown(self.ask().id).text)
+        self.assertIn("· ship-update on example.org", self.shown(run.id).text)
+        self.assertIn("You, without an agent", self.shown(self.ask().id).text)
 
     def test_summary(self) -> None:
         """What the action's file says of itself stands beneath the heading, if that is the file that was reviewed."""
@@ -377,7 +377,7 @@ class ApprovalTests(WebCase):
         """Each moment is there for the script to show in the reader's own time."""
         shown = self.shown(self.ask().id)
         self.assertEqual(
-            [attributes["datetime"] for tag, attributes in shown.tags if tag == "time"], ["2025-10-09T08:53:20.000000Z"]
+            {attributes["datetime"] for tag, attributes in shown.tags if tag == "time"}, {"2025-10-09T08:53:20.000000Z"}
         )
 
 

@@ -27,6 +27,10 @@ NAVIGATIONS = (
 _CLOSED = ("default-src", "worker-src", "base-uri", "form-action", "frame-ancestors")
 
 
+# What takes any text: a code, a filter, a place to go to, a reason.
+_TEXTS = ("login-code", "filter-inbox", "palette-field", "batch-reason")
+
+
 class ShellTests(WebCase):
     """What any navigation gets."""
 
@@ -119,7 +123,7 @@ class ShellTests(WebCase):
             self.assertNotIn("password", text.lower())
             self.assertNotIn('createElement("input")', text)
             inputs = [attributes for tag, attributes in read(text).tags if tag == "input"]
-            kinds = {given.get("type", "") for given in inputs if given.get("id") != "login-code"}
+            kinds = {given.get("type", "") for given in inputs if given.get("id") not in _TEXTS}
             self.assertLessEqual(kinds, {"checkbox", "radio", "number", "datetime-local"}, "one that takes any text")
         fields = [attributes["id"] for text in texts for tag, attributes in read(text).tags if tag == "textarea"]
         self.assertEqual(set(fields), {"reason", "passkey-name", "action-text"})

@@ -19,7 +19,7 @@ from aileron.review import render_value
 from aileron.web.parts import Fragment, template
 from aileron.web.texts import segment
 
-_GRANT, _DECIDE = map(template, ("approval_grant.xml", "approval_decide.xml"))
+_GRANT, _OPTIONS, _DECIDE = map(template, ("approval_grant.xml", "approval_options.xml", "approval_decide.xml"))
 FLOOD = 5
 """If a session has more pending requests than this, the list shows them as one flood."""
 
@@ -146,22 +146,33 @@ _REASONS = (
 )
 
 
-def decision_form(approval: Approval, offer: Offer | None, suggested: Sequence[Predicate], waiting: int) -> Fragment:
-    """Draw the controls below a pending request, including the sticky bar of buttons.
+def options_form(approval: Approval, offer: Offer | None, suggested: Sequence[Predicate], waiting: int) -> Fragment:
+    """Draw the folded forms below a pending request: edit, start later, allow similar calls, end the session.
 
     :param offer: the run's action as it is offered now, or None if it is not offered.
     :param suggested: the suggested grant.
     :param waiting: how many requests of the run's session are pending.
     """
     run = approval.run
+    return Fragment(
+        _OPTIONS,
+        edit=edit_form(run, offer.action) if offer is not None and offer.action.inputs else "",
+        flood="" if run.session_id is None else deny_all(run.session_id, waiting),
+        grant=grant_form(evolve(run, arguments=approval.review.order_arguments(run.arguments)), suggested),
+    )
+
+
+def decision_form(offer: Offer | None) -> Fragment:
+    """Draw the bar with the buttons that decide.
+
+    :param offer: the run's action as it is offered now, or None if it is not offered.
+    """
     seconds = 0.0 if offer is None else offer.action.approval.undo_seconds
     undo = f"Starts {seconds:g} s after you approve. You can undo it until then."
     return Fragment(
         _DECIDE,
         reasons=lambda tag: [tag.clone()(**{"data-reason": each}).fillSlots(reason=each) for each in _REASONS],
         undo=undo if seconds else "Starts as soon as you approve.",
-        flood="" if run.session_id is None else deny_all(run.session_id, waiting),
-        grant=grant_form(evolve(run, arguments=approval.review.order_arguments(run.arguments)), suggested),
     )
 
 

@@ -1,4 +1,4 @@
-"""The list of pending approvals. A flooding session is one entry, and short requests have a checkbox."""
+"""The inbox: pending approvals in two groups. A flooding session is one entry; what is short can be selected."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from aileron.model.reviews import PreviewStatus, ReviewedPreview, ReviewedStep
 from aileron.model.runs import Approval, Run, RunState
 from aileron.model.sessions import Session
 from aileron.review import (
-    STALE,
     WARNINGS,
+    InboxGroup,
     RequestReview,
     WarningSeverity,
     edits,
@@ -37,12 +37,18 @@ from .decision import FLOOD, deny_all
 from .reading import reading
 from .review import account
 
-_ROW, _LIST, _FLOOD = map(template, ("approval_row.xml", "approvals.xml", "approval_flood.xml"))
+_ROW, _ROWS, _LIST, _FLOOD = map(
+    template, ("approval_row.xml", "approval_rows.xml", "approvals.xml", "approval_flood.xml")
+)
 _MOST_CHARACTERS = 160
 _MOST_LINES = 10
-_LABELS = tuple(
-    (kind.label, COLOURS[kind.severity]) for each, kind in WARNINGS.items() if each != STALE and not kind.standing
-)
+_LABELS = {
+    kind.label: COLOURS[kind.severity]
+    for severity in COLOURS
+    for kind in WARNINGS.values()
+    if kind.severity is severity and not kind.standing
+}
+"""The labels of warnings that rows show, the most severe first, each with its colour."""
 
 
 @frozen
@@ -94,32 +100,48 @@ class Listed:
         return len(lines) <= _MOST_LINES and all(line.whole for line in lines)
 
 
-def _row(listed: Listed) -> Fragment:
-    """Draw one pending approval. Its checkbox carries the digest of exactly what the row shows."""
-    approval, run, whole = listed.approval, listed.approval.run, listed.whole
+def colour(review: RequestReview) -> str:
+    """Return the colour of the most severe warning that does not hold at every call of the action, or an empty text."""
+    found = {each.severity for each in review.warnings if not each.standing}
+    return next((name for severity, name in COLOURS.items() if severity in found and name != "grey"), "")
+
+
+def _row(listed: Listed, chosen: str) -> Fragment:
+    """Draw one pending approval. Its checkbox carries the digest of exactly what is shown when it is selected.
+
+    :param chosen: the ID of the run that is shown beside the list.
+    """
+    approval, run = listed.approval, listed.approval.run
+    hosts = ", ".join(dict.fromkeys(filter(None, map(host_of, approval.review.steps))))
+    asked_by = agent(listed.session) if run.session_id else "You"
     about: dict[str, Flattenable] = {
         "id": visible(run.id),
         "digest": visible(approval.digest),
         "tick": f"tick-{visible(run.id)}-{visible(approval.digest)}",
-        "tickable": "yes" if whole else "no",
+        "tickable": "yes" if listed.whole and not _is_irreversible(listed.review) else "no",
         "href": f"/approvals/{visible(run.id)}",
-        "action": visible(run.action),
+        "current": "true" if run.id == chosen else "false",
+        "severity": colour(listed.review),
+        "found": visible(f"agent:{asked_by} action:{run.action} host:{hosts} session:{run.session_id or ''}"),
         "title": listed.review.title,
-        "open_it": "" if whole else "Open to see everything and decide.",
-        "asked_by": agent(listed.session) if run.session_id else "You",
+        "about": visible(run.action),
+        "asked_by": asked_by,
         "asked_at": moment(approval.requested_at),
-        "stale": WARNINGS[STALE].label if approval.stale else "",
     }
     labels = list_labels(listed.review.warnings)
-    chips = [(each if each in labels else "", colour) for each, colour in _LABELS]
+    chips = [(each if each in labels else "", kind) for each, kind in _LABELS.items()]
     if listed.count > 1:
         chips.append((f"{listed.count} identical requests", "amber"))
     return Fragment(
         _ROW,
         root=about,
         lines=lambda tag: [tag.clone()(line.text) for line in listed.lines()],
-        chips=lambda tag: tag([tags.span(chip, **{"class": f"chip {colour}"}) for chip, colour in chips]),
+        chips=lambda tag: tag([tags.span(words, **{"class": f"chip {kind}"}) for words, kind in chips]),
     )
+
+
+def _is_irreversible(review: RequestReview) -> bool:
+    return any(each.id == "irreversible" for each in review.warnings)
 
 
 def _line(label: str, value: JSON) -> Line:
@@ -156,35 +178,71 @@ class Flood:
     listed: Sequence[Listed]
 
 
-def _page(
-    count: int,
-    listed: Sequence[Listed],
-    floods: Sequence[Flood],
-    approved: Sequence[Run],
-    cursor: str | None,
-    added: Sequence[Part],
-) -> Fragment:
-    """Draw the pending approvals, oldest first.
+@frozen
+class Inbox:
+    """The pending approvals beside a request.
 
-    :param count: how many approvals are pending, listed or not.
-    :param listed: the approvals of sessions that do not flood.
-    :param approved: approved runs that can still be cancelled.
-    :param cursor: where the next page begins.
-    :param added: parts that features add.
+    :ivar count: how many approvals are pending, listed or not.
+    :ivar listed: the approvals of sessions that do not flood, oldest first.
+    :ivar approved: approved runs that can still be cancelled.
+    :ivar cursor: where the next page begins, or None at the end.
+    :ivar added: parts that features add.
     """
-    any_listed = bool(listed or floods)
+
+    count: int
+    listed: Sequence[Listed]
+    floods: Sequence[Flood]
+    approved: Sequence[Run]
+    cursor: str | None
+    added: Sequence[Part]
+
+    def group(self, group: InboxGroup) -> list[Listed]:
+        """Return the rows of a group."""
+        return [each for each in self.listed if each.review.group is group]
+
+    @property
+    def order(self) -> list[str]:
+        """The IDs of the listed runs, in the order of the rows."""
+        groups = (*self.group(InboxGroup.LOOK_CLOSELY), *self.group(InboxGroup.ROUTINE))
+        rows = (*groups, *(each for flood in self.floods for each in flood.listed))
+        return [each.approval.run.id for each in rows]
+
+
+def draw_rows(inbox: Inbox, chosen: str = "") -> Fragment:
+    """Draw the pending approvals in their groups, as the column beside a request.
+
+    :param chosen: the ID of the run that is shown beside them.
+    """
+    any_listed = bool(inbox.listed or inbox.floods)
+    cursor = inbox.cursor
+    return Fragment(
+        _ROWS,
+        head=any_listed,
+        heading=not chosen,
+        empty=not any_listed and not inbox.added,
+        added=lambda tag: tag(*inbox.added),
+        closely=_draw_group(inbox.group(InboxGroup.LOOK_CLOSELY), chosen),
+        routine=_draw_group(inbox.group(InboxGroup.ROUTINE), chosen),
+        floods=lambda tag: [_flood(each, chosen) for each in inbox.floods],
+        batch=any_listed,
+        not_begun=bool(inbox.approved),
+        waiting=list(map(_not_begun, inbox.approved)),
+        more=False if cursor is None else {"href": f"/approvals?cursor={quote(cursor, safe='')}"},
+    )
+
+
+def _draw_group(listed: Sequence[Listed], chosen: str) -> bool | dict[str, Flattenable]:
+    if not listed:
+        return False
+    return {"count": str(len(listed)), "rows": [_row(each, chosen) for each in listed]}
+
+
+def _page(inbox: Inbox) -> Fragment:
     return Fragment(
         _LIST,
-        root=titled("Aileron", f"Pending approvals: {count or 'none'}"),
-        empty=not any_listed and not added,
-        added=lambda tag: tag(*added),
-        items=lambda tag: list(map(_row, listed)),
-        floods=lambda tag: list(map(_flood, floods)),
-        batch=any_listed,
-        keys=any_listed,
-        not_begun=bool(approved),
-        waiting=list(map(_not_begun, approved)),
-        more=False if cursor is None else {"href": f"/approvals?cursor={quote(cursor, safe='')}"},
+        root=titled("Aileron", f"Pending approvals: {inbox.count or 'none'}"),
+        rows=draw_rows(inbox),
+        hint=bool(inbox.order),
     )
 
 
@@ -199,7 +257,7 @@ def _not_begun(run: Run) -> dict[str, Flattenable]:
     }
 
 
-def _flood(flood: Flood) -> Fragment:
+def _flood(flood: Flood, chosen: str) -> Fragment:
     """Draw a flooding session with one button that ends it."""
     about: dict[str, Flattenable] = {
         "agent": agent(flood.listed[0].session),
@@ -207,11 +265,20 @@ def _flood(flood: Flood) -> Fragment:
         "session": visible(flood.session_id),
         "deny": deny_all(flood.session_id, flood.waiting),
     }
-    return Fragment(_FLOOD, root=about, rows=lambda tag: list(map(_row, flood.listed)))
+    return Fragment(_FLOOD, root=about, rows=lambda tag: [_row(each, chosen) for each in flood.listed])
 
 
 async def draw_list(deps: Dependencies, visit: Visit) -> Drawing:
     """Draw the pending approvals.
+
+    :raises InvalidRequest: the cursor is not from this list.
+    """
+    inbox = await read_inbox(deps, visit)
+    return Drawing(lambda: _page(inbox))
+
+
+async def read_inbox(deps: Dependencies, visit: Visit) -> Inbox:
+    """Read a page of pending approvals.
 
     :raises InvalidRequest: the cursor is not from this list.
     """
@@ -230,8 +297,7 @@ async def draw_list(deps: Dependencies, visit: Visit) -> Drawing:
     )
     held = [run for run in approved.items if run.start_after is not None]
     added = [part for draw in deps.features.features.slots("approvals") for part in await draw(deps, visit, None)]
-    count = await deps.pending()
-    return Drawing(lambda: _page(count, calm, floods, held, found.cursor, added))
+    return Inbox(await deps.pending(), calm, floods, held, found.cursor, added)
 
 
 def _group_twins(listed: Sequence[Listed]) -> Iterator[Listed]:

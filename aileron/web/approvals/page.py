@@ -35,12 +35,13 @@ from aileron.review import (
 from aileron.web.parts import Drawing, Fragment, Visit, template, titled
 from aileron.web.texts import COLOURS, STATES, agent, countdown, moment, process, process_name
 
-from .decision import decision_form, edit_form
+from .decision import decision_form, options_form
+from .listing import Inbox, draw_rows, read_inbox
 from .reading import box, differences, reading
 from .requests import draw_card, draw_request, find_open
 from .review import preview_trouble
 
-_TEMPLATE, _CONTENT = template("approval.xml"), template("approval_content.xml")
+_TEMPLATE, _PAYLOAD, _REQUESTS = map(template, ("approval.xml", "approval_payload.xml", "approval_requests.xml"))
 BEGUN = frozenset((RunState.EXECUTING, RunState.FAILED, RunState.UNKNOWN))
 """The states in which the completed steps are shown."""
 
@@ -102,13 +103,18 @@ class ApprovalQuestion:
 
 
 def _page(
-    approval: Approval, session: Session | None, history: Sequence[StepRow], asked: ApprovalQuestion | None
+    approval: Approval,
+    session: Session | None,
+    history: Sequence[StepRow],
+    asked: ApprovalQuestion | None,
+    inbox: Inbox,
 ) -> Fragment:
     """Draw one approval. A preview, a warning or a form is drawn only if there is one.
 
     :param session: the requesting session, or None if it is not stored.
     :param history: the completed steps, in order.
     :param asked: the question while the approval is pending, or None if it is not pending.
+    :param inbox: the pending approvals beside it.
     """
     run, review, edited = approval.run, approval.review, edits(approval.run)
     undoable = run.state is RunState.APPROVED and run.start_after is not None
@@ -117,7 +123,10 @@ def _page(
     summary = "" if offer is None else _summary(approval, offer)
     return Fragment(
         _TEMPLATE,
-        root=_root(approval),
+        root=_root(approval, () if asked is None else asked.review.warnings),
+        rows=draw_rows(inbox, run.id),
+        place=_draw_place(inbox, run.id),
+        risks="" if asked is None else draw_warnings(asked.review.warnings),
         headline=lambda tag: tag(headline(approval), *draw_red(() if asked is None else asked.review.warnings)),
         summary=lambda tag: tag(summary) if summary else "",
         stale=lambda tag: tag(visible(approval.stale)) if approval.stale else "",
@@ -128,43 +137,67 @@ def _page(
         changed=list(differences(approval.changes, review, "change")),
         edits=bool(edited),
         edited=list(differences(edited, Review(), "edited")),
-        content=draw_content(approval, asked),
+        payload=draw_payload(approval, asked),
+        facts="" if asked is None else draw_facts(asked.review.warnings),
+        requests=draw_requests(approval, asked),
         unread="" if review.unread is None else _unread(review.unread),
         origin=lambda tag: tag(*_origin(approval, session)),
         digest=lambda tag: tag(visible(approval.digest)),
-        edit=edit_form(run, offer.action) if offer is not None and offer.action.inputs else "",
-        decide="" if asked is None else decision_form(approval, asked.review.offer, asked.suggested, asked.waiting),
+        options="" if asked is None else options_form(approval, offer, asked.suggested, asked.waiting),
+        decide="" if asked is None else decision_form(offer),
     )
 
 
-def draw_content(approval: Approval, asked: ApprovalQuestion | None) -> Fragment:
-    """Draw the content of the request: cards, arguments, the preview and the requests to send."""
-    review, preview, given = approval.review, approval.review.preview, list_arguments(approval)
+def _draw_place(inbox: Inbox, run_id: str) -> Tag | str:
+    """Draw which of the listed requests this is, with links to the one before and the one after."""
+    order = inbox.order
+    if run_id not in order:
+        return ""
+    at = order.index(run_id)
+    before, after = order[at - 1] if at else "", order[at + 1] if at + 1 < len(order) else ""
+    links = [
+        tags.a(words, href=f"/approvals/{visible(each)}", rel=rel) if each else ""
+        for words, rel, each in (("Previous", "prev", before), ("Next", "next", after))
+    ]
+    return tags.span(f"{at + 1} of {inbox.count}", " ", links[0], " ", links[1])
+
+
+def draw_payload(approval: Approval, asked: ApprovalQuestion | None) -> Fragment:
+    """Draw what would be sent, as a person knows it: cards, arguments and the preview."""
+    preview, given = approval.review.preview, list_arguments(approval)
     before, cards = (None, ()) if asked is None else (asked.review.before, asked.review.cards)
-    in_cards, is_open = find_in_cards(given, cards), find_open(approval, given, cards)
+    in_cards = find_in_cards(given, cards)
     drawn = [_argument(number, each, new_here(each.name, before), in_cards) for number, each in enumerate(given)]
-    lacking, key = None if preview is None else preview.lacking, approval.run.effect_key
     return Fragment(
-        _CONTENT,
+        _PAYLOAD,
         cards=[draw_card(card, _newness(given, in_cards, before)) for card in cards],
         any_fields=len(in_cards) < len(given) or not given,
         fields=[slots for each, slots in zip(given, drawn, strict=True) if each.name not in in_cards],
         no_fields=not given,
-        risks="" if asked is None else draw_warnings(asked.review.warnings),
-        standing="" if asked is None else draw_facts(asked.review.warnings),
         raw=bool(in_cards),
         raw_fields=[slots for each, slots in zip(given, drawn, strict=True) if each.name in in_cards],
         preview=False if preview is None else _preview(preview),
-        seen=[_draw_seen(number, each) for number, each in enumerate(review.shown_preview.fields)],
+        seen=[_draw_seen(number, each) for number, each in enumerate(approval.review.shown_preview.fields)],
+    )
+
+
+def draw_requests(approval: Approval, asked: ApprovalQuestion | None) -> Fragment:
+    """Draw the requests to send."""
+    review, preview = approval.review, approval.review.preview
+    is_open = find_open(approval, list_arguments(approval), () if asked is None else asked.review.cards)
+    lacking, key = None if preview is None else preview.lacking, approval.run.effect_key
+    return Fragment(
+        _REQUESTS,
         steps=[draw_request(number, step, lacking, is_open, key) for number, step in enumerate(review.steps, 1)],
     )
 
 
-def _root(approval: Approval) -> Callable[[Tag], Tag]:
+def _root(approval: Approval, warnings: Sequence[ReviewWarning]) -> Callable[[Tag], Tag]:
     """Return a renderer that adds the data the script needs to decide: the ID and the digest of the page's content."""
     run, state, digest = approval.run, STATES[approval.run.state], visible(approval.digest)
     said = f"{find_title(run.action, approval.review)}: {state}"
     marks = {"data-id": visible(run.id), "data-digest": digest, "data-state": run.state.value}
+    marks["data-severity"] = most_severe(warnings)
     preview = approval.review.preview
     if preview is not None and preview.shown.status is PreviewStatus.FETCHING:
         marks["data-fetching"] = "yes"
@@ -173,7 +206,7 @@ def _root(approval: Approval) -> Callable[[Tag], Tag]:
 
 def headline(approval: Approval) -> Tag:
     """Draw what would be done."""
-    return tags.bdi(find_title(approval.run.action, approval.review))
+    return tags.bdi(find_title(approval.run.action, approval.review), **{"class": "title"})
 
 
 def draw_red(warnings: Sequence[ReviewWarning]) -> Iterator[Tag | str]:
@@ -240,14 +273,14 @@ def draw_warnings(warnings: Sequence[ReviewWarning]) -> Tag:
         tags.h2("Check before you approve"),
         tags.ul([_draw_warning(each, _find_kind(warnings, each)) for each in _ABOVE]),
         id="risks",
-        **{"data-severity": most_severe(warnings)},
+        **{"class": "warnings", "data-severity": most_severe(warnings)},
     )
 
 
 def draw_facts(warnings: Sequence[ReviewWarning]) -> Tag:
     """Draw what holds at every call of the action."""
     rows = [_draw_warning(each, _find_kind(warnings, each)) for each in _FACTS]
-    return tags.section(tags.h2("At every call of this action"), tags.ul(rows), id="facts")
+    return tags.section(tags.h2("At every call of this action"), tags.ul(rows), id="facts", **{"class": "warnings"})
 
 
 def _find_kind(warnings: Sequence[ReviewWarning], warning_id: str) -> Sequence[ReviewWarning]:
@@ -266,6 +299,7 @@ def _draw_warning(warning_id: str, found: Sequence[ReviewWarning]) -> Tag:
         " ",
         tags.span(" ".join(each.text.removeprefix(label).lstrip(". ") for each in found)),
         tags.details(tags.summary("Why"), why, id=f"why-{warning_id}"),
+        **{"class": colour},
     )
 
 
@@ -313,7 +347,8 @@ async def draw_approval(deps: Dependencies, visit: Visit, run_id: str) -> Drawin
     session = None if session_id is None else await deps.sessions.get(session_id)
     history = (await deps.submission.history(run_id))[0] if found.run.state in BEGUN else ()
     asked = await _draw_asked(deps, found) if found.run.state is RunState.PENDING else None
-    return Drawing(lambda: _page(found, session, history, asked))
+    inbox = await read_inbox(deps, visit)
+    return Drawing(lambda: _page(found, session, history, asked, inbox))
 
 
 async def _draw_asked(deps: Dependencies, approval: Approval) -> ApprovalQuestion:

@@ -3,11 +3,16 @@
 import { send } from "./act.js";
 import { armEdit, discard } from "./edit.js";
 import { armGrant } from "./grant.js";
+import { go, nextOf, tell } from "./inbox.js";
 import { approvalOf, argumentsOf, intentOf } from "./intent.js";
-import { armLater } from "./later.js";
+import { now } from "./key.js";
+import { armLater, isLater } from "./later.js";
 import { armReading, showUnread, unread } from "./reading.js";
 
 const SETTLE_MS = 500;
+const SURE_MS = 10000;
+// A key slips more easily than a pointer, so what was approved by a key can be taken back for a moment.
+const HOLD_MS = 5000;
 const BUTTONS = ["deny", "change", "approve"];
 
 // Buttons come alive a moment after what they are about was shown, so that no click meant for something else decides.
@@ -24,17 +29,63 @@ export function armDecision(article, look) {
   article.querySelector("#does").dataset.usual = article.querySelector("#does").textContent;
   follow(article);
   settle(article);
-  buttonsOf(article).forEach((button) => button.addEventListener("click", async () => {
+  buttonsOf(article).forEach((button) => button.addEventListener("click", async (event) => {
+    if (button.id === "approve" && !isSure(article, button)) return;
     disable(article);
-    const trouble = await act(article, button.id);
+    const next = button.id === "change" ? undefined : nextOf(article);
+    const held = button.id === "approve" && event.detail === 0 && !isLater(article);
+    const trouble = await act(article, button.id, held);
     article.querySelector("#answer").textContent = trouble;
     if (trouble) {
       enable(article);
       button.focus();
+      await look();
+      return;
     }
-    if (!trouble) document.querySelector("h1").focus();
+    if (button.id !== "change") announce(article, button.id === "approve", held);
+    if (next) return go(article, next, look);
+    document.querySelector("#main h1").focus();
     await look();
   }));
+}
+
+// Where something is red, the first press says what the second does.
+function isSure(article, button) {
+  if (article.dataset.severity !== "high" || button.dataset.asked) {
+    delete button.dataset.asked;
+    return true;
+  }
+  const place = button.querySelector("span");
+  const words = place.textContent;
+  button.dataset.asked = "yes";
+  place.textContent = "Confirm: approve in spite of the red warning";
+  settle(article);
+  button.disabled = true;
+  setTimeout(() => { if (document.activeElement === document.body) button.focus(); }, SETTLE_MS + 50);
+  setTimeout(() => {
+    if (!button.dataset.asked) return;
+    delete button.dataset.asked;
+    place.textContent = words;
+  }, SURE_MS);
+  return false;
+}
+
+// What was decided, for who goes on with the next request.
+function announce(article, approved, held) {
+  const { id } = article.dataset;
+  const words = `${approved ? "Approved" : "Denied"}: ${article.querySelector("h1 .title")?.textContent ?? ""}`;
+  tell(words, id, held ? undo(id) : null);
+}
+
+function undo(id) {
+  const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Undo", className: "small" });
+  button.dataset.key = "u";
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    const trouble = await send("POST", `/v1/action-approvals/${encodeURIComponent(id)}/withdraw`, {});
+    tell(trouble || "Taken back. Nothing was sent.", id, null);
+  });
+  return button;
 }
 
 // The same question, of which a part is told otherwise: what is new in it is to be read.
@@ -66,7 +117,8 @@ function follow(article) {
   if (place.textContent !== told) place.textContent = told;
   article.dataset.missing = missing;
   const shown = article.querySelector("#approve > span");
-  const same = button === "change" || shown.textContent === words;
+  const asked = article.querySelector("#approve").dataset.asked;
+  const same = button === "change" || asked || shown.textContent === words;
   if ((same && !article.querySelector(`#${button}`).hidden) || article.dataset.outdated) return enable(article);
   const focused = document.activeElement.matches("#approve, #change");
   article.querySelector("#approve").hidden = button !== "approve";
@@ -105,10 +157,10 @@ function disable(article, ids = BUTTONS) {
   buttonsOf(article, ids).forEach((button) => { button.disabled = true; });
 }
 
-async function act(article, button) {
+async function act(article, button, held) {
   article.dataset.busy = "yes";
   try {
-    return await (button === "change" ? change(article) : decide(article, button === "approve"));
+    return await (button === "change" ? change(article) : decide(article, button === "approve", held));
   } catch (problem) {
     return problem.message;
   } finally {
@@ -116,10 +168,10 @@ async function act(article, button) {
   }
 }
 
-function decide(article, approved) {
+function decide(article, approved, held) {
   const { id, digest } = article.dataset;
   const reason = article.querySelector("#reason").value.trim();
-  const decision = { approved, digest, ...(reason ? { reason } : {}), ...(approved ? approvalOf(article) : {}) };
+  const decision = { approved, digest, ...(reason ? { reason } : {}), ...(held ? { not_before: new Date(now() + HOLD_MS).toISOString() } : {}), ...(approved ? approvalOf(article) : {}) };
   return send("POST", `/v1/action-approvals/${encodeURIComponent(id)}/decide`, decision);
 }
 

@@ -1,7 +1,7 @@
 // The shell's script: it shows what belongs to the page's path, and keeps it as it is in the daemon.
 
 import { armActs } from "./act.js";
-import { armBatch } from "./batch.js";
+import { armBatch, keepOutcome } from "./batch.js";
 import { armCopies } from "./copy.js";
 import { count } from "./countdown.js";
 import { armDecision, outdate, rearm } from "./decide.js";
@@ -9,12 +9,14 @@ import { armEditor, armTry, unsaved } from "./editor.js";
 import { armFront } from "./front.js";
 import { begin, waitForWords, waits } from "./entrance.js";
 import { call, isMoved } from "./key.js";
+import { armInbox } from "./inbox.js";
 import { armKeys } from "./keys.js";
 import { isLive, listen } from "./live.js";
 import { armCode, ended, follows, used } from "./login.js";
+import { armPalette } from "./palette.js";
 import { armPause, showPause } from "./pause.js";
 import { armPasskeys } from "./passkeys.js";
-import { armPlaces, mark } from "./places.js";
+import { armPlaces, go, mark } from "./places.js";
 import { armPress } from "./press.js";
 import { armRecord } from "./record.js";
 import { makeBackOff } from "./retry.js";
@@ -34,7 +36,7 @@ const SILENT = "The daemon is not responding. Pending approvals are kept. Trying
 const HERE = /(^|\.)localhost$|^127\.|^\[::1\]$/;
 const OFFLINE = "This device is offline. Pending approvals are kept. This page goes on by itself.";
 const main = document.getElementById("main");
-const ARMS = [armDecision, armBatch, armTrust, armRecord, armPasskeys, armActs, armCopies, armEditor, armTry, count];
+const ARMS = [armDecision, armBatch, armTrust, armRecord, armPasskeys, armActs, armCopies, armEditor, armTry, count, keepOutcome, armInbox];
 let shown = "";
 let tag = "";
 let rest = SEEN_MS;
@@ -190,6 +192,7 @@ armSound();
 armPlaces(move);
 armKeys();
 armCode();
+armPalette((href) => go(href, move));
 const told = takeTold();
 if (told["page-key"]) begin(told["page-key"], told.next);
 else if (told["turned-away"]) showTemplate(told["turned-away"]);

@@ -34,7 +34,7 @@ export function mark() {
   }
 }
 
-function go(address, changed) {
+export function go(address, changed) {
   if (menu.matches(":popover-open")) menu.hidePopover();
   history.pushState(null, "", address);
   say("trouble", "");

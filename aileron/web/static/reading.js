@@ -1,7 +1,7 @@
 // Nobody approves what was never on the screen: each text, warning and request counts as read when its end was there,
 // once.  What lies behind the bar with the buttons, or behind a notice, is not on the screen.
 
-const PARTS = ".text, .difference, .note:not(:empty), :is(#risks, #facts) li:not(:has(.chip:empty)), #steps > li > p, "
+const PARTS = ".text, .difference, .note:not(:empty), .warnings li:not(:has(.chip:empty)), #steps > li > p, "
   + "#steps > li > details > summary > code, .summary, .stale";
 const MOST_NAMED = 2;
 const read = new Set();

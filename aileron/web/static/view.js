@@ -22,7 +22,8 @@ export function show(nodes) {
   const inside = main.contains(focused);
   const mark = inside && markOf(focused);
   const here = location.pathname + location.search;
-  const left = place !== here ? [] : main.dataset.template ? kept : remember();
+  // The list beside a request is the same whichever request it is beside.
+  const left = place !== here ? remember(".rows [id]") : main.dataset.template ? kept : remember();
   place = here;
   main.replaceChildren(...nodes);
   localiseAll();
@@ -46,11 +47,24 @@ export function exchange(before, now) {
   return changed.map((part) => {
     const there = partOf(main, part);
     const focused = there.contains(document.activeElement) && markOf(document.activeElement);
+    const scrolled = there.scrollTop;
+    keepRows(partOf(before, part), there, part);
     there.replaceWith(part);
+    part.scrollTop = scrolled;
     localiseAll();
+    main.firstElementChild.dispatchEvent(new Event("patched"));
     if (focused) (part.querySelector(focused) ?? main.querySelector("h1")).focus({ preventScroll: true });
     return part;
   });
+}
+
+// A row that is told as before stays as it is in the page, with its tick.
+function keepRows(before, there, part) {
+  for (const row of part.querySelectorAll("[data-row]")) {
+    const same = `[data-row="${CSS.escape(row.dataset.row)}"]`;
+    const live = there.querySelector(same);
+    if (live && before.querySelector(same)?.outerHTML === row.outerHTML) row.replaceWith(live);
+  }
 }
 
 function partOf(root, { dataset: { part } }) {
@@ -65,8 +79,8 @@ function frame(root) {
 }
 
 // What the reader typed, chose, opened or scrolled, and what came of what they asked for, each by its id.
-function remember() {
-  const found = [...main.querySelectorAll("[id]")].map((element) => [element.id, stateOf(element)]);
+function remember(which = "[id]") {
+  const found = [...main.querySelectorAll(which)].map((element) => [element.id, stateOf(element)]);
   return found.filter(([, state]) => state).map(([id, state]) => () => {
     const element = main.querySelector(`#${CSS.escape(id)}`);
     if (element) Object.assign(element, state);
