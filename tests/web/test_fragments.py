@@ -178,13 +178,13 @@ class ApprovalTests(WebCase):
         session = self.agent(agent="opencode")
         run = self.ask(session=session, review=Review(steps=(planned(sent()),)))
         shown = self.shown(run.id)
-        self.assertIn("Run ship-update\n      opencode in /home/user/project (self-reported)", shown.text)
+        self.assertIn("opencode wants to run ship-update on example.org", shown.text)
         self.assertIn("Self-reported name", [each.get("title") for tag, each in shown.tags if tag == "bdi"])
         bound_run = self.ask(review=Review(steps=(planned(sent(), binding=bound("acme")),)))
         self.assertIn("on example.org · as acme", self.shown(bound_run.id).text)
         self.runner.finish(run.id, RunState.DENIED)
-        self.assertIn("· ship-update on example.org", self.shown(run.id).text)
-        self.assertIn("You, without an agent", self.shown(self.ask().id).text)
+        self.assertIn("opencode requested ship-update on example.org", self.shown(run.id).text)
+        self.assertIn("You want to run ship-update", self.shown(self.ask().id).text)
 
     def test_summary(self) -> None:
         """What the action's file says of itself stands beneath the heading, if that is the file that was reviewed."""

@@ -160,7 +160,7 @@ class CardTests(WebCase):
         """Each part stands under its name, the place in the heading too; what the card shows otherwise stays open."""
         shown = self.shown(self.CARD)
         words = re.sub(r"\s+", " ", shown.text)
-        self.assertIn("· ship-update · #general", words)
+        self.assertIn("You want to run ship-update · #general", words)
         self.assertIn("MessageTo #generalText Shipped: Dark mode", words)
         self.assertNotIn("Raw arguments", words)
         self.assertIn("Arguments text Dark mode", words)
