@@ -69,7 +69,7 @@ class KeyboardTests(PagesTestCase):
         await self.ready(page)
         await self.use(page, "button[data-reason^=Wrong]")
         await self.use(page, "#deny")
-        await self.stands(page, "denied")
+        await page.shows("Denied: ")
         self.assertEqual(await self.outcome(other), ("denied", "Wrong recipient"))
         await self.go(page, "approvals", "four")
         await self.use(page, f'a[href="/approvals/{long}"]')

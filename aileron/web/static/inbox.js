@@ -1,13 +1,11 @@
 // The inbox: the request beside the list, the filter, and what was decided last.
 
-const WIDE = matchMedia("(min-width: 60rem)");
 const TOAST_MS = 8000;
 const KEYS = ["agent", "action", "host", "session"];
 const toast = document.getElementById("toast");
 let over = 0;
 
-// In a wide window the first request is shown beside the list at once.
-export function armInbox(root, look) {
+export function armInbox(root) {
   if (!root.matches(".split")) return;
   const field = root.querySelector("#filter-inbox");
   field?.addEventListener("input", () => filter(root));
@@ -19,12 +17,7 @@ export function armInbox(root, look) {
   });
   root.addEventListener("patched", () => filter(root));
   filter(root);
-  if (root.matches(".open") || !WIDE.matches) {
-    root.querySelector(".row-link[aria-current=true]")?.scrollIntoView({ block: "nearest" });
-    return;
-  }
-  const first = root.querySelector(".asks .row-link");
-  if (first) go(root, first.getAttribute("href"), look);
+  root.querySelector(".row-link[aria-current=true]")?.scrollIntoView({ block: "nearest" });
 }
 
 // The request after the one that was decided, or the one before it; nothing if there is no other.
