@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from attrs import evolve
@@ -61,6 +62,21 @@ class RowTests(WebCase):
         self.assertEqual(self.tick("x")[0], "yes")
         self.runner.offer(evolve(self.runner.offering().offers["ship-update"], irreversible=True))
         self.assertEqual(self.tick("x")[0], "no")
+
+    def test_snoozed(self) -> None:
+        """What is snoozed is in a folded group of its own until its time is over."""
+        run = self.ask("x", review=REVIEW)
+        until = utc(NOW) + timedelta(minutes=10)
+        Deferred.fromCoroutine(self.store.snoozes.put(run.id, until, ()))
+        shown = read(self.fragment("/approvals").text)
+        folded = [each for tag, each in shown.tags if tag == "details" and each.get("id") == "snoozed"]
+        self.assertEqual([each.get("open") for each in folded], [None])
+        self.assertIn("Snoozed · 1", shown.text)
+        self.assertNotIn("Look closely", shown.text)
+        self.clock.advance(600)
+        shown = read(self.fragment("/approvals").text)
+        self.assertNotIn("Snoozed", shown.text)
+        self.assertIn("Look closely · 1", shown.text)
 
     def test_not_now(self) -> None:
         """What changed, has no plan, or has a preview that is not all there is to be opened first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from urllib.parse import quote
 
 from attrs import evolve, frozen
@@ -68,11 +69,13 @@ class Listed:
 
     :ivar session: the requesting session, or None if it is not stored.
     :ivar count: how many identical requests of the session the row represents. The row shows the oldest.
+    :ivar snoozed_until: until when it is folded away, or None.
     """
 
     review: RequestReview
     session: Session | None = None
     count: int = 1
+    snoozed_until: datetime | None = None
 
     @property
     def approval(self) -> Approval:
@@ -126,7 +129,7 @@ def _row(listed: Listed, chosen: str) -> Fragment:
         "title": listed.review.title,
         "about": visible(run.action),
         "asked_by": asked_by,
-        "asked_at": moment(approval.requested_at),
+        "asked_at": moment(listed.snoozed_until or approval.requested_at),
     }
     labels = list_labels(listed.review.warnings)
     chips = [(each if each in labels else "", kind) for each, kind in _LABELS.items()]
@@ -198,7 +201,13 @@ class Inbox:
 
     def group(self, group: InboxGroup) -> list[Listed]:
         """Return the rows of a group."""
-        return [each for each in self.listed if each.review.group is group]
+        return [each for each in self.listed if each.review.group is group and each.snoozed_until is None]
+
+    @property
+    def snoozed(self) -> list[Listed]:
+        """The rows that are folded away until a time, the one that comes back first at the top."""
+        found = [(each.snoozed_until, each) for each in self.listed if each.snoozed_until is not None]
+        return [each for _, each in sorted(found, key=lambda pair: pair[0])]
 
     @property
     def order(self) -> list[str]:
@@ -224,6 +233,7 @@ def draw_rows(inbox: Inbox, chosen: str = "") -> Fragment:
         closely=_draw_group(inbox.group(InboxGroup.LOOK_CLOSELY), chosen),
         routine=_draw_group(inbox.group(InboxGroup.ROUTINE), chosen),
         floods=lambda tag: [_flood(each, chosen) for each in inbox.floods],
+        snoozed=_draw_group(inbox.snoozed, chosen),
         batch=any_listed,
         not_begun=bool(inbox.approved),
         waiting=list(map(_not_begun, inbox.approved)),
@@ -287,7 +297,11 @@ async def read_inbox(deps: Dependencies, visit: Visit) -> Inbox:
     found = await deps.decisions.approvals(query, only_read=visit.only_reads)
     sessions = await _sessions(deps, [approval.run.session_id for approval in found.items])
     reviews = await review_requests(deps.decisions, deps.submission.offering().offers, found.items)
-    listed = [Listed(each, sessions.get(each.approval.run.session_id or "")) for each in reviews]
+    snoozes = await deps.snoozes.all()
+    listed = [
+        Listed(each, sessions.get(each.approval.run.session_id or ""), snoozed_until=snoozes.get(each.approval.run.id))
+        for each in reviews
+    ]
     floods = await _floods(deps, listed)
     listed = list(_group_twins(listed))
     flooding = {flood.session_id for flood in floods}

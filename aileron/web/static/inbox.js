@@ -22,7 +22,7 @@ export function armInbox(root) {
 
 // The request after the one that was decided, or the one before it; nothing if there is no other.
 export function nextOf(root) {
-  const rows = [...root.querySelectorAll(".asks .row")].filter((row) => !row.hidden);
+  const rows = [...root.querySelectorAll(".asks .row")].filter((row) => !row.hidden && !row.closest("#snoozed"));
   const here = rows.findIndex((row) => row.dataset.row === root.dataset.id);
   return (rows[here + 1] ?? (here > 0 ? rows[here - 1] : undefined))?.querySelector("a").getAttribute("href");
 }

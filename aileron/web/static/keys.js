@@ -22,7 +22,7 @@ function isTaken(event) {
 
 // Beside the list, the next request is shown; in the list alone, its row is reached.
 function step(by) {
-  const places = [...document.querySelectorAll("#main .asks a")].filter((each) => !each.closest("li").hidden);
+  const places = [...document.querySelectorAll("#main .asks a")].filter((each) => !each.closest("li").hidden && !each.closest("details:not([open])"));
   if (!places.length) return false;
   const row = document.querySelector("#main .split.open") ? null : document.activeElement.closest(".asks li");
   const here = places.findIndex((each) => (row ? row.contains(each) : each.getAttribute("aria-current") === "true"));

@@ -49,7 +49,8 @@ function meanings(field, missing) {
   return isSkipped || local(other) === local(at) ? [at, other].sort((one, two) => one - two) : [at];
 }
 
-function chosen({ hours, clock, days = 0, weekday }) {
+// The moment that a chip names.
+export function chosen({ hours, clock, days = 0, weekday }) {
   const now = new Date();
   if (hours) return new Date(now.getTime() + hours * HOUR_MS);
   const at = new Date(now.getFullYear(), now.getMonth(), now.getDate() + Number(days), clock);

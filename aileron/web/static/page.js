@@ -20,6 +20,7 @@ import { armPlaces, go, mark } from "./places.js";
 import { armPress } from "./press.js";
 import { armRecord } from "./record.js";
 import { makeBackOff } from "./retry.js";
+import { armSnooze } from "./snooze.js";
 import { showStatus, titled } from "./status.js";
 import { armTrust, isRead } from "./trust.js";
 import { exchange, parse, say, showFragment, showTemplate, typed } from "./view.js";
@@ -36,7 +37,7 @@ const SILENT = "The daemon is not responding. Pending approvals are kept. Trying
 const HERE = /(^|\.)localhost$|^127\.|^\[::1\]$/;
 const OFFLINE = "This device is offline. Pending approvals are kept. This page goes on by itself.";
 const main = document.getElementById("main");
-const ARMS = [armDecision, armBatch, armTrust, armRecord, armPasskeys, armActs, armCopies, armEditor, armTry, count, keepOutcome, armInbox];
+const ARMS = [armDecision, armBatch, armTrust, armRecord, armPasskeys, armActs, armCopies, armEditor, armTry, count, keepOutcome, armInbox, armSnooze];
 let shown = "";
 let tag = "";
 let rest = SEEN_MS;
