@@ -7,6 +7,7 @@ from time import monotonic
 from twisted.logger import Logger
 
 from tests.functional.browsed import PagesTestCase
+from tests.functional.operated import AgentSession
 
 _log = Logger()
 _HERE = "document.querySelector('article.split')?.dataset.id"
@@ -19,10 +20,10 @@ class TwentyTests(PagesTestCase):
 
     async def test_keys(self) -> None:
         """The next request is shown after each decision; no request takes more than two keys."""
-        ids: list[tuple[str, str]] = []
+        ids: list[tuple[AgentSession, str]] = []
         for agent in ("goose", "codex", "claude", "pi"):
             self.agent = await self.session(agent)
-            ids += [(self.agent, await self.ask(f"Release {each} of {agent}", f"#team-{each}")) for each in range(5)]
+            ids += [(self.agent, await self.ask(f"Release {each} by {agent}", "#general")) for each in range(5)]
         page = await self.entered()
         await page.look(width=1440, height=900)
         if not await page.evaluate(f"!!{_HERE}"):
@@ -41,6 +42,7 @@ class TwentyTests(PagesTestCase):
         seconds = monotonic() - began
         _log.info("{keys} keys, {seconds:.1f} s", keys=keys, seconds=seconds)
         states = []
-        for self.agent, run_id in ids:
+        for session, run_id in ids:
+            self.agent = session
             states.append((await self.outcome(run_id, wait=30))[0])
         self.assertEqual((states.count("completed"), states.count("denied"), keys), (20 - denied, denied, 40))
