@@ -98,7 +98,6 @@ def operator_site(deps: Dependencies, web: Callable[[], IResource] | None = None
     :param web: makes the resource of the pages. It serves all other GET requests outside C{/v1}, C{/docs} and
     C{/metrics}, and POST requests below C{/handover} and C{/fragments}, and has its own guard.
     """
-    deps.operators.report_lapses(deps.access_log.report_lapse)
     return _Root(_klein(operator_routes(deps.features.features), deps, docs=True).resource(), web)
 
 

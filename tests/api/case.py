@@ -144,6 +144,7 @@ class ApiCase(SynchronousTestCase):
         self.deps = evolve(self.deps, **changes)
         resource, self.routes = agent_site(self.deps)
         self.agents = Site(self, resource, agent_routes())
+        self.deps.operators.report_lapses(self.deps.access_log.report_lapse)
         self.operator = Site(self, operator_site(self.deps), operator_routes())
 
     def fresh_id(self) -> str:

@@ -179,7 +179,7 @@ class ListTests(PagesTestCase):
         await self.ready(page)
         await page.press("e")
         self.assertTrue(await page.evaluate("document.activeElement.matches('#edit summary')"))
-        await page.press("d")
+        await page.press("r")
         self.assertEqual(await page.evaluate("document.activeElement.id"), "reason")
         await page.press("j", "a", "u")
         self.assertEqual(await page.evaluate("document.activeElement.value"), "jau")
