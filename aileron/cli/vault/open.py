@@ -13,7 +13,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -146,13 +146,11 @@ def open_pages(
             terminal = _terminal(cli, stack)
             given = unlock_with_child(cli, passphrase_fd)
         path = _path(cli, what, approval_id)
-        url = cli.running().operator_url
-        if given is None and not by_code and not login and _is_shown(cli, url, path):
-            say("Opened, and the browser can decide: {url}{path}", url=url, path=path)
-            return
-        terminal = terminal or _terminal(cli, stack)
-        _log_browser_in(cli, terminal, _BrowserLogin(url, path, by_code, passphrase_fd, given))
-    say("The browser is logged in: {url}{path}", url=url, path=path)
+        login_wanted = by_code or login or given is not None
+        one = _BrowserLogin(cli.running().operator_url, path, by_code, passphrase_fd, given)
+        shown = _log_browser_in(cli, lambda: terminal or _terminal(cli, stack), one, only_if_needed=not login_wanted)
+    words = "Opened, and the browser can decide: {url}{path}" if shown else "The browser is logged in: {url}{path}"
+    say(words, url=one.url, path=path)
 
 
 @frozen
@@ -177,23 +175,37 @@ def _path(cli: CliContext, what: str | None, approval_id: str | None) -> str:
     return _PASSKEYS if what == "passkeys" else "/"
 
 
-def _log_browser_in(cli: CliContext, terminal: Conversation, login: _BrowserLogin) -> None:
+def _log_browser_in(
+    cli: CliContext, terminal: Callable[[], Conversation], login: _BrowserLogin, *, only_if_needed: bool
+) -> bool:
+    """Log a browser in, and return whether none had to be: it can decide already, and shows the page.
+
+    The reactor runs once, so both are one conversation with the daemon.
+
+    :param terminal: opens the terminal for the words.
+    :param only_if_needed: whether to look for a browser that can decide first.
+    """
+
     async def look(operator: Operator) -> None:
         if login.path.startswith(_APPROVALS):
             await operator.get("action-approvals", login.path.removeprefix(_APPROVALS))
 
-    async def carry_out(links: Links) -> None:
+    async def carry_out(links: Links) -> bool:
+        if only_if_needed and await _is_shown(cli, links, login):
+            return True
+        asked = terminal()
         await look_first(cli, links, look)
         # A child reads the passphrase: a browser that we start must not inherit from a process that held it.
         token = login.token or token_from_child(cli, login.url, login.passphrase_fd)
         # No logout after admission: the browser may decide no longer than the login that created its session.
         operator = links.operator(login.url, token)
-        await let_in(cli, terminal, operator, login.url, login.path, by_code=login.by_code)
+        await let_in(cli, asked, operator, login.url, login.path, by_code=login.by_code)
+        return False
 
-    cli.drive(carry_out)
+    return cli.drive(carry_out)
 
 
-def _is_shown(cli: CliContext, url: str, path: str) -> bool:
+async def _is_shown(cli: CliContext, links: Links, login: _BrowserLogin) -> bool:
     """Open the page if a browser may decide already, and return whether such a browser has then used its login.
 
     The daemon has not proved itself, so nothing is sent to it but the local key.
@@ -201,21 +213,16 @@ def _is_shown(cli: CliContext, url: str, path: str) -> bool:
     key = cli.running().local_key
     if key is None:
         return False
-
-    async def open_and_look(links: Links) -> bool:
-        operator = links.operator(url, key)
+    operator = links.operator(login.url, key)
+    with suppress(LookupError, TypeError, AttributeError, ValueError):  # no daemon sends this response
         before = await _last_use(operator)
-        if not before or not open_address(f"{url}{path}", cli.environ):
+        if not before or not open_address(f"{login.url}{login.path}", cli.environ):
             return False
         for _ in range(_MOST_LOOKS):
             await cli.pause(_POLL_SECONDS)
             if await _last_use(operator) > before:
                 return True
         note("The browser that opened cannot decide yet.")
-        return False
-
-    with suppress(LookupError, TypeError, AttributeError, ValueError):  # no daemon sends this response
-        return cli.drive(open_and_look)
     return False
 
 
