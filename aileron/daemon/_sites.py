@@ -108,8 +108,9 @@ class Sites:
     def _guard_operators(self) -> Any:
         from aileron.api import GuardedSite, SiteRules, operator_site
 
-        self._parts.operators.report_lapses(self._parts.access_log.report_lapse)
-        pages = operator_site(self._parts, web=lambda: _pages(self._parts, in_thread(self._reactor, at_once=1)))
+        parts = self._parts
+        parts.operators.report_lapses(parts.access_log.report_lapse)
+        pages = operator_site(parts, web=lambda: _pages(parts, in_thread(self._reactor, at_once=1)))
         return GuardedSite(pages, SiteRules(), self._reactor)
 
     def _guard_agents(self, site: Any) -> Any:
