@@ -1,4 +1,4 @@
-"""Git repositories: reads of a local one; updates of a remote one, and the files of its tags, over HTTP or SSH."""
+"""Git connectors: read a local repository, read a remote over HTTP or SSH, and update its refs."""
 
 from ._connector import GitConnector
 from ._fetch import RemoteRepository

@@ -1,4 +1,4 @@
-"""A connector to one git repository: what is there and here, and updates of one remote ref each."""
+"""A connector to one git repository: reads the local copy and the remote, and updates one remote ref per call."""
 
 from __future__ import annotations
 
@@ -31,17 +31,19 @@ from ._repository import Deadline, LocalRepository, is_ref_name
 from ._spec import LOCAL, NOTHING, RECEIVE, GitSpec
 
 _T = TypeVar("_T")
-_AFTER = timedelta(minutes=10)  # a hook of the remote may run on after the connection broke
+_AFTER = timedelta(minutes=10)  # a hook of the remote may still run after the connection broke
 _UNAUTHORIZED, _OK, _TIMEOUT = 401, 200, 408
 _LONG_BYTES, _MANY_REFS = 64 * 1024, 1000
-"""Of a list of refs that is read in another thread: a server may send 200,000 refs."""
+"""From this size on a list of refs is read in another thread: a server may send 200,000 refs."""
 
 
 @frozen
 class _Failed(Exception):
-    """The remote could not be asked, or did not answer as a git server would.
+    """The remote could not be reached, or did not respond as a git server does.
 
-    :ivar sent: whether a byte of the update left.
+    :ivar sent: whether any byte of the update was sent.
+    :ivar classified: whether it is certain that the update had no effect.
+    :ivar status: the HTTP status of the response, or None if there is none.
     """
 
     fault: Fault
@@ -51,7 +53,10 @@ class _Failed(Exception):
 
 
 def _outcome_of(error: _Failed | AileronError) -> Outcome:
-    """Return what came of an attempt; what is raised of the local repository came before anything was sent."""
+    """Return the outcome of a failed attempt.
+
+    An L{AileronError} is raised before an update is sent, so its outcome has C{sent=False}.
+    """
     if isinstance(error, AileronError):
         return Outcome(fault=error.fault(), sent=False)
     return Outcome(fault=error.fault, sent=error.sent, classified=error.classified, status=error.status)
@@ -60,14 +65,15 @@ def _outcome_of(error: _Failed | AileronError) -> Outcome:
 @implementer(IConnector, IInputNormalizer)
 @frozen
 class GitConnector:
-    """Does what its file allows with one repository, here and at its remote.
+    """A connector that reads a local repository and its remote, and updates refs of the remote as its file allows.
 
-    The remote is asked by smart HTTP on two connections at most: for the list of its refs, then for the update.
+    An update makes two requests to the remote: one for the list of refs, and one for the update itself.
 
     :ivar transport: sends requests to the remote.
-    :ivar clock: what seconds are counted on.
-    :ivar now: the time of day.
-    :ivar in_thread: in which the local repository and long lists of refs are read; L{None}: in this one.
+    :ivar clock: measures time limits.
+    :ivar now: returns the current time.
+    :ivar in_thread: calls a function in another thread, to read the local repository and long lists of refs; if None,
+        they are read in the calling thread.
     """
 
     spec: GitSpec
@@ -80,7 +86,11 @@ class GitConnector:
         return self.spec.description
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
-        """Build the request: for an update a JSON body with ref, old and new commit."""
+        """Build the request. The JSON body of an update has the ref, the old and the new commit.
+
+        :raises CapabilityDenied: if the operation is unknown, or the file does not allow the update or the host.
+        :raises InvalidRequest: if an input is unknown or malformed.
+        """
         if operation in {"push", "force_push", "create_branch", "delete_branch", "create_tag"}:
             self._check(operation, inputs)
         declared, need = self.spec.find_declared(operation), self.spec.description.credential
@@ -120,7 +130,12 @@ class GitConnector:
     # reads -----------------------------------------------------------------------------------
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
-        """Read from the local repository, or from the remote, or from both."""
+        """Execute a read on the local repository, the remote, or both.
+
+        Failures are returned as an outcome, except those of opening the credential.
+
+        :raises CapabilityDenied: if the operation is not a read, or another connector prepared the request.
+        """
         operation = self.spec.find_read(request.operation)
         if request.effect != READ:
             raise CapabilityDenied(f"The operation {request.operation} is not declared as a read.")
@@ -167,7 +182,7 @@ class GitConnector:
         return await self._here(until, lambda here: compare(here, remote, ref, revision))
 
     async def _here(self, until: float, work: Callable[[LocalRepository], _T]) -> _T:
-        """Call C{work} with the local repository, in another thread."""
+        """Open the local repository and return C{work(repository)}, called in another thread."""
         path, deadline = self.spec.repository, Deadline.after(until - self.clock.seconds())
 
         def look() -> _T:
@@ -177,7 +192,7 @@ class GitConnector:
         return await self._apart(True, look)
 
     async def _apart(self, is_long: bool, work: Callable[..., _T], *args: Any) -> _T:
-        """Call C{work}, in another thread if that takes long."""
+        """Return C{work(*args)}, called in another thread if C{is_long}."""
         if self.in_thread is None or not is_long:
             return work(*args)
         found: _T = await self.in_thread(work, *args)
@@ -186,9 +201,10 @@ class GitConnector:
     async def _list(
         self, base_url: str, service: str, sent: Authorization, credential: ICredential | None, until: float
     ) -> Remote:
-        """Ask the remote for its refs.
+        """Request the list of refs from the remote.
 
-        :raises _Failed, AileronError: it did not say; nothing was changed.
+        :raises _Failed: if the remote does not respond with a list of refs; nothing was changed.
+        :raises AileronError: if no time is left; nothing was changed.
         """
         if self.spec.over_ssh:
             message = self._message(service, base_url, (), sent, None)
@@ -229,7 +245,7 @@ class GitConnector:
             raise _Failed(fault, sent=is_update and flight.sent, classified=not is_update) from None
 
     def _base_url(self, request: Request) -> str:
-        """Return the remote's, which over SSH a request has as it is."""
+        """Return the base URL of the remote for a request; over SSH this is the request's URL."""
         return request.url.partition("/info/refs?")[0].removesuffix("" if self.spec.over_ssh else f"/{RECEIVE}")
 
     def _status_fault(self, answer: ServiceAnswer) -> Fault:
@@ -242,7 +258,12 @@ class GitConnector:
     async def invoke(
         self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
     ) -> Outcome:
-        """Update one ref of the remote, if it is still where it was expected to be."""
+        """Update one ref of the remote, if the ref is still at the expected commit. Execute a read by L{read}.
+
+        Failures after the credential was opened are returned as an outcome.
+
+        :raises CapabilityDenied: if another connector prepared the request, or the file does not allow the update.
+        """
         operation = self.spec.check_own(request)
         if operation.operation.effect == READ:
             return await self.read(request, credential, seconds)
@@ -295,7 +316,7 @@ class GitConnector:
         return await self._here(until, work)
 
     def _judge(self, answer: ServiceAnswer, ref: str, old: str, new: str) -> Outcome:
-        """Read what became of an update."""
+        """Return the outcome of an update from the remote's response."""
         fqn, status = self.spec.fqn, answer.status
         if status != _OK:
             refused = 400 <= status <= 499 and status != _TIMEOUT
@@ -310,7 +331,13 @@ class GitConnector:
         return Outcome({"ref": ref, "old": old, "new": new}, status=status)
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
-        """Look where the ref is now: at the new commit it was done, at the old one, ten minutes later, it was not."""
+        """Look up where the ref is now, to find out whether an update took effect.
+
+        It did if the ref is at the new commit. It did not if the ref is at the old commit and ten minutes have passed.
+        Otherwise, the finding is undecided.
+
+        :raises CapabilityDenied: if the operation is not reconcilable.
+        """
         if not self.spec.find_operation(sought.operation).reconcilable:
             raise CapabilityDenied(f"The operation {sought.operation} has no effect to look for.")
         request = self.prepare(sought.operation, sought.inputs, sought.base_url, sought.effect_key)

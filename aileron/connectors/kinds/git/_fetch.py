@@ -1,6 +1,6 @@
-"""Fetches the files of one tag of a remote repository into memory: no history, no checkout, and nothing is run.
+"""Fetches the files of one tag of a remote repository into memory, without history or checkout. Runs no program.
 
-What a remote sends is hostile.  It is read within bounds, and only what git itself would write is taken.
+The remote is untrusted: its responses are read within limits, and only objects that git itself would write are used.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ._repository import MOST_TAGS, Deadline
 from ._spec import UPLOAD
 
 _TAGS = "refs/tags/"
-_TOKEN_USER = "x-access-token"  # GitHub's word; where others take a token for a password, any will do
+_TOKEN_USER = "x-access-token"  # required by GitHub; other servers accept any user name with a token
 _WANTED = frozenset(("side-band-64k", "shallow"))
 _SECONDS, _READ_SECONDS = 120.0, 30.0
 _MOST_LIST_BYTES = 16 * 1024 * 1024
-_MOST_PACKETS = 100_000  # a pack of 32 MiB in packets of 336 bytes; git sends it in ones of 8 KiB or more
+_MOST_PACKETS = 100_000  # a pack of 32 MiB in packets of 336 bytes; git sends packets of 8 KiB or more
 _MOST_ENTRIES, _MOST_DEPTH, _MOST_CHARACTERS = 2000, 8, 1000
 _LINK = 0o120000
 _OK = 200
@@ -36,9 +36,9 @@ _OK = 200
 
 @frozen
 class RemoteRepository:
-    """A remote repository, read without a connector.
+    """A remote repository that is read without a connector.
 
-    :ivar url: of HTTP or SSH, as C{transport} speaks it.
+    :ivar url: an HTTP or SSH URL, as C{transport} requires.
     :ivar secret: for HTTP: a token, or a user and a password with a colon between.
     """
 
@@ -50,9 +50,9 @@ class RemoteRepository:
     secret: str = field(default="", repr=False)
 
     async def tags(self) -> Mapping[str, str]:
-        """Return the object that each tag is at, by the tag's name.
+        """Return the id of the object that each tag points to, by the tag's name.
 
-        :raises AileronError: the remote did not say.
+        :raises AileronError: if the remote cannot be reached, or does not respond with a list of refs.
         """
         answer = await self._ask("GET", f"/info/refs?service={UPLOAD}", None, _MOST_LIST_BYTES)
         try:
@@ -64,11 +64,11 @@ class RemoteRepository:
         return {ref.removeprefix(_TAGS): at for ref, at in remote.refs.items() if ref.startswith(_TAGS)}
 
     async def fetch(self, name: str, path: str) -> tuple[str, dict[str, bytes]]:
-        """Fetch the files below C{path} of what a tag is at.
+        """Fetch the files below C{path} of the commit that an object points to.
 
-        :param name: the id of the object.
-        :return: the id of the commit that this leads to, and the files by their paths.
-        :raises AileronError: it was not sent, or is not read: it is too large, malformed, or has links or submodules.
+        :param name: the id of the object, a tag or a commit.
+        :return: the id of the commit, and the contents of the files by their paths.
+        :raises AileronError: if the files are not sent, are malformed or too large, or include links or submodules.
         """
         want = write_packet(f"want {name} side-band-64k no-progress agent=aileron\n".encode())
         body = want + write_packet(b"deepen 1\n") + b"0000" + write_packet(b"done\n")
@@ -111,9 +111,9 @@ class RemoteRepository:
 
 
 def _unwrap(body: bytes) -> bytes:
-    """Return the pack in an answer.
+    """Return the pack in the body of a response.
 
-    :raises NotGit: there is none.
+    :raises NotGit: if the body has no pack.
     """
     packets = list(islice(read_packets(body), _MOST_PACKETS + 1))
     if len(packets) > _MOST_PACKETS:
@@ -138,7 +138,11 @@ def _content(objects: Objects, name: str, kind: int) -> bytes:
 
 
 def _find_tree(objects: Objects, name: str) -> tuple[str, str]:
-    """Return the commit that an object leads to, and its tree."""
+    """Return the ids of the commit that an object points to, and of the commit's tree.
+
+    :raises Damaged: if an object is missing or of another type.
+    :raises InvalidRequest: if an object is malformed.
+    """
     for _ in range(MOST_TAGS):
         if objects.get(name, (0, b""))[0] == TAG:
             name = parse_tag(name, objects[name][1])

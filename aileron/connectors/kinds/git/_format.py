@@ -15,7 +15,7 @@ from aileron.credentials import KINDS
 
 
 def make_schema() -> Schema:
-    """Make it."""
+    """Return the JSON Schema of a C{git} connector file."""
     git = table(
         {
             "repository": {"type": "string", "pattern": "^/"},

@@ -1,4 +1,4 @@
-"""Walks the commits of a local repository, and packs what a remote lacks of them."""
+"""Walks the commits of a local repository, and packs the objects that a remote lacks."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ MOST_COMMITS = 20_000
 MOST_PACK_BYTES = 64 * 1024 * 1024
 _SLOP_SECONDS = 86_400
 _MOST_OBJECTS = 500_000
-_MOST_BEFORE = 4  # parents that are looked at for what the remote has already
+_MOST_BEFORE = 4  # parents whose trees are compared, to leave out objects that the remote has already
 
 
 def walk(repository: LocalRepository, tips: Iterable[str], hidden: Collection[str] = ()) -> Iterator[Commit]:
-    """Yield the commits that C{tips} lead to and C{hidden} do not, newest first.
+    """Yield the commits reachable from C{tips} but not from C{hidden}, newest first.
 
-    Where a commit lies about its time, one may be yielded that is hidden, never the other way about.
+    Commit times may be wrong: then a hidden commit may be yielded, but no other commit is left out.
+
+    :raises ResourceLimitExceeded: if more than L{MOST_COMMITS} commits would have to be read.
     """
     gone, seen = set(hidden), set(tips) | set(hidden)
     heap = [(-repository.commit(name).when, name) for name in seen]
@@ -42,7 +44,7 @@ def walk(repository: LocalRepository, tips: Iterable[str], hidden: Collection[st
                 continue
             waiting += (not is_gone) - (is_gone and parent in queued)
             gone |= {parent} if is_gone else set()
-            if parent not in queued:  # it may have been passed already, as one that is not hidden
+            if parent not in queued:  # it may have been visited already as a visible commit
                 heappush(heap, (-repository.commit(parent).when, parent))
                 queued.add(parent)
             seen.add(parent)
@@ -52,7 +54,12 @@ def walk(repository: LocalRepository, tips: Iterable[str], hidden: Collection[st
 
 
 def is_ancestor(repository: LocalRepository, old: str, new: str) -> bool:
-    """Tell whether C{old} is C{new} or comes before it."""
+    """Return True if C{old} is C{new} or an ancestor of C{new}.
+
+    Stops at commits more than a day older than C{old}, so wrong commit times may give False.
+
+    :raises ResourceLimitExceeded: if more than L{MOST_COMMITS} commits would have to be read.
+    """
     oldest = repository.commit(old).when - _SLOP_SECONDS
     for commit in walk(repository, [new]):
         if commit.id == old:
@@ -64,11 +71,11 @@ def is_ancestor(repository: LocalRepository, old: str, new: str) -> bool:
 
 @frozen
 class Update:
-    """The new commits of an update.
+    """The commits and tags that an update of a ref adds.
 
-    :ivar commits: those that the remote lacks, newest first.
-    :ivar tags: the tag objects before them.
-    :ivar base: the commit from which the difference is shown; L{None}: all is new.
+    :ivar commits: the commits that the remote lacks, newest first.
+    :ivar tags: the ids of the annotated tags through which the ref points to the newest commit, outermost first.
+    :ivar base: the id of the commit that the difference is computed from, or None if all content is new.
     """
 
     commits: tuple[Commit, ...]
@@ -77,10 +84,11 @@ class Update:
 
 
 def find_update(repository: LocalRepository, new: str, old: str | None, remote: Iterable[str]) -> Update:
-    """Find what an update to C{new} adds.
+    """Find the commits and tags that an update to C{new} adds.
 
-    :param old: where the ref is, if it is there and its commit is known here.
-    :param remote: what the remote says that it has.
+    :param old: the commit that the ref is at, or None if the ref or (in the local repository) its commit is missing.
+    :param remote: ids of objects that the remote has.
+    :raises InvalidRequest: if an object is missing, malformed or not a commit.
     """
     tags: list[str] = []
     kind, content = repository.read(new)
@@ -101,9 +109,9 @@ def find_update(repository: LocalRepository, new: str, old: str | None, remote: 
 
 
 def pack(repository: LocalRepository, update: Update) -> bytes:
-    """Write the objects that the remote lacks as a pack, each whole.
+    """Return a pack of the objects that the remote lacks, each in full (no deltas).
 
-    :raises InvalidRequest: it is too large.
+    :raises InvalidRequest: if the pack would be too large.
     """
     names = dict.fromkeys((*update.tags, *(commit.id for commit in update.commits)))
     for commit in update.commits:
@@ -122,7 +130,11 @@ def pack(repository: LocalRepository, update: Update) -> bytes:
 
 
 def _add_new(repository: LocalRepository, tree: str, before: set[str], names: dict[str, None]) -> None:
-    """Add a tree and what is in it to C{names}, but for what was at the same place in a tree before."""
+    """Add the ids of a tree and its content to C{names}, without those at the same path of an older tree.
+
+    :param before: the ids of the older trees.
+    :raises InvalidRequest: if there are too many objects.
+    """
     todo = [(tree, before)]
     while todo:
         tree, before = todo.pop()

@@ -1,4 +1,4 @@
-"""The kind C{git}: a repository here and at its remote."""
+"""The connector kind C{git}: a local repository and its remote."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from ._connector import GitConnector
 from ._spec import GitSpec, read_git
 from ._ssh import SshTransport
 
-_MOST_REPOSITORIES = 2  # read at once, each in a thread
+_MOST_REPOSITORIES = 2  # repositories read concurrently, each in a thread
 
 
 class GitKind(ConnectorKind[GitSpec]):
-    """A repository here and at its remote."""
+    """The connector kind of a local repository and its remote."""
 
     name = "git"
 
     def read(self, document: FileTable, head: FileTable, identity: Identity) -> GitSpec:
-        """Read a file."""
+        """Return the spec read from a connector file."""
         return read_git(document, head, identity)
 
     def make(self, spec: GitSpec, workshop: Workshop) -> IConnector:
-        """Make the connector of a file."""
+        """Return the connector for a spec."""
         key, transport = spec.host_key, workshop.transport
         sender: Transport = transport if key is None else SshTransport(transport.opener, key)
         in_thread = workshop.in_thread(self.name, _MOST_REPOSITORIES)
         return Screened(GitConnector(spec, sender, workshop.reactor, workshop.now, in_thread))
 
     def schema(self) -> Mapping[str, JSON]:
-        """Return the JSON Schema of a file."""
+        """Return the JSON Schema of a connector file."""
         from ._format import make_schema
 
         return make_schema()

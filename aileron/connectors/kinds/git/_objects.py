@@ -1,7 +1,7 @@
-"""Parses commits, trees and tags, and refuses what git itself would not write.
+"""Parses commits, trees and tags, and rejects objects that git itself would not write.
 
-Git reads some malformed objects in its own way: the last of two entries of a name, or no parent below the author.
-If Aileron read them in another way, a user would approve something else than what is sent.  So they are refused.
+Git accepts some malformed objects: for example, a tree with two entries of one name, of which git uses the last. If
+Aileron parsed such an object differently, the user would approve a change other than the one that is sent.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _DIGITS = re.compile(rb"[0-9]{1,11}")
 
 
 class Damaged(Exception):
-    """A file of the repository is not what git writes."""
+    """A file of the repository is not in git's format."""
 
 
 @frozen
 class Commit:
-    """One commit.
+    """A commit.
 
-    :ivar when: when it was committed, in seconds since 1970, as it says itself.
+    :ivar when: the committer's time in seconds since 1970, or 0 if the commit has no valid time.
     """
 
     id: str
@@ -45,21 +45,21 @@ class Commit:
 
 
 def is_object_id(text: str) -> bool:
-    """Tell whether this is an object's id in full."""
+    """Return True if C{text} is a full object id: 40 hexadecimal digits."""
     return _ID.fullmatch(text) is not None
 
 
 def name_object(kind: int, content: bytes) -> str:
-    """Return the id of an object."""
+    """Return the id of an object: the SHA-1 of its type, size and content."""
     digest = sha1(b"%s %d\0" % (NAMES.get(kind, b"?"), len(content)), usedforsecurity=False)
     digest.update(content)
     return digest.hexdigest()
 
 
 def check_size(kind: int, size: int) -> None:
-    """Refuse an object that is too large.
+    """Check the size of an object.
 
-    :raises InvalidRequest: it is.
+    :raises InvalidRequest: if the object is too large for its type.
     """
     most = MOST_OBJECT_BYTES if kind == BLOB else _MOST_OTHER_BYTES
     if size > most:
@@ -68,9 +68,9 @@ def check_size(kind: int, size: int) -> None:
 
 
 def parse_commit(name: str, content: bytes) -> Commit:
-    """Read a commit: a tree, its parents, an author and a committer, in this order, before all else.
+    """Parse a commit: a tree, its parents, an author and a committer in this order, then other headers.
 
-    :raises InvalidRequest: it is malformed.
+    :raises InvalidRequest: if the commit is malformed or has too many parents.
     """
     head = content.partition(b"\n\n")[0]
     lines = [line.partition(b" ")[::2] for line in head.removesuffix(b"\n").split(b"\n")]
@@ -89,12 +89,12 @@ def parse_commit(name: str, content: bytes) -> Commit:
 
 
 def show_message(content: bytes) -> str:
-    """Return the message of a commit, or as much of it as is shown."""
+    """Return the message of a commit, cut if it is long."""
     return _beginning(content.partition(b"\n\n")[2])
 
 
 def show_tag(content: bytes) -> str:
-    """Return a tag with its message, or as much of it as is shown."""
+    """Return a tag object as text, with its message, cut if it is long."""
     return _beginning(content)
 
 
@@ -104,9 +104,9 @@ def _beginning(text: bytes) -> str:
 
 
 def parse_tree(name: str, content: bytes) -> dict[bytes, tuple[int, str]]:
-    """Return the entries of a tree: by name their mode and id.
+    """Return the mode and id of each entry of a tree, by the entry's name.
 
-    :raises InvalidRequest: it is malformed, is not sorted as git sorts, or has a name twice.
+    :raises InvalidRequest: if the tree is malformed, is not in git's order, or has a name twice.
     """
     entries: dict[bytes, tuple[int, str]] = {}
     at, before = 0, b""
@@ -124,9 +124,9 @@ def parse_tree(name: str, content: bytes) -> dict[bytes, tuple[int, str]]:
 
 
 def parse_tag(name: str, content: bytes) -> str:
-    """Return the id of what a tag leads to.
+    """Return the id of the object that a tag points to.
 
-    :raises InvalidRequest: it is malformed.
+    :raises InvalidRequest: if the tag is malformed.
     """
     line = content.partition(b"\n")[0].decode("latin-1")
     target = line.removeprefix("object ")

@@ -1,4 +1,4 @@
-"""Reads a pack that a remote sent, whole and in memory, within bounds that hold before memory is taken."""
+"""Reads a complete pack from a remote in memory. Sizes are checked before memory is allocated."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _CHUNK = 8192
 _HEAD, _ID_BYTES = 12, 20
 
 Objects = Mapping[str, tuple[int, bytes]]
-"""Type and content of objects, by their ids, which are the hashes of both."""
+"""The type and content of each object, by its id, which is the hash of both."""
 
 
 def read_pack(data: bytes, check: Callable[[], None]) -> Objects:
     """Return the objects of a pack.
 
-    :param check: called now and then; raises where the time is over.
-    :raises Damaged: it is no pack, is not whole, or would take more memory than a package needs.
+    :param check: called regularly; raises an error if the time limit has passed.
+    :raises Damaged: if C{data} is not a complete pack, or its objects exceed the memory limits.
     """
     body, count, at = memoryview(data)[:-_ID_BYTES], int.from_bytes(data[8:_HEAD]), _HEAD
     digest = sha1(body, usedforsecurity=False).digest()
@@ -46,11 +46,16 @@ def read_pack(data: bytes, check: Callable[[], None]) -> Objects:
 
 
 def _read_entry(body: memoryview, at: int, left: int, check: Callable[[], None]) -> tuple[int, str, bytes, int]:
-    """Return the type of an entry, the id of what it differs from or nothing, its content, and where it ends."""
+    """Read one entry of a pack.
+
+    :return: the type of the entry, the id of the base object if the entry is a delta (else empty), the content, and
+        the offset of the next entry.
+    :raises Damaged: if the entry is too large or of an unsupported type.
+    """
     head = bytes(body[at : at + 32])
     kind, size, end = read_head(head)
     base = head[end : end + _ID_BYTES] if kind == NAME_DELTA else b""
-    if size > min(left, MOST_OBJECT_BYTES) or not (base or kind in NAMES):  # deltas by offset were not asked for
+    if size > min(left, MOST_OBJECT_BYTES) or not (base or kind in NAMES):  # deltas by offset were not requested
         raise Damaged
     content, at = inflate(lambda place: bytes(body[place : place + _CHUNK]), at + end + len(base), size, check)
     return kind, base.hex(), content, at
@@ -59,7 +64,12 @@ def _read_entry(body: memoryview, at: int, left: int, check: Callable[[], None])
 def _resolve(
     found: dict[str, tuple[int, bytes]], deltas: dict[str, list[bytes]], left: int, check: Callable[[], None]
 ) -> None:
-    """Make what differs from the objects that were found, and what differs from that: each once, in no recursion."""
+    """Apply the deltas to the objects in C{found}, and to objects made of other deltas, without recursion.
+
+    Moves each delta that can be applied from C{deltas} to C{found}.
+
+    :raises Damaged: if a delta is malformed, or the objects exceed the memory limits.
+    """
     ready = list(found)
     while ready:
         base = ready.pop()

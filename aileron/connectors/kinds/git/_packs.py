@@ -1,8 +1,8 @@
 """Reads objects from the packs of a local repository.
 
-An agent may write to these files, also while they are read.  So they are listed once, opened as plain files alone, and
-read in pieces, never mapped into memory: a mapped file that shrinks ends the daemon.  How large an object becomes is
-known, and limited, before memory is taken for it.
+An agent may change these files while they are read. So the directory is listed once, only regular files are opened, and
+they are read in pieces instead of mapped into memory: if a mapped file shrinks, the daemon crashes. The size of an
+object is checked before memory is allocated for the object.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from aileron.model.errors import InvalidRequest
 
 from ._objects import BLOB, MOST_OBJECT_BYTES, Damaged, check_size
 
-_MOST_PACKS = 64  # git itself makes one of them when there are more than 50
+_MOST_PACKS = 64  # git itself combines packs when there are more than 50
 _MOST_DELTAS, _MOST_DELTAS_BYTES = 4096, 2 * MOST_OBJECT_BYTES
 _OFFSET_DELTA, NAME_DELTA = 6, 7
 _FAN_OUT = Struct(">256L")
 _FIRST_NAME = 8 + _FAN_OUT.size
 _CHUNK = 65_536
-_STEPS = 4096  # between two looks at the time
+_STEPS = 4096  # delta instructions between two checks of the time limit
 
 
 @define
@@ -41,8 +41,9 @@ class Packs:
     def open(cls, objects: int, check: Callable[[], None]) -> Self:
         """Open the packs below an open directory of objects.
 
-        :param check: called now and then; raises where the time is over.
-        :raises InvalidRequest: they are not plain files of ours, are damaged, or are too many.
+        :param objects: a file descriptor of the directory.
+        :param check: called regularly; raises an error if the time limit has passed.
+        :raises InvalidRequest: if a pack is damaged or is not a regular file of this user, or there are too many packs.
         """
         with ExitStack() as opened:
             try:
@@ -60,17 +61,19 @@ class Packs:
             return cls(packs, opened.pop_all())
 
     def close(self) -> None:
-        """Close them."""
+        """Close all packs."""
         self._opened.close()
 
     def has(self, name: str) -> bool:
-        """Tell whether an object is in one."""
+        """Return True if a pack has the object."""
         return self._locate(name) is not None
 
     def read(self, name: str) -> tuple[int, bytes] | None:
-        """Return the type and the content of an object, not yet checked against its name.
+        """Return the type and content of an object, or None if no pack has the object.
 
-        :raises InvalidRequest: a pack is damaged, or the object is too large.
+        The content is not checked against the object's id.
+
+        :raises InvalidRequest: if a pack is damaged, or the object is too large.
         """
         found = self._locate(name)
         try:
@@ -83,7 +86,7 @@ class Packs:
             for at, pack in enumerate(self._packs):
                 offset = pack.find(bytes.fromhex(name))
                 if offset is not None:
-                    self._packs.insert(0, self._packs.pop(at))  # what comes next is most likely in the same one
+                    self._packs.insert(0, self._packs.pop(at))  # the next object is most likely in the same pack
                     return pack, offset
         except (Damaged, OSError):
             raise _damaged() from None
@@ -108,7 +111,10 @@ def _opened(opened: ExitStack, directory: int, stem: str, check: Callable[[], No
 class Pack:
     """An open pack and its index.
 
-    :ivar ends: for each first byte how many names begin with it or one below.
+    :ivar _index: the file descriptor of the index.
+    :ivar _data: the file descriptor of the pack.
+    :ivar _check: called regularly; raises an error if the time limit has passed.
+    :ivar _ends: for each possible first byte of an id, the number of ids whose first byte is not larger.
     """
 
     _index: int
@@ -123,9 +129,9 @@ class Pack:
             raise Damaged
 
     def find(self, name: bytes) -> int | None:
-        """Return where an object begins in the pack.
+        """Return the offset of an object in the pack, or None if the pack does not have the object.
 
-        :raises Damaged: the index is.
+        :raises Damaged: if the index is damaged.
         """
         low, high = (0, *self._ends)[name[0]], self._ends[name[0]]
         while low < high:
@@ -145,11 +151,11 @@ class Pack:
         return offset
 
     def read(self, offset: int) -> tuple[int, bytes]:
-        """Return the type and the content of the object at an offset.
+        """Return the type and content of the object at an offset.
 
-        :raises Damaged: the pack is.
-        :raises zlib.error: it is, too.
-        :raises InvalidRequest: the object is too large.
+        :raises Damaged: if the pack is damaged.
+        :raises zlib.error: if the compressed data is damaged.
+        :raises InvalidRequest: if the object is too large.
         """
         deltas: list[bytes] = []
         for _ in range(_MOST_DELTAS):
@@ -175,7 +181,12 @@ class Pack:
         return inflate(lambda place: os.pread(self._data, _CHUNK, place), at, size, self._check)[0]
 
     def _head(self, offset: int) -> tuple[int, int, int, int | None]:
-        """Return the type of an entry, its size, where its content begins, and where the base of a delta is."""
+        """Read the head of the entry at an offset.
+
+        :return: the type of the entry, its size, the offset of its content, and the offset of its base (None if the entry
+            is not a delta).
+        :raises Damaged: if the base is missing, or the head is malformed.
+        """
         head = os.pread(self._data, 64, offset)
         kind, size, at = read_head(head)
         if kind == NAME_DELTA:
@@ -197,11 +208,13 @@ class Pack:
 
 
 def inflate(read: Callable[[int], bytes], at: int, size: int, check: Callable[[], None]) -> tuple[bytes, int]:
-    """Return what is packed at an offset, which has exactly so many bytes, and where it ends.
+    """Decompress the data at an offset.
 
-    :param read: returns some bytes from an offset.
-    :raises Damaged: it has more bytes, or fewer.
-    :raises zlib.error: it is damaged otherwise.
+    :param read: returns some of the bytes that begin at an offset.
+    :param size: the expected size of the decompressed data.
+    :return: the decompressed data, and the offset at which the compressed data ends.
+    :raises Damaged: if the decompressed data is longer or shorter than C{size}.
+    :raises zlib.error: if the compressed data is malformed.
     """
     unpacking, parts, left, raw = zlib.decompressobj(), [], size, b""
     while not unpacking.eof:
@@ -221,9 +234,9 @@ def inflate(read: Callable[[int], bytes], at: int, size: int, check: Callable[[]
 
 
 def apply_delta(base: bytes, delta: bytes, check: Callable[[], None]) -> bytes:
-    """Make an object from another one and what differs.
+    """Return the object that a delta makes of a base object.
 
-    :raises Damaged: it is no delta for this base.
+    :raises Damaged: if the delta is malformed, or made for another base.
     """
     before, size, at = read_sizes(delta)
     if before != len(base):
@@ -233,9 +246,9 @@ def apply_delta(base: bytes, delta: bytes, check: Callable[[], None]) -> bytes:
         if not (step := step + 1) % _STEPS:
             check()
         code, at = delta[at], at + 1
-        if code < 128:  # as many bytes follow
+        if code < 128:  # insert: C{code} literal bytes follow
             count, part, at = code, delta[at : at + code], at + code
-        else:  # a part of the base; each bit of the code stands for a byte that follows, of its start or its length
+        else:  # copy a part of the base; each bit of the code announces one byte of the part's offset or length
             given = dict.fromkeys(range(7), 0)
             for bit in (bit for bit in given if code >> bit & 1):
                 given[bit], at = _read_byte(delta, at), at + 1
@@ -257,20 +270,29 @@ def _read_byte(data: bytes, at: int) -> int:
 
 
 def read_sizes(delta: bytes) -> tuple[int, int, int]:
-    """Return the sizes of the base and of what a delta makes of it, and where its steps begin."""
+    """Return the size of a delta's base, the size of its result, and the offset of its first instruction.
+
+    :raises Damaged: if C{delta} is malformed.
+    """
     before, at = _number(delta, 0)
     after, at = _number(delta, at)
     return before, after, at
 
 
 def read_head(data: bytes) -> tuple[int, int, int]:
-    """Return the type of an entry that C{data} begins with, its size, and where its head ends."""
+    """Return the type and size in the entry head at the beginning of C{data}, and the length of the head.
+
+    :raises Damaged: if C{data} is malformed.
+    """
     number, at = _number(data, 0)
     return number >> 4 & 7, number >> 7 << 4 | number & 15, at
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
-    """Read a number of seven bits a byte, the lowest first, and where it ends."""
+    """Return a variable-length number (seven bits a byte, lowest first) and the offset after the number.
+
+    :raises Damaged: if the number has more than ten bytes or is cut off.
+    """
     number = 0
     for end in range(at, min(at + 10, len(data))):
         number |= (data[end] & 127) << 7 * (end - at)

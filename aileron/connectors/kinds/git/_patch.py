@@ -1,4 +1,4 @@
-"""Writes the difference between two trees as a patch, with its digest and how many lines of each file change."""
+"""Writes the difference between two trees as a patch, with its digest and the number of changed lines per file."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ._objects import BLOB, DIRECTORY, SUBMODULE, Commit
 from ._repository import LocalRepository
 
 MOST_SHOWN_CHARACTERS = 1024 * 1024
-_MOST_COMPARED = 2_000_000  # pairs of equal lines looked at for one file; beyond, a stretch is shown as replaced
+_MOST_COMPARED = 2_000_000  # pairs of equal lines compared per file; beyond this limit a section is shown as replaced
 _MOST_DEPTH, _MOST_FILES = 100, 100_000
 _MOST_PATH_BYTES, _MOST_PATHS_CHARACTERS = 4096, 16 * 1024 * 1024
-_MOST_OPEN_ENTRIES = 300_000  # of trees that are compared, and of those above them
+_MOST_OPEN_ENTRIES = 300_000  # entries of the trees being compared and of their parent trees
 _MOST_COMPARED_BYTES, _MOST_COMPARED_LINES = 4 * 1024 * 1024, 300_000
 _MOST_STAT_CHARACTERS = 256 * 1024
 _Entry = tuple[int, str]
@@ -28,7 +28,11 @@ _Opcode = tuple[str, int, int, int, int]
 
 @frozen
 class FileDifference:
-    """A file that differs: its mode and id before and after, L{None} where there is none."""
+    """A file that differs between two trees.
+
+    :ivar old: the mode and id of the file before, or None if the file is new.
+    :ivar new: the mode and id of the file after, or None if the file was deleted.
+    """
 
     path: str
     old: _Entry | None
@@ -37,9 +41,9 @@ class FileDifference:
 
 @define
 class Patch:
-    """A patch as it is written.
+    """A patch that is being written, with the number of changed lines per file.
 
-    :ivar text: the beginning of it, as much as is shown.
+    :ivar bytes: the size of the full patch in UTF-8.
     """
 
     _parts: list[str] = field(factory=list, init=False)
@@ -54,16 +58,16 @@ class Patch:
 
     @property
     def text(self) -> str:
-        """The patch, or as much as is shown of it."""
+        """The text of the patch, cut at L{MOST_SHOWN_CHARACTERS}."""
         return "".join(self._parts)
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the whole patch in UTF-8."""
+        """The SHA-256 digest of the full patch in UTF-8."""
         return f"sha256:{self._digest.hexdigest()}"
 
     def add(self, text: str) -> None:
-        """Add lines."""
+        """Append text to the patch."""
         data = text.encode("utf-8", "replace")
         self._digest.update(data)
         self.bytes += len(data)
@@ -73,28 +77,31 @@ class Patch:
             self._shown += len(part)
 
     def count(self, path: str, added: int, removed: int) -> None:
-        """Count the lines of a file."""
+        """Record the numbers of added and removed lines of a file."""
         self._files, self._added, self._removed = self._files + 1, self._added + added, self._removed + removed
         if self._counted_characters < _MOST_STAT_CHARACTERS:
             self._counted.append(f"{path} | +{added} -{removed}")
             self._counted_characters += len(self._counted[-1])
 
     def summary(self) -> str:
-        """Tell the lines of each file, or of as many as are shown, and of all."""
+        """Return the numbers of changed lines per file (a long list is cut) and in total."""
         more = self._files - len(self._counted)
         total = f"{self._files} files changed, {self._added} lines added, {self._removed} lines removed"
         return "\n".join((*self._counted, *([f"[and {more} more files]"] if more else []), total))
 
 
 def write_patch(repository: LocalRepository, old: str | None, new: str | None) -> Patch:
-    """Write the patch from one tree to another; L{None} is the empty one."""
+    """Return the patch between two trees; None stands for the empty tree."""
     patch = Patch()
     _write_all(repository, changes(repository, old, new), patch)
     return patch
 
 
 def write_commit(repository: LocalRepository, commit: Commit, patch: Patch) -> None:
-    """Write what a commit changes; of a merge what is as in none of its parents, against the first."""
+    """Append the changes of a commit to a patch.
+
+    For a merge, append only the files that differ from every parent, compared with the first parent.
+    """
     before: list[str | None] = [repository.commit(parent).tree for parent in commit.parents]
     first, *others = before or [None]
     found = _limited(changes(repository, first, commit.tree))
@@ -123,9 +130,11 @@ def _write_all(repository: LocalRepository, found: Iterable[FileDifference], pat
 def changes(
     repository: LocalRepository, old: str | None, new: str | None, above: bytes = b"", entries: int = 0
 ) -> Iterator[FileDifference]:
-    """Yield the files that differ between two trees, by path.
+    """Yield the files that differ between two trees, ordered by path.
 
-    :param entries: of the trees above, which are still being gone through.
+    :param above: the path of both trees, with a slash at its end.
+    :param entries: the number of entries of the parent trees, which are still open.
+    :raises InvalidRequest: if the trees are too large or too deep, or a path is too long.
     """
     if old == new:
         return
@@ -148,7 +157,7 @@ def changes(
 
 
 def _show_path(path: bytes) -> str:
-    """Write a path as git does: in quotes where it holds what is no plain text."""
+    """Return a path as text, quoted and escaped if it has quotes, backslashes or unprintable characters."""
     text = path.decode("utf-8", "backslashreplace")
     return text if text.isprintable() and '"' not in text and "\\" not in text else repr(text)
 
@@ -198,7 +207,7 @@ def _content(repository: LocalRepository, entry: _Entry | None) -> bytes:
 
 
 def _lines(content: bytes) -> list[str]:
-    """Split at line feeds alone, as git does; a last line without one says so."""
+    """Split content at line feeds only, as git does, and mark a last line that has no line feed."""
     lines = content.decode("utf-8", "replace").split("\n")
     last = lines.pop()
     return [f"{line}\n" for line in lines] + ([f"{last}\n\\ No newline at end of file\n"] if last else [])
@@ -209,9 +218,9 @@ class _TooMuch(Exception):
 
 
 class _Matcher(SequenceMatcher[str]):
-    """Compares lines, and gives up after the same number of steps each time, so that a patch stays what it was.
+    """A line matcher with a limit on steps. The limit does not depend on time, so a patch is always the same.
 
-    :ivar left: steps that may still be made.
+    :ivar left: the number of steps left.
     """
 
     a: Sequence[str]
@@ -220,13 +229,16 @@ class _Matcher(SequenceMatcher[str]):
     left = _MOST_COMPARED
 
     def set_seq2(self, b: Sequence[str]) -> None:
-        """Compare with other lines, in which each line of the first text is at so many places."""
+        """Set the second text, and count the places at which each line of the first text occurs in the second."""
         super().set_seq2(b)
         places = (1 + len(self.b2j.get(line, ())) for line in self.a)
         self._steps = list(accumulate(places, initial=0))
 
     def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
-        """Find it, unless that takes too many steps."""
+        """Return the longest match, as the base class does.
+
+        :raises _TooMuch: if no steps are left.
+        """
         self.left -= self._steps[-1 if ahi is None else ahi] - self._steps[alo]
         if self.left < 0:
             raise _TooMuch
@@ -234,7 +246,10 @@ class _Matcher(SequenceMatcher[str]):
 
 
 def _hunks(before: Sequence[str], after: Sequence[str]) -> Iterator[list[_Opcode]]:
-    """Yield the opcodes of each hunk, with three lines around; a huge stretch is replaced as a whole."""
+    """Yield the opcodes of each hunk, with three lines of context.
+
+    If the comparison takes too many steps, everything between the first and last difference is one replacement.
+    """
     most = min(len(before), len(after))
     first = next((at for at in range(most) if before[at] != after[at]), most)
     most -= first

@@ -1,4 +1,4 @@
-"""Makes the outputs of what a git connector reads: logs, patches, and what an update would change."""
+"""Builds the outputs of git reads: logs, patches, and the comparison of an update with the remote."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _USUAL = 20
 
 
 def read_local(repository: LocalRepository, operation: str, inputs: Mapping[str, JSON]) -> JSON:
-    """Do a read that asks nobody.
+    """Execute a read that needs the local repository only.
 
-    :raises InvalidRequest: the inputs name nothing that is there.
+    :raises InvalidRequest: if an input is malformed, or names a revision that does not exist.
     """
     if operation == "diff":
         old, new = (repository.peel(repository.resolve(_text(inputs, key))) for key in ("from", "to"))
@@ -44,9 +44,10 @@ def read_local(repository: LocalRepository, operation: str, inputs: Mapping[str,
 
 
 def compare(repository: LocalRepository, remote: Remote, ref: str, revision: str) -> JSON:
-    """Show what moving C{ref} of a remote to a local revision would change: commits, lines of each file, and patch.
+    """Return the changes that an update of C{ref} to a local revision would make: commits, lines per file, and patch.
 
-    Behind the patch stands that of each commit, where there are several: what one adds and the next removes is sent.
+    If the update has several commits, the patch of each commit follows the total patch, because content that one
+    commit adds and the next removes is sent, too.
     """
     new = repository.resolve(revision)
     old = remote.refs.get(ref)

@@ -1,4 +1,4 @@
-"""The messages of git's smart HTTP protocol: a remote's list of refs, the update of one, and the report on it."""
+"""The messages of git's smart HTTP protocol: the list of refs, the update of one ref, and the report on the update."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _FLUSH = None
 
 
 class HostKeyDiffers(Rejected):
-    """The server is not the one whose host key the connector's file has; the private key was not offered."""
+    """The server's host key is not the one in the connector's file. The private key was not offered to the server."""
 
     def __init__(self) -> None:
         super().__init__("")
 
     def tell(self, name: str, said: str) -> str:
-        """Return what a person should do about it."""
+        """Return the message for the user, with advice."""
         return (
             f"The host key of {name} is not the one in its file, so nothing was sent. Either the server has another "
             "key by now, or it is another server: ask its provider."
@@ -35,15 +35,16 @@ class HostKeyDiffers(Rejected):
 
 
 class NotGit(ValueError):
-    """An answer is not that of a git server; the text says why."""
+    """A response is not in git's protocol. The text of the error is the reason."""
 
 
 @frozen
 class Remote:
-    """The refs of a remote, as it lists them.
+    """The refs of a remote as the remote lists them.
 
-    :ivar refs: by name the object that each is at; peeled tags and the like are left out.
-    :ivar others: objects that it has beside these.
+    :ivar refs: the id of the object that each ref is at, by the ref's name, without peeled tags.
+    :ivar others: the ids of further objects that the remote has.
+    :ivar capabilities: the protocol capabilities that the remote announces.
     """
 
     refs: Mapping[str, str]
@@ -52,14 +53,14 @@ class Remote:
 
     @property
     def has(self) -> frozenset[str]:
-        """Every object that it names."""
+        """The ids of all objects that the remote lists."""
         return frozenset(self.refs.values()) | self.others
 
 
 def read_packets(data: bytes) -> Iterator[bytes | None]:
-    """Yield the content of each packet; L{None} is a flush.
+    """Yield the content of each packet, and None for each flush packet.
 
-    :raises NotGit: there is something else, or the last one is cut off.
+    :raises NotGit: if C{data} is not made of packets, or the last packet is cut off.
     """
     at = 0
     while at < len(data):
@@ -76,9 +77,11 @@ def read_packets(data: bytes) -> Iterator[bytes | None]:
 
 
 def find_end(data: bytearray, at: int) -> tuple[int, bool]:
-    """Go on from the packet that begins at C{at}: where it stops, and whether that is behind a flush.
+    """Find the end of a list of packets, starting from the packet at offset C{at}.
 
-    :raises NotGit: there are no packets.
+    :return: if a flush packet is found, the offset after the flush packet and True. Otherwise, the offset of the first
+        packet whose head has not arrived and False.
+    :raises NotGit: if C{data} is not made of packets.
     """
     while at + 4 <= len(data):
         head = bytes(data[at : at + 4])
@@ -92,14 +95,14 @@ def find_end(data: bytearray, at: int) -> tuple[int, bool]:
 
 
 def write_packet(data: bytes) -> bytes:
-    """Write one packet."""
+    """Return C{data} as one packet."""
     return b"%04x" % (len(data) + 4) + data
 
 
 def read_remote(answer: ServiceAnswer, service: str) -> Remote:
-    """Read the list of refs with which C{service} begins.
+    """Return the refs in a response to the request for the refs of C{service}.
 
-    :raises NotGit: it is none.
+    :raises NotGit: if the response is not a list of refs, or the remote does not use SHA-1.
     """
     if answer.headers.get("content-type", "").partition(";")[0].strip() != f"application/x-{service}-advertisement":
         raise NotGit("it is no list of refs in git's smart protocol")
@@ -131,7 +134,10 @@ def _read_refs(lines: Iterable[str]) -> tuple[Mapping[str, str], frozenset[str]]
 
 
 def write_update(ref: str, old: str, new: str, effect_key: str, remote: Remote, pack: bytes) -> bytes:
-    """Write the update of one ref, which takes place only if it is at C{old}; the service is asked for a report."""
+    """Return the request that updates one ref and asks for a report, followed by the pack unless the ref is deleted.
+
+    The remote does the update only if the ref is at C{old}.
+    """
     wanted = ["report-status", "agent=aileron"]
     if any(each.startswith("session-id=") for each in remote.capabilities) and _WORD.fullmatch(effect_key):
         wanted.append(f"session-id={effect_key}")
@@ -142,8 +148,8 @@ def write_update(ref: str, old: str, new: str, effect_key: str, remote: Remote, 
 def read_report(body: bytes, ref: str) -> str | None:
     """Read the report on an update.
 
-    :return: why it was refused; L{None}: it was done.
-    :raises NotGit: it says neither, or both.
+    :return: None if the update was done, else the remote's reason for the refusal.
+    :raises NotGit: if the report is neither an acceptance nor a refusal of the update.
     """
     packets = list(read_packets(body))
     if packets.count(_FLUSH) != 1 or packets.pop() is not _FLUSH or not packets:

@@ -1,7 +1,7 @@
-"""Reads objects and refs of a local repository, each object checked against its name.
+"""Reads objects and refs of a local repository, and checks each object against its id.
 
-An agent may write to the repository.  So nothing but objects and refs is read: no configuration, hook, attribute,
-replacement, alternate or commit graph, and no file that is a link, a pipe or another user's.
+An agent may write to the repository. So only objects and refs are read: no configuration, hook, attribute, replacement,
+alternate or commit graph, and no file that is a link, a pipe or another user's.
 """
 
 from __future__ import annotations
@@ -46,26 +46,29 @@ _MOST_HEAD_BYTES = 64
 
 @frozen
 class Deadline:
-    """A moment by which a look at a repository is over."""
+    """The time by which reading a repository must end.
+
+    :ivar at: in seconds of the monotonic clock.
+    """
 
     at: float
 
     @classmethod
     def after(cls, seconds: float) -> Self:
-        """Return the moment so many seconds from now."""
+        """Return the deadline that is C{seconds} from now."""
         return cls(time.monotonic() + seconds)
 
     def check(self) -> None:
-        """Give up if it is past.
+        """Check that the deadline has not passed.
 
-        :raises ResourceLimitExceeded: it is.
+        :raises ResourceLimitExceeded: if the deadline has passed.
         """
         if time.monotonic() > self.at:
             raise ResourceLimitExceeded("The repository could not be read in time; nothing was changed.")
 
 
 def is_ref_name(name: str) -> bool:
-    """Tell whether git would take this as the name of a branch or tag."""
+    """Return True if C{name} is valid as the name of a branch or tag."""
     return _REF.fullmatch(name) is not None and name.isprintable() and len(name) <= 200
 
 
@@ -82,9 +85,9 @@ class LocalRepository:
 
     @classmethod
     def open(cls, path: str, deadline: Deadline) -> Self:
-        """Open the repository of a working directory, or a bare one.
+        """Open the repository of a working directory, or a bare repository.
 
-        :raises InvalidRequest: there is none, or it is not read.
+        :raises InvalidRequest: if there is no repository, or the repository cannot be read.
         """
         with ExitStack() as opened:
             here = _open_directory(opened, path)
@@ -97,7 +100,7 @@ class LocalRepository:
             return cls(deadline, here, objects, packs, opened.pop_all())
 
     def close(self) -> None:
-        """Close its files."""
+        """Close the open files of the repository."""
         self._opened.close()
 
     def __enter__(self) -> Self:
@@ -107,14 +110,19 @@ class LocalRepository:
         self.close()
 
     def has(self, name: str) -> bool:
-        """Tell whether an object is there."""
+        """Return True if the repository has the object.
+
+        :raises ResourceLimitExceeded: if the deadline has passed.
+        """
         self.deadline.check()
         return is_object_id(name) and (_is_there(_loose(name), self._objects) or self._packs.has(name))
 
     def read(self, name: str, kind: int | None = None) -> tuple[int, bytes]:
-        """Return the type and the content of an object; the content is what the name says.
+        """Return the type and content of an object. The content is checked against the object's id.
 
-        :raises InvalidRequest: it is missing, of another type, or not what its name says.
+        :param kind: the required type, or None for any type.
+        :raises InvalidRequest: if the object is missing, damaged, too large or of another type.
+        :raises ResourceLimitExceeded: if the deadline has passed.
         """
         self.deadline.check()
         if not is_object_id(name):
@@ -147,21 +155,30 @@ class LocalRepository:
         return found, content
 
     def commit(self, name: str) -> Commit:
-        """Return a commit."""
+        """Return the commit with an id. Parsed commits are cached.
+
+        :raises InvalidRequest: if the commit is missing or malformed, or the object is not a commit.
+        """
         if name not in self._commits:
             self._commits[name] = parse_commit(name, self.read(name, COMMIT)[1])
         return self._commits[name]
 
     def message(self, name: str) -> str:
-        """Return the message of a commit, or as much of it as is shown; it is not kept."""
+        """Return the message of a commit, cut if it is long. The message is not cached."""
         return show_message(self.read(name, COMMIT)[1])
 
     def tree(self, name: str) -> dict[bytes, tuple[int, str]]:
-        """Return the entries of a tree: by name their mode and id."""
+        """Return the mode and id of each entry of a tree, by the entry's name.
+
+        :raises InvalidRequest: if the tree is missing or malformed, or the object is not a tree.
+        """
         return parse_tree(name, self.read(name, TREE)[1])
 
     def peel(self, name: str) -> Commit:
-        """Return the commit that an object is, or that a tag leads to."""
+        """Return the commit with an id, or the commit that a tag with this id points to.
+
+        :raises InvalidRequest: if the object is missing or malformed, or does not point to a commit.
+        """
         for _ in range(MOST_TAGS):
             kind, content = self.read(name)
             if kind != TAG:
@@ -170,9 +187,9 @@ class LocalRepository:
         return self.commit(name)
 
     def resolve(self, revision: str) -> str:
-        """Find the object that C{revision} names: an id in full, a local branch, a tag or C{HEAD}.
+        """Return the id of the object that C{revision} names: a full id, a branch, a tag, a remote branch or C{HEAD}.
 
-        :raises InvalidRequest: it names none.
+        :raises InvalidRequest: if the revision does not exist. A full id is returned unchecked.
         """
         if is_object_id(revision):
             return revision
@@ -186,7 +203,7 @@ class LocalRepository:
         return self._unknown(revision)
 
     def _head(self) -> str | None:
-        """Return the object that is checked out."""
+        """Return the id of the commit that is checked out, or None if there is none."""
         head = self._ref_file("HEAD")
         target = head.removeprefix("ref: ")
         if is_object_id(head):
@@ -218,7 +235,7 @@ class LocalRepository:
 
 
 def _loose(name: str) -> str:
-    """Return where a loose object is, below the directory of objects."""
+    """Return the path of a loose object below the directory of objects."""
     return f"{name[:2]}/{name[2:]}"
 
 

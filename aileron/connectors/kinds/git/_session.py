@@ -1,7 +1,7 @@
-"""One SSH session, by Twisted's client: the host key is known, one key logs in, and one command runs.
+"""An SSH session with Twisted's client: checks the host key, logs in with one key, and runs one command.
 
-Nothing of this machine takes part: no agent, no file of C{~/.ssh}.  It is imported where it is used, because it needs
-the extra C{git}.
+The user's SSH configuration is ignored: no SSH agent, no file of C{~/.ssh}. Import this module only where it is used,
+because it needs the extra C{ssh}.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from ._spec import HostKey, algorithms_of
 
 @implementer(ILogObserver)
 def _ignore(event: Mapping[str, Any]) -> None:
-    """Keep out of our log what a server says."""
+    """Discard log events, because their text may come from the server."""
 
 
 _QUIET = Logger(observer=_ignore)
 _WINDOW, _MOST_SAID = 1024 * 1024, 1000
 _LEAST_PACKET = 1024
 _REQUEST = 50  # MSG_USERAUTH_REQUEST
-_REPLY, _GROUP_REPLY = 31, 33  # of a key exchange; of one with a group, which is not offered
-_OVERHEAD = 1024 * 1024  # of key exchange and packets, beside an answer
+_REPLY, _GROUP_REPLY = 31, 33  # replies of a key exchange, and of a group exchange, which is not offered
+_OVERHEAD = 1024 * 1024  # bytes of key exchange and packet heads, in addition to the response
 
 
 @frozen
 class SshLogin:
-    """A user, the server, and the key to log in with.
+    """The user, the server's host key, and the private key of one login.
 
-    :ivar private_key: as it is kept.
+    :ivar private_key: in the form in which the vault stores the key.
     """
 
     user: str
@@ -58,9 +58,9 @@ class SshLogin:
 
 
 class CommandChannel(SSHChannel):
-    """The channel that the command speaks on.
+    """The channel on which the remote command reads and writes.
 
-    :ivar failure: why it is over.
+    :ivar failure: the reason why the channel has ended, or None while the channel is open.
     """
 
     name = b"session"
@@ -76,21 +76,28 @@ class CommandChannel(SSHChannel):
 
     @property
     def said(self) -> str:
-        """The beginning of what the server said beside the protocol, such as why it refuses."""
+        """The first bytes of the server's error stream, such as the reason of a refusal."""
         return self._errors.decode("utf-8", "replace").strip()
 
     def end(self, why: Exception) -> None:
-        """Note that nothing more is to be expected, unless that was known before."""
+        """Record the reason why the channel has ended, unless there is one already, and wake up L{packets}."""
         self.failure = self.failure or why
         self._wake()
 
     def say(self, data: bytes, flight: Flight) -> None:
-        """Say all of C{data} as fast as the server takes it; it counts as sent when its last part may leave."""
+        """Send C{data} as fast as the server's window allows.
+
+        C{flight.sent} becomes true when the last part is about to be sent.
+        """
         self._flight, self._rest = flight, memoryview(data)
         self._say_more()
 
     async def packets(self) -> bytes:
-        """Wait for a list of packets with its end; raises what ended the channel before."""
+        """Wait for a list of packets that ends with a flush packet, and return the bytes of the list.
+
+        :raises NotUnderstood: if the server sends something other than packets.
+        :raises Exception: C{failure}, if the channel ends before the list does.
+        """
         at, is_whole = 0, False
         while not is_whole:
             try:
@@ -130,7 +137,7 @@ class CommandChannel(SSHChannel):
         self.end(Rejected("a session"))
 
     def requestReceived(self, requestType: bytes, data: bytes) -> bool:
-        return False  # an exit status, which says no more than the report does
+        return False  # an exit status, which adds nothing to the report
 
     def dataReceived(self, data: bytes) -> None:
         self._heard += data
@@ -140,7 +147,7 @@ class CommandChannel(SSHChannel):
         self._errors += data[: _MOST_SAID - len(self._errors)]
 
     def eofReceived(self) -> None:
-        """Expect nothing more when it is closed, since reasons may follow on the other stream."""
+        """Keep waiting until the channel is closed, since a reason may still follow on the error stream."""
 
     def closed(self) -> None:
         self.end(HungUp())
@@ -164,12 +171,12 @@ class _Channels(SSHConnection):
 
 
 class _KeyLogin(SSHService):
-    """Logs in with the one key, once, and in no other way (RFC 4252, 7)."""
+    """A login with one key that is tried once; no other method is used (RFC 4252, 7)."""
 
     name = b"ssh-userauth"
     transport: Any
     _log = _QUIET
-    protocolMessages: Any = {51: "MSG_USERAUTH_FAILURE", 52: "MSG_USERAUTH_SUCCESS", 53: "MSG_USERAUTH_BANNER"}  # noqa: RUF012  (as its base has it)
+    protocolMessages: Any = {51: "MSG_USERAUTH_FAILURE", 52: "MSG_USERAUTH_SUCCESS", 53: "MSG_USERAUTH_BANNER"}  # noqa: RUF012  (as in the base class)
 
     def __init__(self, login: SshLogin, channel: CommandChannel) -> None:
         self._login, self._channel = login, channel
@@ -190,26 +197,26 @@ class _KeyLogin(SSHService):
         self.transport.sendPacket(_REQUEST, request + NS(signature))
 
     def _choose_algorithm(self, key: Key) -> bytes:
-        """Return what to sign with: with RSA the best that the server names, if it names any (RFC 8308, 3.1)."""
+        """Return the best signature algorithm that the server announces, or else the best for the key (RFC 8308, 3.1)."""
         kind: bytes = key.sshType()
         possible = algorithms_of(kind)
         named = self.transport.peerExtensions.get(b"server-sig-algs", b"").split(b",")
         return next((each for each in possible if each in named), possible[0])
 
     def ssh_USERAUTH_SUCCESS(self, packet: bytes) -> None:
-        """Go on to the command."""
+        """Open the channel of the command."""
         self.transport.setService(_Channels(self._channel))
 
     def ssh_USERAUTH_FAILURE(self, packet: bytes) -> None:
-        """Give up."""
+        """End the channel: the server rejects the key."""
         self._channel.end(Rejected("the key"))
 
     def ssh_USERAUTH_BANNER(self, packet: bytes) -> None:
-        """Take no notice of what people are told."""
+        """Ignore the server's banner, which is meant for people."""
 
 
 class _SshClient(SSHClientTransport):
-    """The client's side of the connection."""
+    """The client side of an SSH connection."""
 
     transport: Any
 
@@ -217,7 +224,7 @@ class _SshClient(SSHClientTransport):
 
     def __init__(self, login: SshLogin, channel: CommandChannel, most_bytes: int) -> None:
         self.supportedPublicKeys, self.supportedCompressions = [*algorithms_of(login.host_key.kind)], [b"none"]
-        # Of finite fields the server chooses the prime, and testing a large one takes the reactor a minute.
+        # In finite-field exchanges the server chooses the prime; testing a large prime blocks the reactor for a minute.
         self.supportedKeyExchanges = [each for each in self.supportedKeyExchanges if b"diffie-hellman" not in each]
         self.supportedCiphers = [each for each in self.supportedCiphers if each.endswith(b"-ctr")]
         self.supportedMACs = [each for each in self.supportedMACs if each.startswith(b"hmac-sha2-")]
@@ -232,11 +239,11 @@ class _SshClient(SSHClientTransport):
             return
         try:
             super().dataReceived(data)  # type: ignore[no-untyped-call]
-        except Exception:  # noqa: BLE001  (whatever the client makes of what no server should say)
+        except Exception:  # noqa: BLE001  (Twisted's client raises many errors for malformed input)
             self._end(NotUnderstood())
 
     def dispatchMessage(self, messageNum: int, payload: bytes) -> None:
-        """Refuse a host's signature by another algorithm than was agreed on, such as RSA with SHA-1."""
+        """Reject a host signature by another algorithm than the negotiated one, such as RSA with SHA-1."""
         is_unsigned = messageNum == _REPLY and getNS(getNS(payload, 3)[2])[0] != self.keyAlg
         if is_unsigned or messageNum == _GROUP_REPLY:
             self._end(NotUnderstood())
@@ -251,13 +258,13 @@ class _SshClient(SSHClientTransport):
         return fail(HostKeyDiffers())
 
     def connectionSecure(self) -> None:
-        """Log in, after the first key exchange of several."""
+        """Log in after the first key exchange; later key exchanges change nothing."""
         if self._is_verified and not self._is_begun:
             self._is_begun = True
             self.requestService(_KeyLogin(self._login, self._channel))
 
     def receiveError(self, reasonCode: int, description: bytes) -> None:
-        """Take no notice of why it hangs up."""
+        """Ignore the reason that the server gives for disconnecting."""
 
     def connectionLost(self, reason: Failure | None = None) -> None:
         self._channel.end(HungUp())
@@ -269,9 +276,9 @@ class _SshClient(SSHClientTransport):
 
 
 def open_session(login: SshLogin, command: bytes, most_bytes: int) -> tuple[IProtocolFactory, CommandChannel]:
-    """Make what speaks on a connection, and what its command will speak on.
+    """Return a factory for the connection's protocol, and the channel on which C{command} will run.
 
-    :param most_bytes: that the server may say.
+    :param most_bytes: the size limit of the server's response.
     """
     channel = CommandChannel(command)
     return Factory.forProtocol(lambda: _SshClient(login, channel, most_bytes)), channel

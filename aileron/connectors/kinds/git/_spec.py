@@ -22,13 +22,13 @@ from aileron.model.connectors import READ, WRITE, ConnectorDescription, Credenti
 
 RECEIVE, UPLOAD = "git-receive-pack", "git-upload-pack"
 READ_HERE = "READ"
-"""The method of what reads the local repository alone."""
+"""The method of operations that read the local repository only."""
 
 NOTHING = "0" * 40
-"""What stands for the commit of a ref that is not there."""
+"""The id that git uses as the commit of a ref that does not exist."""
 
 CREDENTIAL_KINDS = (ApiKey.name, Basic.name, OAuth2.name)
-"""Those for HTTP."""
+"""The kinds of credentials that are valid for git over HTTP."""
 
 _SECONDS, _PUSH_SECONDS = 30.0, 120.0
 _PATH = TextRule(lambda text: _is_plain(PurePosixPath(text)), "must be an absolute path without '.' and '..'")
@@ -44,13 +44,14 @@ def _is_plain(path: PurePosixPath) -> bool:
 
 @frozen
 class GitOperation:
-    """One thing that every git connector can do.
+    """An operation that every git connector has.
 
-    :ivar method: of its request over HTTP; over SSH the program that is run at the remote; C{READ}: it asks nobody.
-    :ivar service: the program that is asked at the remote.
-    :ivar path: below the base URL.
-    :ivar headers: in order.
-    :ivar body: what a request shows, with references to inputs.
+    :ivar method: the HTTP method; over SSH the program that runs at the remote; C{READ} for a local read.
+    :ivar inputs: the names of the inputs.
+    :ivar body: the JSON body of the request, with references to inputs.
+    :ivar service: the git program of the remote; empty for a local read.
+    :ivar path: the path below the base URL.
+    :ivar headers: the request's headers, in order.
     """
 
     operation: Operation
@@ -64,12 +65,12 @@ class GitOperation:
 
     @property
     def is_local(self) -> bool:
-        """Tell whether it reads the local repository alone."""
+        """Whether the operation reads the local repository only."""
         return self.method == READ_HERE
 
 
 def _remote(service: str, *names: str, **optional: str) -> GitOperation:
-    """Declare a read that begins with the list of the remote's refs."""
+    """Declare a read that begins with a request for the remote's refs."""
     accept = f"application/x-{service}-advertisement"
     return GitOperation(
         Operation("", READ, idempotent=True, timeout_seconds=_SECONDS),
@@ -83,7 +84,7 @@ def _remote(service: str, *names: str, **optional: str) -> GitOperation:
 
 
 def _local(*names: str) -> GitOperation:
-    """Declare a read that asks nobody."""
+    """Declare a read of the local repository only."""
     return GitOperation(
         Operation("", READ, idempotent=True, timeout_seconds=_SECONDS),
         READ_HERE,
@@ -93,9 +94,10 @@ def _local(*names: str) -> GitOperation:
 
 
 def _update(place: str, old: str, new: str, title: str, *, destructive: bool = False) -> GitOperation:
-    """Declare an update of one remote ref, from what it must be to what it will be.
+    """Declare an update of one remote ref from C{old} to C{new}.
 
-    :param title: says what it does.
+    :param place: the ref, with references to inputs.
+    :param title: the title of a call.
     """
     names = {"branch" if "branch" in place else "tag", *_INPUT.findall(old + new)}
     tied = tuple(sorted(names & {"commit", "expected"}))
@@ -163,14 +165,15 @@ def _named() -> Mapping[str, GitOperation]:
 
 
 OPERATIONS = _named()
-"""What every git connector can do."""
+"""The operations of every git connector, by name."""
 
 
 @frozen
 class HostKey:
     """The public key of a server.
 
-    :ivar kind: as its text begins.
+    :ivar kind: the key type, such as C{ssh-ed25519}.
+    :ivar blob: the key in SSH's binary form.
     """
 
     kind: bytes
@@ -178,9 +181,9 @@ class HostKey:
 
     @classmethod
     def read(cls, text: str) -> HostKey:
-        """Read one as C{ssh-keyscan} prints it, without the host.
+        """Parse a key as C{ssh-keyscan} prints it, without the host.
 
-        :raises ValueError: it is none.
+        :raises ValueError: if the text is not a public key of a supported type and size.
         """
         from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
         from cryptography.hazmat.primitives.serialization import load_ssh_public_key
@@ -197,19 +200,19 @@ class HostKey:
 
 
 def algorithms_of(kind: bytes) -> tuple[bytes, ...]:
-    """Return what a key of some kind may sign with, the best first: RSA never with SHA-1 (RFC 8332)."""
+    """Return the signature algorithms of a key type, best first. RSA is never used with SHA-1 (RFC 8332)."""
     return (b"rsa-sha2-512", b"rsa-sha2-256") if kind == b"ssh-rsa" else (kind,)
 
 
 @frozen
 class GitSpec(BaseSpec):
-    """A git connector as its file declares it.
+    """The content of a git connector's file.
 
     :ivar private_network: whether the remote may be at a loopback or private address.
-    :ivar repository: the local one: its working directory, or the directory of a bare one.
+    :ivar repository: the path of the local repository: its working directory, or the directory of a bare repository.
     :ivar branches: patterns of the remote branches that may be updated.
-    :ivar tags: of the remote tags that may be made.
-    :ivar host_key: of the remote, where it is reached over SSH.
+    :ivar tags: patterns of the remote tags that may be created.
+    :ivar host_key: the host key of the remote if it is reached over SSH, else None.
     """
 
     operations: Mapping[str, GitOperation]
@@ -221,46 +224,47 @@ class GitSpec(BaseSpec):
 
     @property
     def over_ssh(self) -> bool:
-        """Tell whether it speaks SSH, and not HTTP."""
+        """Whether the remote is reached over SSH instead of HTTP."""
         return self.host_key is not None
 
     @property
     def reach(self) -> Reach:
-        """The addresses that its requests may go to."""
+        """The addresses that the connector's requests may go to."""
         return Reach(self.description, self.private_network, self.over_ssh)
 
     def find_declared(self, name: str) -> GitOperation:
-        """Return an operation.
+        """Return the operation with a name.
 
-        :raises CapabilityDenied: there is no such operation.
+        :raises CapabilityDenied: if there is no such operation.
         """
         self.find_operation(name)
         return self.operations[name]
 
     def find_base_url(self, base_url: str) -> BaseUrl:
-        """Find where the remote is, if the connector is bound to C{base_url}.
+        """Return the remote's URL for a connector that is bound to C{base_url}.
 
-        :raises CapabilityDenied: the host is not declared.
+        :raises CapabilityDenied: if the host is not declared in the file.
         """
         return self.reach.find_base_url(None, base_url)
 
     def check_own(self, request: Request) -> GitOperation:
-        """Return the operation of a request that the connector prepared itself, its host checked once more.
+        """Check that this connector prepared the request and that the host is allowed.
 
-        :raises CapabilityDenied: it is another connector's, or was changed.
+        :return: the operation of the request.
+        :raises CapabilityDenied: if the request is another connector's or was changed.
         """
         operation = self.find_declared(request.operation)
         self.reach.check_own(request, operation.operation, operation.method, None)
         return operation
 
     def may_update(self, ref: str) -> bool:
-        """Tell whether the file lets this ref of the remote be updated."""
+        """Return True if the file allows updates of a remote ref."""
         allowed = (*(f"refs/heads/{each}" for each in self.branches), *(f"refs/tags/{each}" for each in self.tags))
         return any(_fits(ref, each) for each in allowed)
 
 
 def _fits(ref: str, pattern: str) -> bool:
-    """Tell whether a ref is a pattern's, in which C{*} stands for any part; in time proportional to the ref."""
+    """Return True if a ref matches a pattern, in which C{*} matches any text. Takes time linear in the ref's length."""
     first, *rest = pattern.split("*")
     if not rest:
         return ref == pattern
@@ -273,7 +277,7 @@ def _fits(ref: str, pattern: str) -> bool:
 
 
 def read_git(document: FileTable, head: FileTable, identity: Identity) -> GitSpec:
-    """Read the tables of such a file, and what C{[connector]} says of the remote."""
+    """Return the spec read from a connector file: C{[git]}, C{[credential]}, and the service keys of C{[connector]}."""
     service = read_service(document, head, ssh=True)
     about = service.describe(identity, {name: each.operation for name, each in OPERATIONS.items()})
     if not about.bindable and about.base_url:
@@ -300,13 +304,13 @@ def read_git(document: FileTable, head: FileTable, identity: Identity) -> GitSpe
 
 
 def _name_repository(base_url: str) -> str:
-    """Return the last two parts of a repository's path, such as C{acme/infra}, without references."""
+    """Return the last two parts of a repository's path, such as C{acme/infra}, without dollar signs."""
     path = base_url.partition("://")[2].partition("/")[2].strip("/").removesuffix(".git")
     return "/".join(path.split("/")[-2:]).replace("$", "")
 
 
 def _say_where(operation: Operation, repository: str) -> Operation:
-    """Return the operation with the repository in its titles."""
+    """Return the operation with the repository's name added to its titles."""
     given = operation.presentation
     if given is None or not repository:
         return operation
@@ -327,7 +331,7 @@ def _check_ssh(about: ConnectorDescription, table: FileTable, need: CredentialNe
 
 
 def _over_ssh(operations: Mapping[str, GitOperation]) -> Mapping[str, GitOperation]:
-    """Return the same, each by the program that it runs at the remote, which is all that SSH is told."""
+    """Return the operations for SSH: their method is the remote program, and they have neither path nor headers."""
     return {
         name: each if each.is_local else evolve(each, method=each.service, path="", headers=())
         for name, each in operations.items()

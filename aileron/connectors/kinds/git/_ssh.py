@@ -1,6 +1,6 @@
-"""Git over SSH: sends what the connector would send by HTTP, each request on a session of its own.
+"""Git over SSH: sends the connector's HTTP requests over SSH instead, each in a new session.
 
-The programs at the other end are those that smart HTTP runs as well, so lists and reports have the same form.
+The remote runs the same programs as for smart HTTP, so lists and reports have the same form.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ _OK = 200
 
 @frozen
 class SshTransport:
-    """Keeps the promises of L{aileron.connectors._answer.Transport} over SSH.
+    """A L{aileron.connectors._answer.Transport} over SSH.
 
-    A request without a body is for the list of refs.  One with a body is an update, and its answer is the report, or
-    it asks for a pack; C{flight} becomes sent when the last byte of the body may leave, since git does nothing with
-    less.  It raises L{NotUnderstood} and L{Rejected} as well.
+    A request without a body asks for the list of refs. A request with a body is an update, whose response is the
+    report, or a request for a pack. C{flight.sent} becomes true when the last byte of the body may be sent, because git
+    ignores an incomplete request. Requests may also fail with L{NotUnderstood} and L{Rejected}.
 
     :ivar opener: opens the connections.
+    :ivar host_key: the expected host key of the server.
     """
 
     opener: ConnectionOpener = field(repr=False)
     host_key: HostKey
 
     def send(self, message: OutgoingRequest, flight: Flight) -> Deferred[ServiceAnswer]:
-        """Run one command, on a connection that is dropped whatever happens."""
+        """Run one command on a new connection, which is closed afterwards in every case."""
         connection = ServiceConnection(Flight(), message.private_network)
         return given_up_at_once(Deferred.fromCoroutine(self._run(message, flight, connection)), connection.give_up)
 
@@ -48,7 +49,7 @@ class SshTransport:
             raise InvalidRequest(missing) from None
         url, service = read_url(message.url, ssh=True), message.method
         login = SshLogin(url.origin.user, self.host_key, message.private_key)
-        command = f"{service} '{url.path}'".encode("ascii")  # a base URL's path has nothing that a shell obeys
+        command = f"{service} '{url.path}'".encode("ascii")  # a base URL's path has no shell metacharacters
         speakers, channel = open_session(login, command, message.max_response_bytes)
         try:
             await self.opener.open(url.origin, connection, speakers)
@@ -58,10 +59,10 @@ class SshTransport:
                 return ServiceAnswer(_OK, {"content-type": f"application/x-{service}-advertisement"}, head + listed)
             channel.say(message.body, flight)
             answer = await channel.packets()
-            if service == UPLOAD:  # that was where history is cut off; what was asked for follows
+            if service == UPLOAD:  # the first list is where history is cut off; the pack follows
                 answer += await channel.packets()
             return ServiceAnswer(_OK, {}, answer)
-        except HungUp:  # all else is raised as it is
+        except HungUp:  # other errors are raised unchanged
             if channel.said and not flight.sent:
                 raise Rejected(service, channel.said) from None
             raise ServiceUnreachable from None
