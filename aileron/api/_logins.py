@@ -58,9 +58,10 @@ class OperatorLogins(Protocol):
 
         :param code: the code. In a typed code, case and separators of groups are ignored.
         :return: the cookie's value, the page key, and the session of the login that created the code.
-        :raises Conflict: the code was redeemed before. Both uses become invalid. C{details} name the C{login} of the
-            code.
-        :raises Unauthorized: the code is unknown, invalid or expired.
+        :raises Conflict: the code was redeemed before and waits for its two words. Both uses become invalid.
+            C{details} have the ID of the session that created the code, as C{login}.
+        :raises Unauthorized: the code is unknown or expired, the login that created the code has ended, or the
+            hand-over has ended: confirmed, refused or redeemed twice.
         """
 
     def register(self, cookie: str, page_key: str, public_key: str) -> str:

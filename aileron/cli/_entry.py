@@ -21,11 +21,9 @@ _YOUNG, _MIDDLE = 10_000, 100
 def main() -> None:
     """Run the daemon or the command line.
 
-    Loading creates little garbage, so collecting at every 700 objects, Python's default, took a tenth of a command's
-    time
+    Loading creates little garbage: collecting at every 700 objects, Python's default, took a tenth of a command's time
     and a fifth of the daemon's start. Without any collection the half-made classes of attrs would stay in the daemon,
-    so
-    only the youngest generation is collected.
+    so only the youngest generation is collected.
     """
     gc.set_threshold(_YOUNG, _MIDDLE)
     if sys.argv[1:2] == [SERVE]:

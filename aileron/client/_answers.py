@@ -33,7 +33,7 @@ class DaemonUnreachable(DaemonError):
     """No response arrived: the connection was refused or lost, or the deadline passed.
 
     :ivar sent: whether the daemon may have received the request.
-    :ivar misdirected: whether the configured address is one that we may not ask, so starting the daemon does not help.
+    :ivar misdirected: whether requests to the configured address are not allowed, so starting the daemon does not help.
     """
 
     sent: bool = False

@@ -118,7 +118,12 @@ class Daemon(BothSites):
             ) from None
 
     async def hold_lease(self, session_id: str) -> None:
-        """Hold the lease of a session until the session ends, the connection is lost, or this is cancelled."""
+        """Hold the lease of a session until the session ends or the connection is lost. Cancelling releases the lease.
+
+        :raises DaemonUnreachable: the stream could not be opened, or the client does not use HTTP.
+        :raises DaemonFault: the daemon refuses, for example because there is no such session with a lease.
+        :raises AnswerNotUnderstood: any other response.
+        """
         if not isinstance(self._client, DaemonClient):
             raise DaemonUnreachable("A stream of events can be followed over HTTP only.")
         await self._client.follow("v1", "sessions", session_id, "lease", on_event=lambda: None)
@@ -209,7 +214,7 @@ class Lease:
     _clock: IReactorTime
 
     async def hold(self, session_id: str) -> None:
-        """Hold the lease until the session ends or this is cancelled. If the connection is lost, request it again."""
+        """Hold the lease until the session ends or this is cancelled. After any other failure, request it again."""
         while True:
             daemon = self._daemon()
             try:
@@ -219,5 +224,5 @@ class Lease:
                 if fault.status == _NO_SESSION:
                     return
             except DaemonError:
-                """It is asked again."""
+                """The lease is requested again."""
             await deferLater(self._clock, LEASE_PAUSE_SECONDS)

@@ -62,7 +62,7 @@ def _load(point: EntryPoint) -> ConnectorKind[Any] | str:
         if find_package(point.module.partition(".")[0]) is None:
             return "there is no such package, or it lies in the working directory"
         found = point.load()
-    except Exception as error:  # noqa: BLE001  (a stranger's code: whatever it raises, the others load)
+    except Exception as error:  # noqa: BLE001  (foreign code may raise any error; the others still load)
         return f"raises {type(error).__name__}"
     if not isinstance(found, ConnectorKind):
         return "is no ConnectorKind"
@@ -92,7 +92,7 @@ class ForeignKind(ConnectorKind[Any]):
         try:
             spec = self.kind.read(document, head, identity)
             about = spec.description
-        except Exception as error:  # noqa: BLE001  (a stranger's code: the other files are read all the same)
+        except Exception as error:  # noqa: BLE001  (foreign code may raise any error; other files still load)
             head.fault("kind", f"cannot be read: {type(error).__name__}")
             return None
         own = isinstance(about, ConnectorDescription) and identity == (about.name, about.version, about.content_hash)
@@ -110,7 +110,7 @@ class ForeignKind(ConnectorKind[Any]):
             verifyObject(IConnector, made)
         except Invalid as error:
             raise NotMade(f"makes what does not provide IConnector: {error}") from None
-        except Exception as error:  # noqa: BLE001  (a stranger's code: the other files are read all the same)
+        except Exception as error:  # noqa: BLE001  (foreign code may raise any error; other files still load)
             raise NotMade(f"raises {type(error).__name__}") from None
         return Screened(made)
 

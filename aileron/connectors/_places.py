@@ -69,7 +69,7 @@ def read_places(document: FileTable, head: FileTable, *, private_network: bool, 
         _refuse(document, lost, "which is neither in the base URL nor in a setting of the credential")
         unclear = [each for each in template.unplaced if any(_beside_another(each.name, text) for text in settings)]
         _refuse(document, unclear, "which stands directly beside another variable in a setting of the credential")
-        reader = evolve(reader, examples=_examples(template.placed))  # for hosts follow from the base URL alone
+        reader = evolve(reader, examples=_examples(template.placed))  # hosts depend on the base URL's variables only
     others = reader.others(document.table("hosts"))
     declared = [each for each in (base_url, *others.values()) if each]
     return Places(

@@ -41,7 +41,7 @@ def of_package(name: str) -> Iterator[FoundPlugin]:
     """
     try:
         package = find_package(name)
-    except Exception as error:  # noqa: BLE001  (a stranger's code: whatever it raises, the others load)
+    except Exception as error:  # noqa: BLE001  (foreign code may raise any error; the others still load)
         yield _fault("malformed", name, f"raises {type(error).__name__}")
         return
     if package is None:
@@ -64,7 +64,7 @@ def _check(file: str, load: Callable[[], object]) -> FoundPlugin:
         described: object = connector.describe()
     except Invalid as error:
         return _fault("malformed", file, f"does not provide IConnector: {error}")
-    except Exception as error:  # noqa: BLE001  (a stranger's code: whatever it raises, the others load)
+    except Exception as error:  # noqa: BLE001  (foreign code may raise any error; the others still load)
         return _fault("malformed", file, f"raises {type(error).__name__}")
     if not isinstance(described, ConnectorDescription):
         return _fault("malformed", file, "describes itself by something else than a ConnectorDescription")

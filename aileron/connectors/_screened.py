@@ -94,11 +94,11 @@ class Screened:
             raise Interrupted(notes) from None
         except AileronError as error:
             raise self._clean(error, overheard) from None
-        except Exception as error:  # noqa: BLE001  (a stranger's code, and its words may hold anything)
+        except Exception as error:  # noqa: BLE001  (foreign code: its message may contain a secret)
             raised = type(error).__name__
         else:
             return self._echo(overheard).outcome(answered)
-        raise Broke(f"{self.describe().name} raised {raised}")  # out here, so that the error is not its context
+        raise Broke(f"{self.describe().name} raised {raised}")  # not in the handler: no context
 
     def _clean(self, error: AileronError, overheard: _Overheard | None) -> AileronError:
         echo = self._echo(overheard)

@@ -90,7 +90,7 @@ class HttpTransport:
         try:
             response, most = await self._response(message, connection), message.max_response_bytes
             if response.length is not UNKNOWN_LENGTH and response.length > most:
-                raise TooLarge(response.code)  # noqa: TRY301 - as if it had been read
+                raise TooLarge(response.code)  # noqa: TRY301 - handled like a body that is too large
             fields = (*_head(response), *connection.length_headers())
             head = ServiceAnswer(response.code, _first_values(response.headers), b"", fields)
             take = None if begin is None else begin(head)

@@ -64,9 +64,8 @@ class Workshop:
     :ivar reactor: the clock, which also starts processes.
     :ivar transport: sends HTTP. Its C{opener} opens other connections.
     :ivar environment: the daemon's environment variables.
-    :ivar threads: returns a function that calls others in at most so many threads at once. Equal names share the
-        threads.
-        None if there are no threads.
+    :ivar threads: returns a function that calls others in at most so many threads at once, or None if there are no
+        threads. Equal names share the threads.
     :ivar find_sandbox: returns a function that puts programs into sandboxes, or None if this machine has no sandbox.
     :ivar servers: the processes of local MCP servers, by connector.
     :ivar bridge: starts the event loop of the MCP client at first use.

@@ -72,7 +72,10 @@ async def draw_audit(deps: Dependencies, visit: Visit) -> Tag:
 
 
 async def draw_record(deps: Dependencies, visit: Visit, audit_id: str) -> Drawing:
-    """Draw one audit event with all its fields."""
+    """Draw one audit event with all its fields.
+
+    :raises NotFound: no record has that ID.
+    """
     record = await deps.audit.get(audit_id)
     if record is None:
         raise NotFound("No record has this ID.")

@@ -77,7 +77,7 @@ def run_action(
 
 
 async def _ask_and_wait(daemon: Daemon, name: str, arguments: Mapping[str, JSON], wait: float) -> DaemonAnswer:
-    """Run an action, say what is waited for if that is an approval, and wait for the result."""
+    """Run an action and wait for the result. If the run needs an approval, print that first."""
     key = Call.mint_key(secrets.token_urlsafe(24))
     asked = await daemon.run(name, arguments, key, 0)
     if asked.status != _WAITS:
@@ -90,7 +90,7 @@ async def _ask_and_wait(daemon: Daemon, name: str, arguments: Mapping[str, JSON]
 
 @contextmanager
 def _for_person(name: str) -> Iterator[None]:
-    """Put into words for a person what the daemon tells an agent, as which this command calls it."""
+    """Replace errors worded for an agent by errors for a person, since this command runs actions as an agent does."""
     from aileron.client import DaemonFault
 
     try:

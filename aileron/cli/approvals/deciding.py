@@ -51,7 +51,7 @@ class DecisionRequest:
 
 
 async def look(operator: Operator, approval_id: str) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
-    """Return an approval as it is now, and the requesting session."""
+    """Return the current version of an approval, and the requesting session or None if the request has no session."""
     found = await operator.get("action-approvals", approval_id)
     session_id = found["run"].get("session_id")
     return found, None if session_id is None else await operator.get("sessions", session_id)

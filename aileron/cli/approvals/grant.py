@@ -164,10 +164,10 @@ def _read(text: str) -> JSON:
 def moment_of(text: str, now: datetime) -> datetime:
     """Return the time that C{text} names: C{+2h}, or RFC 3339, without an offset in the time zone of this machine.
 
-    A local time that the clock shows twice or skips, when daylight saving time ends or begins, is the later of the two
-    times that it can mean: what is to start then never starts an hour early.
+    When daylight saving time begins or ends, a skipped or repeated local time can mean two times. The later one is
+    returned, so that a run never starts an hour early.
 
-    :raises click.BadParameter: it is neither.
+    :raises click.BadParameter: C{text} is neither.
     """
     ahead = _AHEAD.fullmatch(text)
     if ahead is not None:
@@ -209,7 +209,7 @@ def show_grant(command: OperatorCommand, /, grant_id: str) -> None:
 @id_argument("grant_id", GRANT)
 @operator_command
 def revoke_grant(command: OperatorCommand, /, grant_id: str) -> None:
-    """Revoke a grant: it allows no further runs."""
+    """Revoke a grant: no further run starts by it. Revoking it again changes nothing."""
     found = command.remove("grants", grant_id)
     command.say(found, "{id} is {state}. Such calls need your approval again.", id=found["id"], state=_state(found))
 

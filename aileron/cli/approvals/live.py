@@ -109,7 +109,7 @@ class LiveScreen:
             await Deferred.fromFuture(shown)
         except (EOFError, OSError) as error:
             if isinstance(error, OSError) and error.errno != errno.EIO:
-                raise  # of anything but a closed terminal
+                raise  # an error other than a closed terminal
         finally:
             loop.remove_signal_handler(signal.SIGHUP)
             for each in tuple(self._under_way.values()):
@@ -152,7 +152,7 @@ class LiveScreen:
         position, before = self._position(), {item["id"] for item in self._items}
         ids = [item["id"] for item in found]
         self._items = found
-        if self._chosen not in ids:  # a neighbour of one that was removed
+        if self._chosen not in ids:  # the chosen approval was removed: choose a neighbour
             self._chosen = ids[min(position, len(ids) - 1)] if ids else None
         if self._bell and not first and not before.issuperset(ids):
             self._app.output.bell()
@@ -169,7 +169,7 @@ class LiveScreen:
         return next((number for number, item in enumerate(self._items) if item["id"] == self._chosen), 0)
 
     def _gather(self, event: KeyPressEvent) -> None:
-        """Record what is typed, but drop it while work is under way: it was not meant for what follows."""
+        """Record typed keys. While a request is in progress, discard them: they were not meant for the next screen."""
         if self._busy:
             return
         if not self._typed:
@@ -180,7 +180,7 @@ class LiveScreen:
     async def _settle(self) -> None:
         await self._cli.pause(TOGETHER_SECONDS)
         keys, self._typed = self._typed, []
-        if "escape" in keys[:-1]:  # it begins an unknown escape sequence
+        if "escape" in keys[:-1]:  # the beginning of an unknown escape sequence
             del keys[keys.index("escape") :]
         self._press(keys)
         self._app.invalidate()

@@ -28,7 +28,7 @@ class Question:
 
     @property
     def confirms(self) -> bool:
-        """Return True if one key answers it."""
+        """True if a single key answers the question."""
         return self.key in ("y", "x")
 
 
@@ -53,7 +53,7 @@ class OpenedApproval:
 
     @property
     def session(self) -> str | None:
-        """Return the requesting session, or None if the operator is the requester."""
+        """The requesting session, or None if the operator is the requester."""
         found: str | None = self.shown["run"].get("session_id")
         return found
 

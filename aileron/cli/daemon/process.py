@@ -231,11 +231,10 @@ def command(*arguments: str, executable: str = sys.executable, package: Path = _
 
 
 def private_pair() -> tuple[int, int]:
-    """Return two descriptors, one to read what is written to the other, of which one is for a child.
+    """Return two descriptors: one to read, and one to write. One of the two is for a child process.
 
     A child cannot close itself to other processes of the user before it runs. Until then these may reopen its pipes
-    from
-    C{/proc} and read in its place. A socket cannot be reopened this way.
+    from C{/proc} and read in its place. A socket cannot be reopened this way.
     """
     # guard against attack: a token goes to its command by a socket -> test_process.HandedOnTests.test_token,
     #    instead return os.pipe()

@@ -46,7 +46,7 @@ def run_daemon(cli: CliContext, passphrase_fd: int | None, passphrase_file: Path
     """
     for each in _SIGNALS:
         signal.signal(each, signal.default_int_handler)
-    cli.conceal()  # its environment may hold the passphrase as long as this process runs
+    cli.conceal()  # this process's environment may contain the passphrase until the process ends
     found = live_discovery(cli.home)
     key = None if locked or found is not None else any_key(cli, passphrase_fd, passphrase_file)
     try:

@@ -49,7 +49,7 @@ def doctor(command: OperatorCommand, offline: bool, over_network: bool) -> None:
 
 
 def _ask(command: OperatorCommand) -> tuple[Answers | None, list[DoctorFinding]]:
-    """Return the daemon's answers, or None and the finding that explains why there are none. Other checks go on."""
+    """Return the daemon's answers without findings, or None and a finding with the reason why there are no answers."""
     from aileron.client import DaemonError
 
     try:

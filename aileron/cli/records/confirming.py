@@ -139,7 +139,11 @@ def tell_tampering(record: Mapping[str, Any]) -> None:
 
 
 def in_words(record: Mapping[str, Any]) -> Mapping[str, str]:
-    """Render the key and the newest signature of the record for C{aileron status}."""
+    """Return the rows for C{aileron status} about the record's key and newest signature, by label.
+
+    :param record: the part of the daemon's status about the audit record.
+    :return: an empty mapping if the record has no key. Without a signature, that row is C{not yet}.
+    """
     if not record.get("key"):
         return {}
     signed = (

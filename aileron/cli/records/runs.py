@@ -151,7 +151,7 @@ def _look(run_id: str, states: Collection[str]) -> Callable[[Operator], Awaitabl
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
 @plain_command
 def save(command: OperatorCommand, run_id: str, directory: Path) -> None:
-    """Write what is attached to a run's answers into a directory: a file each, none of which is there already."""
+    """Save the attachments of a run's results in a directory, each to a new file. Existing files are not changed."""
     run = command.get("runs", run_id)
     _, attachments = _set_apart(run)
     if not attachments:

@@ -140,13 +140,14 @@ async def sign_in(cli: CliContext, target: Mapping[str, Any], choice: SignInChoi
 async def _find_client(
     cli: CliContext, settings: Mapping[str, str], exchange: TokenExchange, choice: SignInChoice
 ) -> SignInClient:
-    """Find the authorization server of a resource, and return the client that signs in there, once confirmed.
+    """Find the authorization server of a resource, and return the client for it after the person's confirmation.
 
-    No request goes to an authorization server that only the resource names, or to another server than before, until the
-    person confirms it.
+    Until the person confirms, no request is sent to an authorization server that only the resource names, or that
+    differs from the previous one.
 
-    :raises CommandError: the person declined. Nothing is stored.
+    :raises CommandError: the person declined, or a client ID is needed and was not entered. Nothing is stored.
     :raises SignInRefused: the servers' metadata is invalid or inconsistent.
+    :raises NetworkError, BindingFailed: a server cannot be reached.
     """
     from aileron.credentials import AuthorizationServer, ProtectedResource, found_client
 
@@ -186,7 +187,13 @@ async def _find_client(
 async def _find_declared_client(
     cli: CliContext, settings: Mapping[str, str], exchange: TokenExchange, choice: SignInChoice
 ) -> SignInClient:
-    """Return the client of a connector file that names the endpoints. A changed one must be confirmed."""
+    """Return the client for a connector file that names the endpoints. Sends no request.
+
+    If the file has no client ID, ask for the ID. If the authorization server or its token endpoint differs from the
+    previous sign-in's, or that is unknown, ask the person to confirm.
+
+    :raises CommandError: there is no terminal, no client ID was entered, or the person declined. Nothing is stored.
+    """
     client = _ask_for_client(cli, settings)
     if _tell_moved(choice.before, None, settings["token_url"]):
         confirm(cli, "Sign in there? [y/N] ", "saved", _IN_TERMINAL)
@@ -194,10 +201,12 @@ async def _find_declared_client(
 
 
 def _tell_moved(before: Mapping[str, Any] | None, issuer: str | None, token_url: str | None) -> bool:
-    """If the authorization server differs from before, print a warning. Return whether it does.
+    """Print a warning if the authorization server differs from the previous one, or the previous one is unknown.
 
     :param before: the state of the credential to renew, or None if it is new.
+    :param issuer: the issuer, or None if the connector file names the endpoints.
     :param token_url: the token endpoint, or None if it is not known yet.
+    :return: whether a warning was printed.
     """
     if before is None:
         return False

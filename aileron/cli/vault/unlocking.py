@@ -122,8 +122,7 @@ def change_passphrase(cli: CliContext, descriptor: int | None, new_descriptor: i
     """Change the vault's passphrase, and restart the daemon.
 
     Both passphrases are checked before the daemon is asked to end. If the file cannot be written, the daemon starts
-    again
-    with the old one.
+    again with the old passphrase.
 
     :raises WrongPassphrase, WeakPassphrase, CommandError, StoreUnavailable: nothing was changed, or it was printed
         before.

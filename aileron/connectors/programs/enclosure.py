@@ -45,8 +45,7 @@ class Enclosure:
     :ivar entry: the command put before a program that must reach the daemon at C{api_port}, or empty if it shares the
         daemon's network.
     :ivar listen: listens with a factory for connections to that port. Returns the socket for L{MEETING}, and a
-        function
-        that stops listening.
+        function that stops listening.
     """
 
     first_descriptor: ClassVar[int] = OPENED

@@ -73,8 +73,7 @@ class ProgramEnvironment:
         """Return the current sandbox, or None if there is none.
 
         :raises CapabilityDenied: a sandbox is required and missing, or the directory is reached through a link. A link
-            could
-            be changed after the approval, and the program would work in another directory.
+            could be changed after the approval, and the program would work in another directory.
         """
         if os.path.realpath(self.directory) != os.path.normpath(self.directory):
             raise CapabilityDenied(f"{self.directory} is reached through a link. Name the real directory in the file.")

@@ -152,7 +152,10 @@ class EgressSessions:
         return None
 
     def redeem(self, ticket: str) -> Access | None:
-        """Return the session of a ticket and invalidate the ticket, or return None if the ticket is not valid."""
+        """Return the access of a ticket's session, and invalidate the ticket.
+
+        Return None if the ticket is unknown, expired or used, or the session's access is closed.
+        """
         session_id, until = self._tickets.pop(_digest(ticket), ("", 0.0))
         return self._open.get(session_id) if until >= self._clock.seconds() else None
 

@@ -1,4 +1,4 @@
-"""Connectors to a declared local program: its arguments one by one, no shell, and a sandbox where there is one."""
+"""Command connectors: run a declared local program with separate arguments and no shell, in a sandbox if possible."""
 
 from ._connector import CommandConnector
 from ._kind import COMMAND

@@ -1,4 +1,4 @@
-"""A connector to declared local programs."""
+"""A connector that runs declared local programs."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _LOOKING_SECONDS, _MOST_CHANGED = 10.0, 50
 @implementer(IConnector, IInputNormalizer)
 @frozen
 class CommandConnector:
-    """Runs programs as its file declares.
+    """A connector that runs local programs as its file declares.
 
-    :ivar reactor: spawns processes, and has the clock.
-    :ivar environment: the daemon's, of which little is passed on.
-    :ivar enclose: makes sandboxes; L{None}: this machine makes none.
+    :ivar reactor: starts processes and provides the clock.
+    :ivar environment: the daemon's environment variables, of which only a few are passed on.
+    :ivar enclose: creates sandboxes, or None if this machine has no sandbox.
     """
 
     spec: CommandSpec
@@ -58,7 +58,11 @@ class CommandConnector:
         return self.spec.describe(environment.why_approval(self.enclose))
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
-        """Build the request: a JSON body with all that the program is given but for the credential."""
+        """Build the request. Its JSON body is everything that the program is given, except the credential.
+
+        :raises CapabilityDenied: if the operation is unknown, or C{base_url} is not the connector's.
+        :raises InvalidRequest: if an input is unknown or malformed.
+        """
         declared, spec = self.spec.find_declared(operation), self.spec
         if base_url != spec.description.base_url:
             raise CapabilityDenied(f"{spec.fqn} runs in {spec.environment.directory} and nowhere else.")
@@ -87,14 +91,23 @@ class CommandConnector:
         return self.spec.normalize_input(operation, name, value)
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
-        """Run a program that is declared to change nothing."""
+        """Run the program of an operation that is declared to change nothing.
+
+        :raises CapabilityDenied: as L{invoke}, or if the operation is not a read.
+        """
         self.spec.find_read(request.operation)
         return await self.invoke(request, credential, seconds)
 
     async def invoke(
         self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
     ) -> Outcome:
-        """Run the program once; it is killed where it takes longer than both times together."""
+        """Run the program once, and kill the process after C{seconds + late_seconds}.
+
+        The sandbox must be ready within C{seconds}. Failures after that are returned as an outcome.
+
+        :raises CapabilityDenied: if another connector prepared the request, the sandbox is not the approved one, or the
+            program cannot be executed. No program was run.
+        """
         declared, shown = self._own(request)
         launch = self._launch(shown, await reveal(self.spec.description, credential))
         if not (os.path.isfile(declared.program) and os.access(declared.program, os.X_OK)):
@@ -122,7 +135,7 @@ class CommandConnector:
         return await self._note_changes(launch, _judge(declared, ended))
 
     async def _note_changes(self, launch: Launch, outcome: Outcome) -> Outcome:
-        """Note which files the program made or changed that other programs obey by themselves."""
+        """Add to the outcome's notes the files that the program changed and that other programs load automatically."""
         changes = launch.confinement.changes if launch.confinement else None
         if changes is None:
             return outcome
@@ -136,9 +149,9 @@ class CommandConnector:
         return evolve(outcome, notes={**outcome.notes, "changed": shown}) if shown else outcome
 
     def _own(self, request: Request) -> tuple[CommandOperation, Mapping[str, Any]]:
-        """Return the operation of a request that this connector prepared, and what it shows.
+        """Check that this connector prepared the request, and return its operation and its decoded body.
 
-        :raises CapabilityDenied: it is another's.
+        :raises CapabilityDenied: if another connector prepared the request.
         """
         declared = self.spec.find_declared(request.operation)
         shown = json.loads(request.body or b"{}")
@@ -153,9 +166,9 @@ class CommandConnector:
         return declared, shown
 
     def _launch(self, shown: Mapping[str, Any], secret: bytes) -> Launch:
-        """Put together what is started at once.
+        """Return what is needed to start the program: arguments, environment, sandbox and standard input.
 
-        :raises CapabilityDenied: the sandbox is another than was shown.
+        :raises CapabilityDenied: if the sandbox is not the approved one.
         """
         environment, need = self.spec.environment, self.spec.description.credential
         enclosure = environment.enclosure(self.enclose)
@@ -169,14 +182,17 @@ class CommandConnector:
         return environment.launch(shown["argv"], self.environment, enclosure, more=more, stdin=stdin)
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
-        """Look for nothing: what a program has done, only people can tell."""
+        """Raise an error: only people can find out what a program did.
+
+        :raises CapabilityDenied: always.
+        """
         raise CapabilityDenied(f"The operation {sought.operation} declares no way to look for its effect.")
 
 
 def _argument(template: str, declared: CommandOperation, scope: ReferenceScope) -> str:
-    """Render one argument; what an input gives is never an option unless the file says so.
+    """Return an argument with its input filled in. An input may begin with a dash only if the file allows that.
 
-    :raises InvalidRequest: it cannot be one.
+    :raises InvalidRequest: if the input is not valid as an argument.
     """
     if not references(template):
         return template
@@ -203,7 +219,7 @@ def _last_words(ended: Ended) -> str:
 
 
 def _judge(declared: CommandOperation, ended: Ended) -> Outcome:
-    """Read what an exit code means, as the file says."""
+    """Return the outcome of a program that has ended, judged by its exit code as the file declares."""
     stdout, stderr = (each.decode("utf-8", "replace") for each in (ended.stdout, ended.stderr))
     if ended.code in declared.success:
         if declared.answer == "text":

@@ -24,7 +24,7 @@ from . import _spec as _command
 
 
 def make_schema() -> Schema:
-    """Make it."""
+    """Return the JSON Schema of a C{command} connector file."""
     code = {"type": "array", "items": number("integer", 0, 255)}
     operation = {
         "description": ANY_TEXT,

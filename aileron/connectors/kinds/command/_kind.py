@@ -1,4 +1,4 @@
-"""The kind C{command}: programs of this machine."""
+"""The connector kind C{command}: programs on this machine."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from ._spec import CommandSpec, read_command
 
 
 class CommandKind(ConnectorKind[CommandSpec]):
-    """Programs of this machine."""
+    """The connector kind of programs on this machine."""
 
     name = "command"
 
     def read(self, document: FileTable, head: FileTable, identity: Identity) -> CommandSpec:
-        """Read a file."""
+        """Return the spec read from a connector file."""
         return read_command(document, head, identity)
 
     def make(self, spec: CommandSpec, workshop: Workshop) -> IConnector:
-        """Make the connector of a file."""
+        """Return the connector for a spec."""
         enclose = workshop.find_sandbox()
         return Screened(CommandConnector(spec, workshop.reactor, workshop.environment, enclose))
 
     def schema(self) -> Mapping[str, JSON]:
-        """Return the JSON Schema of a file."""
+        """Return the JSON Schema of a connector file."""
         from ._format import make_schema
 
         return make_schema()

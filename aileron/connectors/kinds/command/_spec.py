@@ -29,14 +29,15 @@ _OUTPUT_BYTES, MOST_OUTPUT_BYTES = 64 * 1024, 4 * 1024 * 1024
 
 @frozen
 class CommandOperation:
-    """One way to run a program.
+    """A program that may be run, with its arguments.
 
-    :ivar arguments: each is one argument: literal, or exactly one reference.
-    :ivar stdin: what it reads; L{None}: nothing.
-    :ivar dashes: inputs that may begin with a dash.
-    :ivar success: exit codes that say that it was done.
-    :ivar failure: exit codes that say that nothing was changed; after any other nobody can say.
-    :ivar answer: C{text}, C{json} or C{none}: how its output is read.
+    :ivar arguments: the arguments; each is either literal or exactly one reference.
+    :ivar stdin: the text for standard input, with references, or None.
+    :ivar inputs: the names of the inputs.
+    :ivar dashes: the names of inputs that may begin with a dash.
+    :ivar success: the exit codes of a success.
+    :ivar failure: the exit codes that mean that nothing was changed. After any other code this is unknown.
+    :ivar answer: how the output is parsed: C{text}, C{json} or C{none}.
     """
 
     operation: Operation
@@ -53,25 +54,25 @@ class CommandOperation:
 
 @frozen
 class CommandSpec(BaseSpec):
-    """A connector to local programs as its file declares it.
+    """The content of a command connector's file.
 
-    :ivar environment: where they run.
+    :ivar environment: the directory, variables and sandbox in which the programs run.
     """
 
     operations: Mapping[str, CommandOperation]
     environment: ProgramEnvironment
 
     def find_declared(self, name: str) -> CommandOperation:
-        """Return an operation.
+        """Return the operation with a name.
 
-        :raises CapabilityDenied: there is no such operation.
+        :raises CapabilityDenied: if there is no such operation.
         """
         self.find_operation(name)
         return self.operations[name]
 
 
 def read_command(document: FileTable, _head: FileTable, identity: Identity) -> CommandSpec:
-    """Read the tables of such a file; C{[connector]} says nothing more."""
+    """Return the spec read from a connector file: C{[command]}, C{[credential]} and C{[operations.…]}."""
     table = document.table("command", required=True)
     environment = read_environment(table)
     need = read_program_credential(document.optional_table("credential"))
@@ -127,7 +128,7 @@ def _operation(name: str, table: FileTable, public: Collection[str], *, has_stdi
 
 
 def _write_titles(program: str, arguments: Sequence[str]) -> tuple[str, ...]:
-    """Return a title with the command line, and one with the program alone where an argument is left out."""
+    """Return a title with the full command line, and one with the program only, used if an argument is left out."""
     shown = [each for each in arguments if all(name.startswith("in.") for name in references(each))]
     name = f"Run {PurePosixPath(program).name}"
     return " ".join((name, *shown)), name

@@ -183,8 +183,7 @@ class Pack:
     def _head(self, offset: int) -> tuple[int, int, int, int | None]:
         """Read the head of the entry at an offset.
 
-        :return: the type of the entry, its size, the offset of its content, and the offset of its base (None if the entry
-            is not a delta).
+        :return: the type and size of the entry, the offset of its content, and the offset of its base (or None).
         :raises Damaged: if the base is missing, or the head is malformed.
         """
         head = os.pread(self._data, 64, offset)

@@ -197,7 +197,7 @@ class _KeyLogin(SSHService):
         self.transport.sendPacket(_REQUEST, request + NS(signature))
 
     def _choose_algorithm(self, key: Key) -> bytes:
-        """Return the best signature algorithm that the server announces, or else the best for the key (RFC 8308, 3.1)."""
+        """Return the best signature algorithm that the server announces, or else the key's best one (RFC 8308, 3.1)."""
         kind: bytes = key.sshType()
         possible = algorithms_of(kind)
         named = self.transport.peerExtensions.get(b"server-sig-algs", b"").split(b",")

@@ -65,7 +65,7 @@ class GitOperation:
 
     @property
     def is_local(self) -> bool:
-        """Whether the operation reads the local repository only."""
+        """True if the operation reads the local repository only."""
         return self.method == READ_HERE
 
 
@@ -224,7 +224,7 @@ class GitSpec(BaseSpec):
 
     @property
     def over_ssh(self) -> bool:
-        """Whether the remote is reached over SSH instead of HTTP."""
+        """True if the remote is reached over SSH instead of HTTP."""
         return self.host_key is not None
 
     @property

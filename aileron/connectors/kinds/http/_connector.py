@@ -129,9 +129,9 @@ class HttpConnector:
         return page
 
     def _name_doubtful(self, operation: HttpOperation, page: FetchedPage) -> str:
-        """Return the operation that was refused, if the service may have refused it alone; empty: it did not.
+        """Return the operation's name if the service may have refused only this operation, else an empty text.
 
-        Some services answer 401 for what their user may not see.
+        Some services respond with 401 for resources that the user may not see.
         """
         is_certain = len(self.spec.operations) == 1 or says_invalid(page.headers.get("www-authenticate", ""))
         return "" if is_certain else operation.operation.name

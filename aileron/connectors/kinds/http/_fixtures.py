@@ -24,9 +24,9 @@ from ._pages import FetchedPage, PageReader
 from ._prepare import prepare
 from ._spec import HttpOperation, HttpSpec
 
-_KEY = "fixture"  # what ${effect.key} stands for
+_KEY = "fixture"  # the value of ${effect.key}
 _NOW = datetime(2030, 1, 1, tzinfo=UTC)
-_LATER = _NOW + timedelta(days=2)  # when what is not there by then did not happen
+_LATER = _NOW + timedelta(days=2)  # late enough that a missing effect did not happen
 _FINDINGS = {True: "happened", False: "did_not_happen", None: "unknown"}
 _OUTCOMES = ("done", "refused", "unknown")
 

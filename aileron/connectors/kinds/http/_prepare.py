@@ -149,7 +149,7 @@ def _headers(operation: HttpOperation, media_type: str, scope: ReferenceScope) -
         yield "Content-Type", media_type
     for name, template in operation.headers.items():
         if not media_type and operation.body is not None and name.lower() == "content-type":
-            continue  # of a body that is left out
+            continue  # the body is not sent
         value = _header(name, template, operation, scope)
         if value is not None:
             yield name, value

@@ -113,7 +113,7 @@ def derive_answer(operation: HttpOperation, *more: tuple[Sequence[str], JSON]) -
     if operation.answer in ("text", "file"):
         return ServiceAnswer(200, {"content-type": "text/plain"}, b"sample")
     content: JSON = {}
-    for part in (operation.result or {}).values():  # an index in its path is a name here, which is read alike
+    for part in (operation.result or {}).values():  # an index in the path becomes a name here
         content = put(content, part.path, "c2FtcGxl" if part.encoded else "sample")
     when = operation.error.when
     if when is not None and when.holds(content):

@@ -18,7 +18,7 @@ from ._pages import Pages
 from ._result import Parts
 from ._when import Condition, Steps
 
-MOST_ATTACHED_BYTES = 6 * 1024 * 1024  # in base64 a run holds it up to three times
+MOST_ATTACHED_BYTES = 6 * 1024 * 1024  # a run stores up to three copies in base64
 DEFAULT_TIMEOUT_SECONDS = 30.0
 MOST_TIMEOUT_SECONDS = 300.0
 

@@ -12,7 +12,7 @@ from aileron.base.json import JSON
 
 _MOST_DEPTH = 64
 _MOST_ELEMENTS = 200_000
-_ENCODINGS = frozenset({"utf-8", "utf-16", "us-ascii", "iso-8859-1"})  # those of expat itself: no codec is looked up
+_ENCODINGS = frozenset({"utf-8", "utf-16", "us-ascii", "iso-8859-1"})  # supported by expat itself
 
 
 def decode_xml(body: bytes, lists: Collection[str]) -> JSON:
@@ -23,8 +23,7 @@ def decode_xml(body: bytes, lists: Collection[str]) -> JSON:
 
     :param lists: names of elements that may be repeated. Each becomes an array, even if it occurs once.
     :raises ValueError: it is no XML, declares a document type, an entity or another encoding, or is nested too deep.
-        The
-        message contains nothing of the document.
+        The message contains nothing of the document.
     """
     reader = _TreeBuilder(frozenset(lists))
     parser = expat.ParserCreate()
@@ -33,10 +32,10 @@ def decode_xml(body: bytes, lists: Collection[str]) -> JSON:
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.text
-    parser.StartDoctypeDeclHandler = _refuse  # what has no document type has no entities of its own either
+    parser.StartDoctypeDeclHandler = _refuse  # no document type: no own entities
     try:
         parser.Parse(body, True)
-    except (expat.ExpatError, LookupError):  # a lookup for the codec of an encoding that the service made up
+    except (expat.ExpatError, LookupError):  # LookupError: the encoding has no codec
         raise ValueError("no XML") from None
     return reader.open[0].members
 

@@ -30,7 +30,7 @@ _NAMED = re.compile(r"(?P<name>[^<>]*)<(?P<address>[^<>]*)>\s*")
 _MESSAGE_ID = re.compile(r"<[\x21-\x3b\x3d\x3f-\x7e]{1,240}>")
 _ATOMS = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~ -]*")
 _LINE_END = re.compile(r"\r\n?")
-_COMPOSITE = ("message/", "multipart/")  # not encoded (RFC 2046), so that their lines would be the message's own
+_COMPOSITE = ("message/", "multipart/")  # never encoded (RFC 2046): their lines could end the part
 
 SHARED = frozenset({"to", "cc", "bcc", "subject", "text", "reply_to", "in_reply_to", "attachments"})
 """The inputs of a message."""

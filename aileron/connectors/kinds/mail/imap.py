@@ -20,8 +20,8 @@ _TOKEN = re.compile(
 )
 _ESCAPED = re.compile(rb"\\(.)")
 _LITERAL = re.compile(rb"\{([0-9]{1,10})\}\Z")
-_MOST_PARSED_BYTES = 128 * 1024  # in one command's responses, literals not counted
-_MOST_PLAIN_BYTES = 2 * 1024 * 1024  # the same of any command: the UIDs of 250,000 messages
+_MOST_PARSED_BYTES = 128 * 1024  # limit of one command's parsed responses, without literals
+_MOST_PLAIN_BYTES = 2 * 1024 * 1024  # the same for any command's responses: the UIDs of 250,000 messages
 _MOST_RESPONSES, _MOST_LITERALS = 20_000, 1000
 _MOST_DIGITS = 20  # of 64 bits
 _PASSING = ("[UNAVAILABLE]", "[INUSE]", "[LIMIT]", "[SERVERBUG]")
@@ -80,7 +80,7 @@ def _mailbox(name: str) -> bytes:
     """Encode the name of a mailbox (RFC 3501, 5.1.3)."""
     try:
         return quoted(name, lambda text: bytes(imap4.encoder(text)[0]))
-    except ValueError:  # it is the server's own: what is asked for was checked
+    except ValueError:  # the server sent this name: names from inputs were checked
         raise NotUnderstood from None
 
 

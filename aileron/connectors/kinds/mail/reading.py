@@ -36,7 +36,7 @@ _MOST_TEXT_CHARACTERS = 100_000
 _MOST_TEXT_BYTES = 4 * _MOST_TEXT_CHARACTERS
 _MOST_HEAD_BYTES = 32 * 1024
 _MOST_PARTS, _MOST_DEPTH = 100, 8
-# Those of real mail. Python has others, and to decode punycode takes the square of a text's length.
+# The charsets of real mail. Python has more, and decoding punycode takes quadratic time.
 _CHARSET = re.compile(
     r"(us-)?ascii|utf-?(7|8|16|32)(-?[bl]e)?|(iso-?8859|windows|cp|ibm|koi8|latin)-?[0-9a-z]{1,5}|tis-620|macintosh"
     r"|iso-?2022-?(jp|kr)(-[0-9a-z]{1,4})?|euc-?(jp|kr)|shift-jis|sjis|gb(k|2312|18030)|big5(-hkscs)?|ks-c-5601-1987"

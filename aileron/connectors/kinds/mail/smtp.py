@@ -12,7 +12,7 @@ from aileron.connectors._answer import Flight
 from aileron.connectors._conversation import LineConversation, NotUnderstood, Rejected
 
 _REPLY = re.compile(rb"([2-5][0-9]{2})(?:([ -])(.*))?")
-_SIZE = re.compile(r"[0-9]{1,20}")  # what is no such number says nothing (RFC 1870)
+_SIZE = re.compile(r"[0-9]{1,20}")  # other values of SIZE are ignored (RFC 1870)
 _DOT = re.compile(rb"^\.", re.MULTILINE)
 _MOST_LINES, _MOST_LINE_BYTES = 100, 8192
 _HELLO = b"EHLO [127.0.0.1]"  # an address literal, as mail programs send it: the machine's name stays private

@@ -1,4 +1,4 @@
-"""MCP servers: the tools that were reviewed are called, one by one, over HTTP or a program's pipes."""
+"""MCP connectors: call reviewed tools of an MCP server, one call at a time, over HTTP or a program's pipes."""
 
 from ._api_relay import ApiRelay
 from ._connector import McpConnector

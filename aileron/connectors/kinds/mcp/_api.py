@@ -1,4 +1,4 @@
-"""The API of a local server, as its file declares it, and which of the server's requests lead there."""
+"""The API that a local server uses, as its file declares it, and the check of the server's requests to the API."""
 
 from __future__ import annotations
 
@@ -43,16 +43,20 @@ _LIKE_ASCII = frozenset(
 
 
 class ApiRefused(Exception):
-    """A request of the server does not pass: the status that says so, and a short sentence without its full stop."""
+    """A refused request of the server.
+
+    The arguments are the HTTP status, and the reason as a sentence without its full stop.
+    """
 
 
 @frozen
 class Api:
-    """An API.
+    """The API that a local server may use through the relay.
 
-    :ivar base: no request leaves it.
-    :ivar need: the credential that is added.
-    :ivar post_reads: whether a POST passes, too, while an operation executes whose effect is a read.
+    :ivar base: the API's URL; every request must stay below its path.
+    :ivar need: the credential that the relay adds.
+    :ivar post_reads: whether POST is allowed during an operation whose effect is a read.
+    :ivar private_network: whether the API may be at a loopback or private address.
     """
 
     base: BaseUrl
@@ -61,18 +65,22 @@ class Api:
     private_network: bool
 
     def allows(self, method: str, call: Request) -> bool:
-        """Tell whether a method passes while an operation executes."""
+        """Return True if an HTTP method is allowed during an operation.
+
+        :param call: the request of the operation.
+        """
         # guard of the relay: a read alone lets no write through the relay -> RefusedTests.test_read,
         #    instead return True
         return call.effect != READ or method in _READ_METHODS or (method == "POST" and self.post_reads)
 
     def judge(self, request: Request, target: str, headers: Headers, *, host: str) -> Request:
-        """Return a request of the server's as it may pass.
+        """Check a request of the server, and return the request to send to the API.
 
-        :param request: what executes, with the method and the body of the server's.
-        :param target: what is asked for, as behind the URL that the server was told.
-        :param host: and port of that.
-        :raises ApiRefused: it does not lead to this API, or could be read in another way there.
+        :param request: the request of the operation that executes, with the method and body of the server's request.
+        :param target: the path and query of the server's request, without the relay's prefix.
+        :param headers: the headers of the server's request.
+        :param host: the host and port of the relay.
+        :raises ApiRefused: if the request does not lead to this API, or the API could read the request in another way.
         """
         if request.method not in METHODS or not target.startswith("/"):
             raise ApiRefused(405, f"Only {', '.join(METHODS)} to a path are passed on")
@@ -102,10 +110,10 @@ class Api:
         return evolve(request, credential_header=self.need.header or None, credential_query=self.need.query)
 
     def _refuse_override(self, query: str, headers: Headers, request: Request) -> None:
-        """Refuse what makes another method or path of a request than was judged.
+        """Check that a request does not override its method or path.
 
-        :raises ApiRefused: it has such a parameter or header, or as a request of a read such a field in its body, or a
-            body in which none can be found.
+        :raises ApiRefused: if a parameter or header overrides them. During a read, also if a field of the body does, or
+            the body cannot be searched for such fields.
         """
         names = [name.decode("ascii") for name, _ in headers.getAllRawHeaders()]
         found = next((each for each in names if is_overriding_header(each)), "") or next(
@@ -113,13 +121,13 @@ class Api:
         )
         if not found and request.effect == READ and request.body:
             _refuse_unreadable(headers)
-            found = overriding_in_body(request.body.replace(b"\0", b""))  # in two or four bytes a character, too
+            found = overriding_in_body(request.body.replace(b"\0", b""))  # so that UTF-16 and UTF-32 are searched, too
         # guard of the relay: the relay refuses what overrides a method -> RefusedTests.test_override
         if found:
             raise ApiRefused(403, f"{visible(found)} would make another request of it, and is not passed on")
 
     def _keep(self, headers: Headers) -> Iterator[tuple[str, str]]:
-        """Yield the headers that pass: none of one connection, and none that could stand for a credential."""
+        """Yield the headers to pass on, without those that belong to one connection or could be a credential."""
         hop = {each.strip() for line in headers.getRawHeaders("Connection", ()) for each in line.split(",")}
         own = {_plain(self.need.header), *KINDS[self.need.kind].reserved}
         for name, values in headers.getAllRawHeaders():
@@ -131,7 +139,7 @@ class Api:
 
 
 def read_api(table: FileTable, need: CredentialNeed | None, *, private_network: bool) -> Api | None:
-    """Read C{[mcp.api]}; L{None}: it has faults, which go where the table's go."""
+    """Return the API read from C{[mcp.api]}, or None if there are faults, which are recorded in the table."""
     base = table.read("url", lambda text: own_base_url(text, private_network=private_network), None, required=True)
     post_reads = table.flag("post_reads", default=False)
     if need is None:
@@ -141,9 +149,9 @@ def read_api(table: FileTable, need: CredentialNeed | None, *, private_network: 
 
 
 def _refuse_unreadable(headers: Headers) -> None:
-    """Refuse a body in which no field would be found.
+    """Check that fields can be found in a body.
 
-    :raises ApiRefused: it is compressed, or its letters are not those of ASCII.
+    :raises ApiRefused: if the body is compressed, or has a charset that is not a superset of ASCII.
     """
     said = [
         (_plain(name.decode("ascii")), b" ".join(values).decode("latin-1"))
@@ -157,7 +165,7 @@ def _refuse_unreadable(headers: Headers) -> None:
 
 
 def _charsets(content_type: str) -> Iterator[str]:
-    """Yield every charset that a content type names, whatever quotes and separators it is written with."""
+    """Yield each charset that a content type names, with any quotes and separators."""
     for part in content_type.lower().replace(",", ";").split(";"):
         name, equals, text = part.partition("=")
         if equals and "charset" in name:
@@ -165,7 +173,7 @@ def _charsets(content_type: str) -> Iterator[str]:
 
 
 def _climbs(path: str) -> bool:
-    """Tell whether a path could be read as one that leaves its base; one that is encoded too often could."""
+    """Return True if a path could be read as one outside of its base, or is percent-encoded too many times to check."""
     for _ in range(_MOST_ENCODED):
         segments = {each.partition(";")[0].strip() for each in path.replace("\\", "/").split("/")}
         if {".", ".."} & segments or min(path, default=" ") < " ":
@@ -177,5 +185,5 @@ def _climbs(path: str) -> bool:
 
 
 def _plain(name: str) -> str:
-    """Return the name of a header as it is compared: some services take an underscore for a hyphen."""
+    """Return a header's name in the form used for comparison, since some services treat underscores as hyphens."""
     return name.lower().replace("_", "-")

@@ -1,4 +1,7 @@
-"""Passes a local server's requests on to its API, with the credential that it never sees, while a call executes."""
+"""A relay that adds the credential to a local server's requests to its API while a call executes.
+
+The server never sees the credential.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +36,11 @@ from ._api import API_URL, Api, ApiRefused
 MOST_BODY_BYTES = 4 * 1024 * 1024
 MOST_CONNECTIONS = 8
 _IDLE_SECONDS = 60
-_SECONDS = 30.0  # for the credential to be renewed
+_SECONDS = 30.0  # time limit for renewing the credential
 _LOOPBACK = "127.0.0.1"
 
 _KEPT_BACK = OURS | {"alt-svc", "proxy-authenticate", "set-cookie"}
-"""Headers of an answer that do not go on: those of its connection, and what would be a credential or another way."""
+"""Response headers that are not passed on: headers of the connection, credentials and alternative services."""
 
 _log = Logger()
 
@@ -46,12 +49,12 @@ T = TypeVar("T")
 
 @define(eq=False)
 class ApiCall:
-    """An operation that executes: as long as it does, requests pass for it.
+    """An executing operation, for which the relay passes requests on.
 
-    :ivar counts: how many requests passed, failed or were cut off, and were refused, during it and before it, and
-        bytes of their bodies.
-    :ivar echoed: the kinds of forms in which the API sent the credential back.
-    :ivar passing: the requests that are under way.
+    :ivar counts: the number of requests that were passed on, failed and refused, the number that came between the
+        previous operation and this one, and the bytes sent and received in bodies.
+    :ivar echoed: the forms in which the API sent the credential back.
+    :ivar passing: the requests being passed on.
     """
 
     request: Request
@@ -63,7 +66,7 @@ class ApiCall:
     passing: dict[ApiExchange, Deferred[None]] = field(factory=dict)
 
     def note_failure(self, why: Failure) -> None:
-        """Count a request that got no whole answer; only the first is logged, since there may be very many."""
+        """Count a failed request. Log only the first one, since there may be many."""
         self.counts["failed"] += 1
         if self.counts["failed"] == 1:
             _log.info(
@@ -71,16 +74,16 @@ class ApiCall:
             )
 
     def notes(self) -> Mapping[str, JSON]:
-        """Return what is recorded of it."""
+        """Return the counts and echoes to record with the outcome."""
         echoed: dict[str, JSON] = {"echoed": sorted(self.echoed)} if self.echoed else {}
         return {"api": {**self.counts}, **echoed} if any(self.counts.values()) else echoed
 
 
 @define(eq=False)
 class ApiRelay:
-    """Passes on requests of one connector's server, of which one process runs at a time.
+    """The relay of one connector's server, of which at most one process runs at a time.
 
-    :ivar report: records that a connector's server asked for something while nothing of it executes.
+    :ivar report: records that a connector's server sent a request while no operation was executing.
     """
 
     about: ConnectorDescription
@@ -99,11 +102,11 @@ class ApiRelay:
     def open(
         self, reactor: Any, launch: Launch, *, listen: Callable[[Any], Any] | None, credential: ICredential | None
     ) -> Launch:
-        """Listen for one process, and return how it is started, so that it finds us.
+        """Listen for connections of a new process, and return its launch with the relay's URL filled in.
 
-        :param listen: listens in its sandbox, where nobody else is; L{None}: it shares our network, and only this
-            process is told the path, which nobody can guess.
-        :param credential: of the calls for which its requests pass.
+        :param listen: listens inside the sandbox of the process, which no other process can reach. If None, the relay
+            listens on the loopback interface, with a secret path that only this process gets.
+        :param credential: the credential of the operations for which requests of this process are passed on.
         """
         factory, meeting, prefix, port = _connections(self), None, "", Enclosure.api_port
         if listen is not None:
@@ -119,22 +122,26 @@ class ApiRelay:
         return evolve(launch, argv=argv, environment=environment, meeting=meeting)
 
     def hide(self, said: bytes) -> bytes:
-        """Put the API's URL in the place of ours in what the process says: those who read ours could use it."""
+        """Return output of the process with the relay's URL replaced by the API's URL.
+
+        Otherwise, readers of the output could use the relay.
+        """
         said = said.replace(self._url.encode("ascii"), self.api.base.url.encode("ascii"))
         return said.replace(self._prefix[1:].encode("ascii"), REDACTED.encode("ascii")) if self._prefix else said
 
     def close(self) -> None:
-        """Take no more connections, and no request on those that are left: the process is gone."""
+        """Stop listening, and refuse further requests on open connections, because the process has ended."""
         self._credential = None
         self._stop()
 
     @contextmanager
     def during(self, request: Request, credential: ICredential) -> Iterator[Callable[[], Mapping[str, JSON]]]:
-        """Let requests pass as long as this lasts.
+        """Pass requests on while the context is active.
 
-        Those that are under way at its end go on for another operation that lets them pass, or are cut off.
+        When the context ends, a request in progress continues if another active operation allows it. Otherwise, it is
+        cut off.
 
-        :return: what is recorded of them by then.
+        :return: a function that returns the notes recorded so far.
         """
         call = ApiCall(request, credential)
         call.counts["between"], self._strays = self._strays, 0
@@ -155,15 +162,15 @@ class ApiRelay:
                     passing.cancel()
 
     def send(self, exchange: ApiExchange) -> Deferred[None]:
-        """Pass a request on, with its answer; cancelling drops both.
+        """Pass a request and its response on. Cancelling the Deferred aborts both.
 
-        :raises ApiRefused: it does not pass.
+        :raises ApiRefused: if the request is not allowed.
         """
         method, target = exchange.method.decode("latin-1"), exchange.uri.decode("latin-1")
         # guard of the relay: the relay wants the path that only its process knows -> UnconfinedTests.test_path
         if not target.startswith(self._prefix):
             raise ApiRefused(404, "There is nothing here")
-        calls = self._calls_for(method) or self._calls_for("GET")  # which all let pass
+        calls = self._calls_for(method) or self._calls_for("GET")  # every operation allows GET
         if not calls:
             self._strays += 1
             if self._strays == 1:
@@ -180,7 +187,7 @@ class ApiRelay:
         return passing.addBoth(self._passed, exchange)
 
     def _calls_for(self, method: str) -> list[ApiCall]:
-        """Return the operations that let a method pass now, newest first: those with the credential of the process."""
+        """Return the executing operations that allow a method and use the credential of the process, newest first."""
         # guard of the relay: the relay serves calls with its own credential alone -> RefusedTests.test_accounts,
         #    instead its = [*reversed(self._calls)]
         its = [each for each in reversed(self._calls) if each.credential == self._credential]
@@ -240,7 +247,7 @@ class ApiRelay:
         await self._note_answer(call, sent, answer)
 
     async def _note_answer(self, call: ApiCall, sent: Authorization, answer: ServiceAnswer) -> None:
-        """Tell the credential whether the API accepted it."""
+        """Notify the credential that the API has accepted or refused it."""
         if answer.status == http.UNAUTHORIZED:
             is_certain = says_invalid(answer.headers.get("www-authenticate", ""))
             await call.credential.refused(sent, operation="" if is_certain else call.request.operation)
@@ -248,16 +255,16 @@ class ApiRelay:
             call.credential.accepted(sent)
 
     def _link(self, name: str, value: str) -> str:
-        """Return a header of an answer as it goes on: what links to the API links to us."""
+        """Return the value of a response header, with links to the API replaced by links to the relay."""
         if name.lower() == "location" and value.startswith("/") and not value.startswith("//"):
             return self._prefix + value
         return value.replace(self.api.base.url, self._url)
 
 
 class ApiExchange(http.Request):
-    """One request of the server, and its answer.
+    """A request of the server and its response.
 
-    :ivar call: for which it passes, as long as that executes.
+    :ivar call: the operation for which the request is passed on.
     """
 
     call: ApiCall
@@ -271,13 +278,13 @@ class ApiExchange(http.Request):
         self.content = BytesIO()
 
     def handleContentChunk(self, data: bytes) -> None:
-        """Keep a piece of the body; one that is too long is cut off, and not passed on."""
+        """Store a piece of the body. If the body is too long, abort the connection."""
         self.content.write(data)
         if self.content.tell() > MOST_BODY_BYTES:
             self.channel.transport.abortConnection()
 
     def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
-        """Pass it on, as long as its sender is there."""
+        """Pass the complete request on, and cancel it if the sender disconnects."""
         self.method, self.uri, self.clientproto = command, path, version
         if self.content.tell() > MOST_BODY_BYTES:
             return
@@ -290,7 +297,10 @@ class ApiExchange(http.Request):
             passing.addCallbacks(lambda _: self.finish(), self._fail)
 
     def begin(self, answer: ServiceAnswer, link: Callable[[str, str], str]) -> None:
-        """Write the head of an answer; what links to the API links to us."""
+        """Write the head of a response.
+
+        :param link: returns the value of a header by its name and value, with its links replaced.
+        """
         self.setResponseCode(answer.status)
         for name, value in zip(answer.head[1::2], answer.head[2::2], strict=True):
             if name.lower() not in _KEPT_BACK or (self.method == b"HEAD" and name.lower() == "content-length"):
@@ -298,15 +308,15 @@ class ApiExchange(http.Request):
         self.write(b"")
 
     def unregisterProducer(self) -> None:
-        """Let the body go; its sender may have left already."""
+        """Unregister the producer, unless the sender has disconnected already."""
         if self.channel:
             super().unregisterProducer()  # type: ignore[no-untyped-call]
 
     def _fail(self, why: Failure) -> None:
-        """Tell that there is no answer; half of one is cut off, so that this shows."""
+        """Respond with an error. If the response has begun, abort the connection to show that it is incomplete."""
         if self.channel and (self.startedWriting or why.check(CancelledError)):
             self.channel.transport.abortConnection()
-        elif self.channel:  # else its sender has left
+        elif self.channel:  # the sender is still connected
             self._refuse(502, "The request or its answer could not be passed on")
 
     def _refuse(self, status: int, why: str) -> None:
@@ -317,16 +327,16 @@ class ApiExchange(http.Request):
 
 
 def _refuse_part(status: int, head: bytes) -> None:
-    """Refuse a part of an answer: a secret that is cut in parts would not be found.
+    """Check that a response is not partial, since a secret that is split between parts would not be found.
 
-    :raises ExternalApiError: it is one.
+    :raises ExternalApiError: if the response is partial.
     """
     if status == http.PARTIAL_CONTENT or b"\r\ncontent-range:" in head.lower():
         raise ExternalApiError("The API answered with a part, in which no credential can be found.")
 
 
 def _connections(relay: ApiRelay) -> Any:
-    """Take the server's connections, up to a number at once."""
+    """Return a factory for the server's connections, with a limit on open connections."""
 
     def protocol() -> Any:
         channel: Any = http.HTTPChannel()

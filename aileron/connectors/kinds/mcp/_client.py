@@ -1,4 +1,4 @@
-"""The SDK's client, run in the loop.  Importing this module loads the SDK."""
+"""The MCP SDK's client, run in the asyncio loop. Importing this module loads the SDK."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from ._wire import Delivery, Message, Refused
 T = TypeVar("T")
 
 _delivery: ContextVar[Delivery | None] = ContextVar("delivery", default=None)
-"""Of the request that the running task makes."""
+"""The delivery of the request that the running task makes."""
 
 
 class _Outlet:
-    """Takes what the SDK writes: each message is sent by the session, in the reactor, before writing returns."""
+    """The stream that the SDK writes to. The session sends each message, in the reactor, before the write returns."""
 
     def __init__(self, bridge: ThreadBridge, send: Callable[..., Any]) -> None:
         self._bridge, self._send = bridge, send
@@ -37,7 +37,8 @@ class _Outlet:
     async def send(self, item: SessionMessage, /) -> None:
         """Send a message.
 
-        :raises MCPError: the server refused it, from which the SDK tells an older server.
+        :raises MCPError: if the server refused the request; the SDK then tries an older protocol.
+        :raises Exception: any other error of the session, if the message is a request.
         """
         raw: dict[str, JSON] = item.message.model_dump(by_alias=True, mode="json", exclude_unset=True)
         said = item.metadata.headers if isinstance(item.metadata, ClientMessageMetadata) else None
@@ -49,28 +50,28 @@ class _Outlet:
             if asks:
                 raise MCPError(types.INVALID_REQUEST, f"status {error.status}") from None
         except Exception:
-            if asks:  # whether a notification or a refusal arrives changes nothing
+            if asks:  # a notification or a refusal that does not arrive changes nothing
                 raise
 
     async def aclose(self) -> None:
-        """There is nothing to close."""
+        """Do nothing."""
 
     async def __aenter__(self) -> _Outlet:
         return self
 
     async def __aexit__(self, *_why: object) -> None:
-        """There is nothing to close."""
+        """Do nothing."""
 
 
 def _find_cause(error: Exception) -> Exception:
-    """Find the one failure inside of groups: the SDK wraps what a server says once for each of its task groups."""
+    """Return the error inside of exception groups: the SDK wraps an error once for each of its task groups."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
 
 
 class SdkClient:
-    """The client of one session, made in the loop.  The SDK answers each request of the server with a refusal."""
+    """The client of one session, created in the loop. The SDK refuses each request of the server."""
 
     def __init__(self, bridge: ThreadBridge, send: Callable[..., Any], mode: str) -> None:
         self._outlet, self._mode = _Outlet(bridge, send), mode
@@ -79,7 +80,7 @@ class SdkClient:
         self._inlet, self._received = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
 
     async def run(self) -> None:
-        """Begin the session, and keep it until L{leave}."""
+        """Start the session and keep it open until L{leave} is called."""
         about = types.Implementation(name="aileron", version=__version__)
         try:
             async with Client(self._streams(), mode=self._mode, cache=None, client_info=about) as client:
@@ -89,12 +90,12 @@ class SdkClient:
             if self._opened.done():
                 raise
             self._opened.set_exception(_find_cause(error))
-            self._opened.exception()  # read here, since nobody may be waiting any more
+            self._opened.exception()  # marks the error as retrieved, since L{opened} may no longer be waiting
 
     async def opened(self) -> str:
-        """Wait until it has begun, and return the version of the protocol.
+        """Wait until the session has started, and return the version of the protocol.
 
-        :raises Rejected: the server refused.
+        :raises Rejected: if the server refuses the session.
         """
         try:
             session = await asyncio.shield(self._opened)
@@ -103,10 +104,10 @@ class SdkClient:
         return str(session.protocol_version)
 
     async def list_tools(self, cursor: str | None, delivery: Delivery) -> None:
-        """Ask for a page of tools; the SDK keeps which arguments go into headers as well, and leaves out bad ones."""
+        """Request a page of tools, and record in C{delivery} the tools that the SDK leaves out for invalid headers."""
         params = None if cursor is None else types.PaginatedRequestParams(cursor=cursor)
         kept = await self._ask(delivery, lambda session: session.list_tools(params=params))
-        answer: Any = delivery.answer  # in which every tool has a name, or the SDK would have raised
+        answer: Any = delivery.answer  # each tool has a name, or the SDK would have raised an error
         delivery.left_out = frozenset(each["name"] for each in answer["result"]["tools"]) - {
             *(t.name for t in kept.tools)
         }
@@ -114,9 +115,9 @@ class SdkClient:
     async def call_tool(
         self, name: str, arguments: Mapping[str, JSON], meta: Mapping[str, JSON], delivery: Delivery
     ) -> None:
-        """Call a tool.
+        """Call a tool. The response is stored in C{delivery}.
 
-        The SDK's own C{call_tool} would check the result by the schema that the server made, however long that takes.
+        The SDK's own C{call_tool} is not used: it validates the result by the server's schema without a time limit.
         """
         about: Any = plain(meta)
         params = types.CallToolRequestParams(name=name, arguments=dict(arguments), _meta=about)
@@ -124,7 +125,7 @@ class SdkClient:
         await self._ask(delivery, lambda session: session.send_request(request, types.Result))
 
     def deliver(self, message: Message) -> None:
-        """Hand it a message of the server; one that is malformed becomes an error, so that nobody waits for it."""
+        """Pass a message of the server to the SDK. A malformed one is replaced by an error to end its request."""
         try:
             parsed = types.jsonrpc_message_adapter.validate_python(dict(message), by_name=False)
         except ValueError:
@@ -135,7 +136,7 @@ class SdkClient:
             self._inlet.send_nowait(SessionMessage(parsed))
 
     def leave(self) -> None:
-        """End it, and fail whatever is waited for."""
+        """End the session, and fail all pending requests."""
         self._inlet.close()
         self._leave.set()
 

@@ -1,4 +1,4 @@
-"""A connector to an MCP server: shows the operator a call, and makes it if the tool is the one that was reviewed."""
+"""A connector to an MCP server: calls a tool if its description is the one that was reviewed."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ _ADVICE = {
 @implementer(IConnector, IInputNormalizer)
 @frozen
 class McpConnector:
-    """Calls tools as its file declares them.
+    """A connector that calls tools as its file declares them.
 
     :ivar sessions: opens sessions with the server.
-    :ivar clock: what seconds are counted on.
+    :ivar clock: measures time limits.
     """
 
     spec: McpSpec
@@ -67,7 +67,11 @@ class McpConnector:
         return self.spec.describe(self.sessions.why_approval)
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
-        """Build the request: a JSON body with all that a call consists of but for the credential."""
+        """Build the request. Its JSON body is everything that the call consists of, except the credential.
+
+        :raises CapabilityDenied: if the operation is unknown, or C{base_url} is not the connector's.
+        :raises InvalidRequest: if an input is not valid JSON, or the operation takes no inputs.
+        """
         about, description = self.spec.find_operation(operation), self.spec.description
         if base_url != description.base_url:
             raise CapabilityDenied(f"{description.name} talks to {description.base_url} and to nobody else.")
@@ -128,13 +132,17 @@ class McpConnector:
         return outcome
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
-        """Find nothing: the protocol has no way to ask what a call has done."""
+        """Raise an error: the protocol has no request for the effect of an earlier call.
+
+        :raises CapabilityDenied: always.
+        """
         raise CapabilityDenied(f"The operation {sought.operation} declares no way to look for its effect.")
 
     def _own(self, request: Request) -> tuple[Operation, Mapping[str, Any]]:
-        """Return the operation of a request that this connector prepared, and what it shows.
+        """Check that this connector prepared the request, and return its operation and its decoded body.
 
-        :raises CapabilityDenied: it is another's, or was changed.
+        :raises CapabilityDenied: if the request is another connector's or was changed, or the server would be started
+            differently than approved.
         """
         about, declared = self.spec.find_operation(request.operation), self.spec.operations.get(request.operation)
         shown: Mapping[str, Any] = json.loads(request.body or b"{}")
@@ -153,11 +161,11 @@ class McpConnector:
 
 @frozen
 class _ToolRun:
-    """One conversation with the server, and what it came to.
+    """One exchange with the server: a session, the check of the tool, and the call.
 
-    :ivar delivery: of the call itself: what comes before it has no effect.
-    :ivar used: the session, once there is one.
-    :ivar lacking: the refusal for want of a scope, if that is what it came to.
+    :ivar delivery: the delivery of the call itself. Earlier messages have no effect.
+    :ivar used: the session once it is open, else empty.
+    :ivar lacking: the refusal because of a missing scope, else empty.
     """
 
     connector: McpConnector
@@ -175,7 +183,7 @@ class _ToolRun:
         return self.connector.spec.fqn
 
     async def outcome(self, seconds: float, late_seconds: float) -> Outcome:
-        """Converse; every failure of the server, the network or a limit is an outcome."""
+        """Make the call and return its outcome. Failures of the server, the network or a limit are outcomes, too."""
         clock, most = self.connector.clock, self.connector.spec.max_response_bytes
         try:
             outcome = await wait_in_time(
@@ -230,7 +238,7 @@ class _ToolRun:
         return Outcome(fault=HashMismatch(message, details).fault(), sent=False)
 
     def _refused(self, error: Refused) -> Outcome:
-        """Judge a status of HTTP: only one that is about the credential says that nothing was done."""
+        """Return the outcome of an HTTP error. Only an error about the credential means that nothing was done."""
         lacking = ": the credential lacks a scope" if error.lacks_scope else ""
         leads = f" and redirects to {show_safely(error.location, _MOST_LOCATION)}" if error.location else ""
         advice = "" if error.lacks_scope else _ADVICE.get(error.status, "").format(name=self.name)

@@ -1,4 +1,4 @@
-"""Reads messages out of answers: JSON, and streams of events (the WHATWG's HTML standard, 9.2) in linear time."""
+"""Reads messages from responses: JSON, and server-sent events (WHATWG HTML standard, 9.2) in linear time."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _LINE_ENDS = re.compile(rb"\r\n|\n|\r")
 
 
 def read_message(data: bytes) -> JSON:
-    """Read the JSON of a message, or of several that come together.
+    """Decode the JSON of a message, or of a batch of messages.
 
-    :raises NotUnderstood: it is none.
+    :raises NotUnderstood: if C{data} is not valid JSON.
     """
     try:
         return decode(data)
@@ -24,9 +24,9 @@ def read_message(data: bytes) -> JSON:
 
 
 class EventMessages:
-    """Hands on the data of each event named C{message}, which is the usual name, and no other.
+    """A parser of server-sent events that passes on the data of events named C{message}, the default name.
 
-    :param receive: is given the data of one event; what it raises is raised by L{feed}.
+    :param receive: called with the data of each event. Its errors are raised by L{feed}.
     """
 
     def __init__(self, receive: Callable[[bytes], object]) -> None:
@@ -37,12 +37,12 @@ class EventMessages:
         self._data: list[bytes] = []
 
     def feed(self, piece: bytes) -> None:
-        """Take the next bytes of the stream."""
+        """Parse the next bytes of the stream."""
         if not piece:
             return
         ends_with_return = piece.endswith(b"\r")
         if self._ends_with_return and piece.startswith(b"\n"):
-            piece = piece[1:]  # the other half of a line's end
+            piece = piece[1:]  # the second byte of a line end that was split
         self._ends_with_return = ends_with_return
         first, *others = _LINE_ENDS.split(piece)
         self._pieces.append(first)

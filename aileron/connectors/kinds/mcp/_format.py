@@ -28,7 +28,7 @@ from . import _spec
 
 
 def _found_credential() -> Schema:
-    """OAuth 2 of a server that may say where one signs in."""
+    """Return the schema of an OAuth 2 credential, whose URLs may be discovered from the server."""
     made = credential_of(KINDS["oauth2"], FOUND)
     finds = {"properties": {"discover": {"const": True}}, "required": ["discover"]}
     named = without("token_url", "authorize_url", "device_url")
@@ -36,7 +36,7 @@ def _found_credential() -> Schema:
 
 
 def make_schema() -> Schema:
-    """Make it."""
+    """Return the JSON Schema of an C{mcp} connector file."""
     operation = {
         "description": ANY_TEXT,
         "tool": {"type": "string", "minLength": 1, "maxLength": 256},

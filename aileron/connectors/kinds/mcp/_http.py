@@ -1,4 +1,4 @@
-"""Streamable HTTP: each message is a POST of ours, whose answer is JSON or a stream of events."""
+"""Streamable HTTP: each message is sent by POST, and the response is JSON or a stream of events."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _MOST_ENDING_BYTES = 64 * 1024
 
 @define(eq=False)
 class HttpWire:
-    """Keeps the promises of L{aileron.connectors.kinds.mcp._wire.Wire}.
+    """A L{aileron.connectors.kinds.mcp._wire.Wire} over HTTP.
 
-    :ivar clock: bounds the farewell, for which nobody waits.
-    :ivar plain: the request that each message makes its own.
+    :ivar clock: limits the time of the request that ends the session.
+    :ivar plain: the request that every message is based on.
     """
 
     transport: StreamingTransport
@@ -55,7 +55,7 @@ class HttpWire:
         self._receiver = receiver
 
     def send(self, message: Message, headers: Mapping[str, str], delivery: Delivery) -> Deferred[None]:
-        """Post it."""
+        """Send the message by POST. Fires when the response has been received."""
         self._version = headers.get(_VERSION, "" if message.get("method") == "initialize" else self._version)
         sending = Deferred.fromCoroutine(self._post(message, headers, delivery))
         self._under_way.add(sending)
@@ -67,7 +67,7 @@ class HttpWire:
         return sending.addBoth(forget)
 
     def close(self) -> None:
-        """Drop every connection, and tell the server that its session has ended, without waiting for it."""
+        """Close every connection, and send the request that ends the session, without waiting for the response."""
         self._receiver = None
         for sending in tuple(self._under_way):
             sending.cancel()
@@ -78,7 +78,7 @@ class HttpWire:
                 self.plain, method="DELETE", headers=headers, body=None, max_response_bytes=_MOST_ENDING_BYTES
             )
             ending = self.transport.send(farewell, Delivery()).addTimeout(_ENDING_SECONDS, self.clock)
-            ending.addErrback(lambda _: None)  # many servers have no such thing, and nothing depends on it
+            ending.addErrback(lambda _: None)  # many servers do not support this, and a failure has no consequences
 
     async def _post(self, message: Message, headers: Mapping[str, str], delivery: Delivery) -> None:
         exchange = _PostedMessage(self, message, delivery)
@@ -99,18 +99,18 @@ class HttpWire:
         return [(_VERSION, self._version)] if self._version else []
 
     def begin(self, session_id: str) -> None:
-        """Note the session that the server has begun.
+        """Store the id of the session that the server has started.
 
-        :raises NotUnderstood: its name could not stand in a header.
+        :raises NotUnderstood: if the id is not valid in a header.
         """
         if not _SESSION_ID.fullmatch(session_id):
             raise NotUnderstood
         self._session_id = session_id
 
     def receive(self, message: JSON) -> None:
-        """Hand a message on, or several that come together.
+        """Pass a message, or each message of a batch, to the receiver.
 
-        :raises NotUnderstood: it is none.
+        :raises NotUnderstood: if C{message} is not a message.
         """
         for each in message if isinstance(message, list) else (message,):
             if not isinstance(each, dict):
@@ -121,7 +121,7 @@ class HttpWire:
 
 @define(eq=False)
 class _PostedMessage:
-    """One message, and what comes back on its connection."""
+    """A message sent by POST, and the response to that request."""
 
     wire: HttpWire
     message: Message
@@ -133,9 +133,9 @@ class _PostedMessage:
         return "method" in self.message and "id" in self.message
 
     def begin(self, head: ServiceAnswer) -> TakeBody:
-        """Judge the head of an answer.
+        """Check the head of a response, and return the function that receives the body.
 
-        :raises NotUnderstood: no message is in such an answer.
+        :raises NotUnderstood: if a response with this head cannot have a message.
         """
         accepted = 200 <= head.status <= 299
         if accepted and self.message.get("method") == "initialize" and _SESSION in head.headers:
@@ -150,11 +150,11 @@ class _PostedMessage:
         return self._gather
 
     def finish(self, answer: ServiceAnswer) -> None:
-        """Look what has come when the answer is over.
+        """Process a complete response.
 
-        :raises Refused: the server has refused the message.
-        :raises ServiceUnreachable: it has ended the stream without answering.
-        :raises NotUnderstood: what it says is no message.
+        :raises Refused: if the server refused the message.
+        :raises ServiceUnreachable: if the response ended without a response to the request.
+        :raises NotUnderstood: if the body is not a message.
         """
         if not 200 <= answer.status <= 299:
             self._refuse(answer)
@@ -164,9 +164,11 @@ class _PostedMessage:
             raise ServiceUnreachable
 
     def _refuse(self, answer: ServiceAnswer) -> None:
-        """Read the error in the body of a refusal, which may not say to which message it belongs.
+        """Pass on the JSON-RPC error in the body of a refusal, or raise L{Refused} if there is none.
 
-        A redirect, and a server that is broken, or something before it, do not speak for the server.
+        The body counts only for 4xx statuses other than 401 and 403, since others may come from a proxy.
+
+        :raises Refused: if the body has no error for this message.
         """
         if self._asks and 400 <= answer.status <= 499 and answer.status not in (401, 403):
             try:
@@ -182,7 +184,7 @@ class _PostedMessage:
         raise Refused(answer.status, lacks_scope, challenge, location if 300 <= answer.status <= 399 else "")
 
     def _is_failed_by(self, body: Message) -> bool:
-        """Tell whether the body of a refusal is an error to this message, whose number may be left out or be a word."""
+        """Return True if a body is an error for this message. Its id may be missing or a text."""
         number = body.get("id")
         is_meant = number is None or isinstance(number, str) or (type(number) is int and number == self.message["id"])
         return is_meant and isinstance(body.get("error"), dict) and "result" not in body
@@ -204,9 +206,9 @@ class _PostedMessage:
 
 @define(eq=False)
 class HttpSessions(McpSessions):
-    """A session of its own for each run; keeps the promises of L{aileron.connectors.kinds.mcp._session.McpSessions}.
+    """L{aileron.connectors.kinds.mcp._session.McpSessions} over HTTP, with a new session for each run.
 
-    :ivar bridge: starts the loop in which the SDK runs, when it is first needed.
+    :ivar bridge: starts the loop of the SDK when the first session needs it.
     """
 
     bridge: Bridged
@@ -220,7 +222,10 @@ class HttpSessions(McpSessions):
         return await open_credential(self.spec.description, request, credential, seconds=seconds, clock=self.clock)
 
     async def open(self, sent: Authorization, credential: ICredential | None) -> McpSession:
-        """Begin a session; a server that had nothing but the handshake of old is not asked for more again."""
+        """Start a session.
+
+        If the server supported only the older handshake last time, this session uses that handshake from the start.
+        """
         plain = OutgoingRequest(
             method="POST",
             url=with_credential(self.spec.url, sent),

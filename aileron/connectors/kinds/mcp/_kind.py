@@ -1,4 +1,4 @@
-"""The kind C{mcp}: MCP servers."""
+"""The connector kind C{mcp}: MCP servers."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from ._spec import McpSpec, read_mcp
 
 
 class McpKind(ConnectorKind[McpSpec]):
-    """MCP servers."""
+    """The connector kind of MCP servers."""
 
     name = "mcp"
 
     def read(self, document: FileTable, head: FileTable, identity: Identity) -> McpSpec:
-        """Read a file."""
+        """Return the spec read from a connector file."""
         return read_mcp(document, head, identity)
 
     def make(self, spec: McpSpec, workshop: Workshop) -> IConnector:
-        """Make the connector of a file."""
+        """Return the connector for a spec."""
         return Screened(McpConnector(spec, _open_sessions(spec, workshop), workshop.reactor))
 
     def schema(self) -> Mapping[str, JSON]:
-        """Return the JSON Schema of a file."""
+        """Return the JSON Schema of a connector file."""
         from ._format import make_schema
 
         return make_schema()
 
 
 def _open_sessions(spec: McpSpec, workshop: Workshop) -> McpSessions:
-    """Make what opens sessions with the server."""
+    """Return the object that opens sessions with the server of a spec."""
     local, about = spec.local, spec.description
     if local is None:
         return HttpSessions(workshop.bridge, workshop.transport, workshop.reactor, spec)

@@ -1,4 +1,4 @@
-"""A local MCP server as a connector's file declares it, and the sessions with it that runs get."""
+"""A local MCP server as a connector's file declares it, and the session that runs share."""
 
 from __future__ import annotations
 
@@ -39,11 +39,13 @@ _SEEN = (
 
 @frozen
 class LocalServer:
-    """A program that is an MCP server on its standard streams.
+    """A program that is an MCP server on its standard input and output.
 
-    :ivar argv: the program itself first; each is literal, but for L{API_URL}.
-    :ivar api: where its requests get the credential; L{None}: it has that itself, or needs none.
-    :ivar package: what was installed for it alone, and is looked at before it starts; None: it is of the machine.
+    :ivar argv: the program and its arguments; all are literal, except that L{API_URL} is replaced.
+    :ivar api: the API to which the relay adds the credential, or None if the server gets the credential itself or needs
+        none.
+    :ivar package: the package that the server runs from, checked before each start, or None if the program is not part
+        of an installed package.
     """
 
     argv: tuple[str, ...]
@@ -53,12 +55,12 @@ class LocalServer:
 
     @property
     def url(self) -> str:
-        """Stand where the URL of a remote server does."""
+        """The URL that stands for the server in requests."""
         return f"file://{''.join(self.argv[:1])}"
 
 
 def read_local(table: FileTable, need: CredentialNeed | None, *, private_network: bool) -> LocalServer:
-    """Read the keys of C{[mcp]} that say how a local server is started; faults go where the table's go."""
+    """Return the local server read from the keys of C{[mcp]}. Faults are recorded in the table."""
     argv = table.texts("command")
     for each in argv[:1]:
         if not PATH.holds(each):
@@ -85,12 +87,12 @@ def read_local(table: FileTable, need: CredentialNeed | None, *, private_network
 
 @frozen
 class LocalSessions:
-    """The sessions of one connector, which are one: that with the process that its runs share.
+    """L{aileron.connectors.kinds.mcp._session.McpSessions} of a local server: all runs share one session.
 
     :ivar shared: keeps the process.
-    :ivar daemon: the daemon's environment, of which little is passed on.
-    :ivar enclose: makes sandboxes; L{None}: this machine makes none.
-    :ivar relay: passes its requests on, where it has an API.
+    :ivar daemon: the daemon's environment variables, of which only a few are passed on.
+    :ivar enclose: creates sandboxes, or None if this machine has no sandbox.
+    :ivar relay: passes the server's requests on to its API, or None if the server has no API.
     """
 
     about: ConnectorDescription
@@ -103,15 +105,18 @@ class LocalSessions:
 
     @property
     def why_approval(self) -> str:
-        """Why each call needs one: there is no sandbox, or its file does not say who can read the credential."""
+        """The reason why every call needs an approval, or an empty text.
+
+        A reason is a missing sandbox, or a file that does not state who can read the credential.
+        """
         need = self.about.credential
         exposed = _EXPOSED if need is not None and not {READABLE_BY, API} & need.settings.keys() else ""
         return self.local.environment.why_approval(self.enclose) or exposed
 
     def review(self) -> Mapping[str, JSON]:
-        """Return what is shown of the program before a call, and must be the same when it is made.
+        """Return what the approval shows of the program. This must be unchanged when the call is made.
 
-        :raises CapabilityDenied: it cannot be started as the file declares it.
+        :raises CapabilityDenied: if the program cannot be started as the file declares.
         """
         environment, argv = self.local.environment, self.local.argv
         enclosure = environment.enclosure(self.enclose)
@@ -128,7 +133,7 @@ class LocalSessions:
         return shown
 
     async def authorize(self, request: Request, credential: ICredential | None, seconds: float) -> Authorization:
-        """Open the credential for the program, or see that the relay can."""
+        """Open the credential for the program, or check that the relay can open it."""
         if self.relay is not None and credential is not None:
             await credential.make_ready()
             return Authorization()
@@ -136,9 +141,9 @@ class LocalSessions:
         return Authorization(secrets=(secret.decode("utf-8"),)) if secret else Authorization()
 
     async def open(self, sent: Authorization, credential: ICredential | None) -> McpSession:
-        """Return the session with the process, which is started if it does not run as it should now.
+        """Return the session with the process. Start or replace the process if necessary.
 
-        :raises NetworkError: it does not run; nothing was sent.
+        :raises NetworkError: if the process does not run; no request was sent.
         """
         environment, need = self.local.environment, self.about.credential
         more = {need.settings[VARIABLE]: "".join(sent.secrets)} if need and self.relay is None else {}
@@ -150,5 +155,5 @@ class LocalSessions:
         return await self.shared.open(Start(launch, self.most_bytes, sent.secrets, self.relay, listen, its, package))
 
     def done(self, session: McpSession) -> None:
-        """Take back the session from one run."""
+        """Release the session of one run."""
         self.shared.done(session)

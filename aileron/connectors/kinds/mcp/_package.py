@@ -1,4 +1,4 @@
-"""The installed package that a local MCP server is run from, pinned by the digest of its files."""
+"""The installed package that a local MCP server runs from, pinned by the digest of its files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aileron.base.tables import FileTable, TextRule
 from aileron.connectors.programs.environment import PATH
 
 PACKAGE = "package"
-"""The table of C{[mcp]}."""
+"""The name of the table inside C{[mcp]}."""
 
 NPM, PYPI = "npm", "pypi"
 REGISTRIES = (NPM, PYPI)
@@ -25,7 +25,7 @@ LOADING_VARIABLES = frozenset(
     "LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT DYLD_INSERT_LIBRARIES DYLD_LIBRARY_PATH GCONV_PATH "
     "OPENSSL_CONF OPENSSL_ENGINES OPENSSL_MODULES".split()
 )
-"""Variables by which a program loads code from elsewhere than its own files."""
+"""Environment variables that make a program load code from outside its own files."""
 
 MOST_FILES, MOST_BYTES = 200_000, 2 * 1024**3
 _PIECE_BYTES = 1024 * 1024
@@ -39,18 +39,18 @@ _AGAIN = "Delete its connector file, then install it again by aileron import."
 
 
 class TreeChanged(Exception):
-    """The code of a server would not be the code that its connector's file names; the text says why."""
+    """A server would run code other than the package that its connector's file pins. The text is the reason."""
 
 
 @frozen
 class InstalledPackage:
-    """A package of a registry, as it was installed.
+    """A package of a registry as installed.
 
     :ivar registry: one of L{REGISTRIES}.
-    :ivar integrity: what the registry or its installer says of the contents, for people.
-    :ivar directory: in which it and everything that it needs is.
-    :ivar digest: L{digest_tree} of that.
-    :ivar argv: the command that runs its program.
+    :ivar integrity: the integrity text of the registry or the installer, for display.
+    :ivar directory: the directory of the package and its dependencies.
+    :ivar digest: the L{digest_tree} of the directory.
+    :ivar argv: the command that starts the server.
     """
 
     registry: str
@@ -62,20 +62,20 @@ class InstalledPackage:
     argv: tuple[str, ...]
 
     def review(self) -> JSON:
-        """Return what is shown of the package before a call."""
+        """Return the text about the package that an approval shows."""
         outside = [each for each in self.argv[self.argv.index(self.find_entry()) + 1 :] if self._leads_outside(each)]
         named = f"; outside of it: {', '.join(outside)}" if outside else ""
         return f"{self.name} {self.version} ({self.registry}, {self.integrity}), files {self.digest}{named}"
 
     def holds(self, path: str) -> bool:
-        """Tell whether a path leads to a file of the package, as far as its name says."""
+        """Return True if a path is below the package's directory. Links are not resolved."""
         return bool(PATH.holds(path)) and path.startswith(f"{self.directory}/")
 
     def find_entry(self) -> str:
-        """Return the file of the package that the command runs; empty: it runs something else.
+        """Return the file of the package that the command runs, or an empty text if the command runs another file.
 
-        The program is a file of the package, or an interpreter that is given a file of the package before anything
-        else. Python must itself be one of the package: another one would load modules from elsewhere.
+        The program is a file of the package, or an interpreter whose first argument is a file of the package. A Python
+        interpreter must be part of the package itself, since another one would load modules from elsewhere.
         """
         program, *arguments = self.argv or ("",)
         entry = program
@@ -85,11 +85,10 @@ class InstalledPackage:
         return entry if self.holds(entry) else ""
 
     def check(self, home: str | None) -> None:
-        """Read all files of the package. Takes a while, and must not be called in the reactor's thread.
+        """Check all files of the package. This takes a while: do not call it in the reactor's thread.
 
-        :param home: the directory that the program has for C{HOME}.
-        :raises TreeChanged: they are not the ones that were installed, or cannot be read, or code that is none of them
-            would be loaded.
+        :param home: the value of C{HOME} for the program, or None.
+        :raises TreeChanged: if the files changed or cannot be read, or code from outside the package would be loaded.
         """
         where = f"the files of {self.name} in {self.directory}"
         try:
@@ -110,9 +109,9 @@ class InstalledPackage:
 
 
 def find_foreign_modules(directory: str, home: str | None) -> Iterator[str]:
-    """Yield what there is of the places, outside of a directory, in which node looks for modules of a file in it.
+    """Yield the existing places outside of a directory in which node searches modules for a file inside.
 
-    The place beside node itself is not among them.
+    The place that belongs to the node installation is left out.
     """
     places = [each / "node_modules" for each in Path(os.path.realpath(directory)).parents]
     places += [Path(home) / name for name in (".node_modules", ".node_libraries")] if home else []
@@ -120,7 +119,7 @@ def find_foreign_modules(directory: str, home: str | None) -> Iterator[str]:
 
 
 def read_package(table: FileTable, argv: Sequence[str]) -> InstalledPackage:
-    """Read C{[mcp.package]}; faults go where the table's go.
+    """Return the package read from C{[mcp.package]}. Faults are recorded in the table.
 
     :param argv: the command of the server.
     """
@@ -138,10 +137,10 @@ def read_package(table: FileTable, argv: Sequence[str]) -> InstalledPackage:
 
 
 def digest_tree(root: Path) -> str:
-    """Return C{sha256:} and the digest over every path below a directory, with its kind and its contents.
+    """Return C{sha256:} and the digest over the path, kind and content of everything below a directory.
 
-    :raises OSError: something cannot be read, is neither file, link nor directory, or is beyond L{MOST_FILES} or
-        L{MOST_BYTES}.
+    :raises OSError: if an entry cannot be read, or is not a file, link or directory, or if there are more than
+        L{MOST_FILES} entries or L{MOST_BYTES}.
     """
     whole = hashlib.sha256()
     room = MOST_BYTES

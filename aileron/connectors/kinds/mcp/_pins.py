@@ -1,4 +1,4 @@
-"""A tool as its server describes it, and the digest by which an operation is pinned to that description."""
+"""A tool as its server describes it, and the digest that pins an operation to this description."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from ._session import McpSession
 from ._wire import Delivery, Message
 
 PINNED = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
-"""What the digest covers: all that says what a tool does and takes."""
+"""The keys of a description that the digest covers: everything about the tool's purpose and inputs."""
 
 MOST_PAGES = 64
 MOST_TOOLS = 2000
 MOST_BYTES = 4 * 1024 * 1024
-"""How much the descriptions of all tools may have; no further page is asked for."""
+"""The limit on the size of all descriptions; beyond it, no further page is requested."""
 
 _MOST_CURSOR_CHARACTERS = 4096
 
 
 @frozen
 class Tool:
-    """A tool.
+    """A tool as its server describes it.
 
-    :ivar described: what the pin covers, as the server says it.
-    :ivar pin: the digest of that (RFC 8785).
-    :ivar size: how many bytes that digest covers.
+    :ivar described: the parts of the description that the pin covers.
+    :ivar pin: the digest of C{described} in canonical JSON (RFC 8785).
+    :ivar size: the number of bytes that the digest covers.
     """
 
     name: str
@@ -42,9 +42,9 @@ class Tool:
 
 @frozen
 class Listing:
-    """The tools of a server, as far as they were asked for.
+    """The listed tools of a server.
 
-    :ivar is_whole: whether these are all; else there were too many.
+    :ivar is_whole: True if these are all the tools, False if a limit was reached.
     """
 
     tools: tuple[Tool, ...]
@@ -52,12 +52,12 @@ class Listing:
 
 
 async def list_tools(session: McpSession, sought: str | None = None) -> Listing:
-    """Ask for one page of tools after the other, and keep all tools, or those of the name C{sought}.
+    """Request all pages of the server's tools, and return all tools, or those named C{sought}.
 
-    Every page is read also for one name, because another page may have a second tool of that name.
+    Every page is read even if C{sought} was found, because a later page may have a second tool of that name.
 
-    :raises NotUnderstood: an answer is no list of tools.
-    :raises Rejected: the server refuses.
+    :raises NotUnderstood: if a response is not a list of tools.
+    :raises Rejected: if the server refuses the request.
     """
     found: list[Tool] = []
     size, cursor = 0, None
@@ -68,7 +68,7 @@ async def list_tools(session: McpSession, sought: str | None = None) -> Listing:
         found += tools
         size += sum(each.size for each in tools)
         if cursor in asked:
-            # The server goes round in a circle: nothing new comes, and what came twice is one tool.
+            # The server repeats its pages: there are no further tools, and equal descriptions are one tool.
             found, cursor = list({each.pin: each for each in found}.values()), None
         asked.add(cursor or "")
         if cursor is None and len(found) <= MOST_TOOLS:
@@ -81,9 +81,13 @@ async def list_tools(session: McpSession, sought: str | None = None) -> Listing:
 def _read_page(
     answer: Message, sought: str | None = None, left_out: Collection[str] = ()
 ) -> tuple[Sequence[Tool], str | None]:
-    """Read a page: the tools of the name that is sought, or all, as far as as many are listed.
+    """Parse a page.
 
-    More is not read, because each takes time in the reactor.
+    At most one tool more than L{MOST_TOOLS} is parsed, because parsing takes time in the reactor.
+
+    :return: the tools, only those named C{sought} if given, and the cursor of the next page or None.
+    :raises NotUnderstood: if the response is not a list of tools.
+    :raises Rejected: if the response is an error.
     """
     error, result = answer.get("error"), answer.get("result")
     if isinstance(error, dict):
@@ -92,7 +96,7 @@ def _read_page(
     tools = result.get("tools") if isinstance(result, dict) else None
     if not isinstance(result, dict) or not isinstance(tools, list):
         raise NotUnderstood
-    cursor = result.get("nextCursor") or None  # some servers end their list with an empty one
+    cursor = result.get("nextCursor") or None  # some servers end their list with an empty cursor
     if cursor is not None and not (isinstance(cursor, str) and len(cursor) <= _MOST_CURSOR_CHARACTERS):
         raise NotUnderstood
     named = [(_name(each), each) for each in tools]
@@ -111,6 +115,6 @@ def _read_tool(said: Any) -> Tool:
     described = {key: said[key] for key in PINNED if said.get(key) is not None}
     try:
         written = canonical(described)
-    except ValueError:  # a number that no two readers would take alike
+    except ValueError:  # a number that parsers may read differently
         raise NotUnderstood from None
     return Tool(described["name"], described, digest_of_bytes(written), len(written))

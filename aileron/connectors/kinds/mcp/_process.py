@@ -1,4 +1,4 @@
-"""The process of a local MCP server: messages as lines, in and out, within bounds, and its errors in the log."""
+"""The process of a local MCP server. Sends and receives messages as lines, with limits, and logs standard error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STDIN, _STDOUT = 0, 1
 MOST_STRAY_LINES = 100
 MOST_QUEUED_BYTES = 16 * 1024 * 1024
 MOST_UNASKED_BYTES = 64 * 1024 * 1024
-"""How much it may write between two messages that it is sent."""
+"""The limit on the bytes that a server may write between two messages sent to it."""
 
 _POLITE_SECONDS = 2.0
 _MOST_ERROR_BYTES, _MOST_SHOWN = 8 * 1024, 500
@@ -38,10 +38,10 @@ _log = Logger()
 
 @define
 class Lines:
-    """Makes lines of bytes that come in pieces, and holds no more than one line.
+    """A splitter of bytes into lines that buffers at most one line.
 
-    :ivar most_bytes: of a line; what is beyond is dropped.
-    :ivar has_cut: whether anything was dropped.
+    :ivar most_bytes: the size limit of a line; further bytes are dropped.
+    :ivar has_cut: whether any bytes were dropped.
     """
 
     most_bytes: int
@@ -65,10 +65,10 @@ class Lines:
 
 @define
 class ErrorLog:
-    """Writes a server's standard error to the daemon's log: visible, without its credential, and not too much.
+    """Writes a server's standard error to the daemon's log: escaped, redacted, and with a limit on lines per minute.
 
-    :ivar name: of the connector.
-    :ivar hide: makes of a line what others may see of it.
+    :ivar name: the name of the connector.
+    :ivar hide: removes the relay's URL from a line.
     """
 
     clock: IReactorTime
@@ -80,7 +80,7 @@ class ErrorLog:
     _count: int = field(init=False, default=0)
 
     def write(self, data: bytes) -> None:
-        """Take what it writes."""
+        """Log the lines that end in C{data}."""
         for line in self._lines.split(data):
             now = self.clock.seconds()
             if now - self._begun >= _ERROR_SECONDS:
@@ -90,15 +90,15 @@ class ErrorLog:
                 text = show_safely(self.redactor.text(self.hide(line).decode("utf-8", "replace")), _MOST_SHOWN)
                 _log.info("{connector} wrote: {line}", connector=self.name, line=text)
             elif self._count == MOST_ERROR_LINES + 1:
-                _log.warn("{connector} writes too much; the rest of a minute is left out", connector=self.name)
+                _log.warn("{connector} wrote too many lines; the rest of this minute is omitted", connector=self.name)
 
 
 @define(eq=False)
 class _Outgoing:
-    """A message that waits for those before it.
+    """A message in the queue.
 
-    :ivar number: of the answer to it; L{None}: it asks for none.
-    :ivar handed: fires when it begins to leave.
+    :ivar number: the id of a request, or None if the message is not a request.
+    :ivar handed: fires when the message is written to the pipe.
     """
 
     line: bytes = field(repr=False)
@@ -113,11 +113,12 @@ class _Outgoing:
 
 @implementer(IPullProducer)
 class ServerProcess(Program):
-    """One life of a local server, and the wire to it.  What breaks a bound ends it.
+    """One process of a local server, which is also the wire to the server. Exceeding a limit ends the process.
 
-    :param ended: called once, when it and its process group are gone, with why, in a clause about it.
-    :param most_bytes: of one message that it writes.
-    :param hide: makes of a message what others may see of it.
+    :param errors: logs standard error.
+    :param ended: called once when the process and its process group have ended, with the reason as a clause.
+    :param most_bytes: the size limit of a message from the server.
+    :param hide: removes the relay's URL from a message.
     """
 
     def __init__(
@@ -143,11 +144,14 @@ class ServerProcess(Program):
     # the wire ---------------------------------------------------------------------------------
 
     def listen(self, receiver: Receiver) -> None:
-        """Hand every message to C{receiver} from now on."""
+        """Pass every further message of the server to C{receiver}."""
         self._receiver = receiver
 
     def send(self, message: Message, headers: Mapping[str, str], delivery: Delivery) -> Deferred[None]:
-        """Send a message as soon as those before it are in the pipe; given up before that, it never leaves."""
+        """Send a message when the earlier messages are in the pipe.
+
+        Fires when the message is written to the pipe. A message that is cancelled before is never sent.
+        """
         if self._is_ending:
             return fail(ServiceUnreachable())
         number = message.get("id") if "method" in message else None
@@ -162,14 +166,14 @@ class ServerProcess(Program):
         return outgoing.handed
 
     def close(self) -> None:
-        """End it at once."""
+        """Kill the process."""
         self._receiver = None
         self._break("")
 
     def end(self, why: str = "") -> None:
-        """End it: first by the end of its input, then by SIGTERM, then by SIGKILL.  Twice is safe.
+        """End the process: close its input, then send SIGTERM, then SIGKILL. Idempotent.
 
-        :param why: in a clause about it; empty: the way in which it ends says enough.
+        :param why: the reason as a clause; if empty, the exit code or signal is the reason.
         """
         if self._is_ending:
             return
@@ -189,7 +193,7 @@ class ServerProcess(Program):
     # from the server --------------------------------------------------------------------------
 
     def wrote(self, descriptor: int, data: bytes) -> None:
-        """Hand over its messages, and write its errors to the log."""
+        """Pass on messages from standard output, and log standard error."""
         if descriptor != _STDOUT:
             self._errors.write(data)
             return
@@ -215,7 +219,10 @@ class ServerProcess(Program):
             self._hear(line, self._receiver)
 
     def _hear(self, line: bytes, receiver: Receiver) -> None:
-        """Read a message strictly, which takes longer than what nobody waits for is worth, and hand it over."""
+        """Parse a message strictly and pass it on. If the message is malformed, end the process.
+
+        Strict parsing is slow, so only awaited messages get here.
+        """
         try:
             message = decode(line)
         except ValueError:
@@ -226,7 +233,7 @@ class ServerProcess(Program):
             self._break("sent a message that is not valid JSON")
 
     def _is_awaited(self, message: Mapping[str, Any]) -> bool:
-        """Tell whether a message answers one that was sent, for the first time, or asks for an answer."""
+        """Return True if a message is a request, or the first response to a request that was sent."""
         number = message.get("id")
         if "method" in message:
             return number is not None
@@ -236,15 +243,15 @@ class ServerProcess(Program):
         return True
 
     def inConnectionLost(self) -> None:
-        """End it: it reads nothing any more."""
+        """End the process, because it has closed its input."""
         self.end()
 
     def outConnectionLost(self) -> None:
-        """End it: it says nothing any more."""
+        """End the process, because it has closed its output."""
         self.end()
 
     def processEnded(self, reason: Failure) -> None:
-        """Tell that it is gone, and why."""
+        """Report the end of the process and the reason to the callback and the receiver."""
         super().processEnded(reason)
         if self._next_step is not None and self._next_step.active():
             self._next_step.cancel()
@@ -260,7 +267,7 @@ class ServerProcess(Program):
     # to the server ----------------------------------------------------------------------------
 
     def resumeProducing(self) -> None:
-        """Begin the next message: all before it are in the pipe."""
+        """Write the next message, since the earlier ones are in the pipe."""
         while self._queue:
             outgoing = self._queue.popleft()
             self._queued_bytes -= len(outgoing.line)
@@ -273,7 +280,7 @@ class ServerProcess(Program):
         self._stop_writing()
 
     def stopProducing(self) -> None:
-        """Send nothing more: its standard input is gone."""
+        """Fail all queued messages, since standard input is closed."""
         self._is_writing = False
         self._stop_writing()
 

@@ -1,4 +1,4 @@
-"""Reads the response to a call: its outcome, and the output that an action hands on."""
+"""Reads the response to a tool call: its outcome, and the output for the action."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from aileron.model.errors import ExternalApiError
 from ._wire import Message
 
 NOT_EXECUTED = frozenset({-32700, -32600, -32601, -32602})
-"""The codes of JSON-RPC that say that a call was not understood, and so not begun."""
+"""The JSON-RPC error codes of calls that the server did not understand, so that no tool was called."""
 
 _MOST_MESSAGE, _MOST_TYPE = 2000, 100
 
 
 @frozen
 class CallReader:
-    """Reads the response to a call.
+    """A reader of responses to a tool call.
 
-    :ivar name: of the connector, for messages.
-    :ivar effect: of the operation: whatever a failed read has left undone, it has done nothing.
+    :ivar name: the name of the connector, for messages.
+    :ivar effect: the effect of the operation; a failed read has changed nothing.
     """
 
     name: str
@@ -35,7 +35,7 @@ class CallReader:
     effect: str
 
     def outcome(self, answer: Message) -> Outcome:
-        """Judge what C{answer} means."""
+        """Return the outcome of a call from its response."""
         error, result = answer.get("error"), answer.get("result")
         if isinstance(error, Mapping) and result is None:
             return self._failed(error)
@@ -58,7 +58,7 @@ class CallReader:
         return Outcome(fault=fault, classified=type(code) is int and code in NOT_EXECUTED)
 
     def _reported(self, output: Mapping[str, JSON]) -> Outcome:
-        """Tell what a tool says of its failure; whether it has done something before, it does not say."""
+        """Return the outcome of a tool that reports a failure. Unless the call is a read, its effect is unknown."""
         said = show_safely(str(output.get("text", "")), _MOST_MESSAGE)
         undone = "" if self.effect == READ else " It does not say that nothing was done."
         message = f"The tool {show_safely(self.tool)} of {self.name} reported a failure: {said}{undone}"
@@ -66,11 +66,11 @@ class CallReader:
 
 
 def _output(result: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Read the content of a result: its text, its structured part, its attachments and links, as far as there are any.
+    """Return the content of a result: text, structured content, attachments and links, each only if present.
 
-    Content of an unknown type beside other content is named in the text.
+    Content of an unknown type next to other content is mentioned in the text.
 
-    :raises TypeError, ValueError, AttributeError: it is not as the protocol has it.
+    :raises TypeError, ValueError, AttributeError: if the result is malformed or has only content of unknown types.
     """
     content = result.get("content", [])
     if not isinstance(content, list) or not isinstance(result.get("isError") or False, bool):
@@ -79,7 +79,7 @@ def _output(result: Mapping[str, JSON]) -> dict[str, JSON]:
     found: dict[str, list[JSON]] = {"attachments": [], "links": []}
     unknown = [kind for block in content if (kind := _read_block(block, texts, found))]
     if unknown and len(unknown) == len(content) and result.get("structuredContent") is None:
-        raise ValueError  # there is nothing that anybody could read
+        raise ValueError  # no part of the result has a known type
     texts += [f"[left out: content of type {kind}, which is not supported]" for kind in unknown]
     output: dict[str, JSON] = {"text": "\n".join(texts)} if texts else {}
     if result.get("structuredContent") is not None:
@@ -88,9 +88,10 @@ def _output(result: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def _read_block(block: Any, texts: list[str], found: Mapping[str, list[JSON]]) -> str:
-    """Read one block of content, to where it belongs; return its type, fit to be shown, if that is unknown.
+    """Read one block of content into C{texts} or C{found}.
 
-    :raises TypeError, ValueError, AttributeError: it is not as the protocol has it.
+    :return: an empty text, or the printable type of the block if the type is unknown.
+    :raises TypeError, ValueError, AttributeError: if the block is malformed.
     """
     kind = block.get("type")
     if kind == "text":

@@ -28,51 +28,51 @@ AUTO, LEGACY = "auto", "legacy"
 """How a session begins: the newest protocol is tried first, or the handshake of older ones alone."""
 
 MOST_SERVER_REQUESTS = 16
-"""How many requests of the server are refused before the session is given up, and how many may wait for their reply."""
+"""The limit on the server's requests, refused or waiting for their refusal; beyond it the session is closed."""
 
 
 class McpSessions(Protocol):
-    """Opens sessions with one server: a new one for each run (HTTP), or one that the runs share (a process)."""
+    """Opens sessions with one server: a new one for each run (HTTP), or one that all runs share (a process)."""
 
     @property
     def relay(self) -> ApiRelay | None:
-        """The relay of the server's own requests; those of a remote server are not seen."""
+        """The relay of the server's own requests to its API, or None for a remote server or one without an API."""
         return None
 
     @property
     def why_approval(self) -> str:
-        """Why every call needs an approval, in a clause; empty: it need not."""
+        """The reason why every call needs an approval, as a clause, or an empty text if there is none."""
         return ""
 
     def review(self) -> Mapping[str, JSON]:
-        """Return what is shown of the server beside its URL, and must be the same when a call is made.
+        """Return what the approval shows of the server besides its URL. This must be unchanged when the call is made.
 
-        :raises CapabilityDenied: it cannot be talked to as the file declares it.
+        :raises CapabilityDenied: if the server cannot be used as the file declares.
         """
         return {}
 
     async def authorize(self, request: Request, credential: ICredential | None, seconds: float) -> Authorization:
-        """Open the credential for C{request}; raises as L{aileron.connectors._sending.open_credential}."""
+        """Open the credential for C{request}. Raises the errors of L{aileron.connectors._sending.open_credential}."""
 
     def open(self, sent: Authorization, credential: ICredential | None) -> Awaitable[McpSession]:
         """Return a session that is ready for requests.
 
         :param sent: the opened credential.
-        :param credential: by which a process that is shared is told from one of another account.
-        :raises Exception: of L{aileron.connectors._sending.FAILURES}, or L{Refused}: there is no session.
+        :param credential: identifies the account, since a process serves one account only.
+        :raises Exception: one of L{aileron.connectors._sending.FAILURES}, or L{Refused}, if there is no session.
         """
 
     def done(self, session: McpSession) -> None:
-        """Take back a session that one run has used, however that ended."""
+        """Release a session after a run, whether it failed or not."""
 
 
 @define(eq=False)
 class McpSession:
-    """One session.
+    """A session with an MCP server.
 
-    :ivar bridge: to the loop in which the SDK runs.
+    :ivar bridge: the bridge to the loop in which the SDK runs.
     :ivar mode: L{AUTO} or L{LEGACY}.
-    :ivar refused: the methods of the server's own requests; each was refused.
+    :ivar refused: the methods of the server's own requests, which are all refused, except for pings.
     """
 
     bridge: ThreadBridge
@@ -86,7 +86,7 @@ class McpSession:
     _is_closed: bool = field(default=False, init=False)
 
     async def start(self) -> str:
-        """Agree with the server on a version of the protocol, and return it; raises as L{request}."""
+        """Negotiate the version of the protocol and return it. Raises the errors of L{request}."""
         self.wire.listen(self)
         try:
             self._client = await self.bridge.ask(self._load_client)
@@ -94,30 +94,31 @@ class McpSession:
             version: str = await self.bridge.ask(self._client.opened)
         except (CancelledError, NotUnderstood):
             raise
-        except Exception as error:  # noqa: BLE001 - whatever the SDK makes of what a server says
+        except Exception as error:  # noqa: BLE001 - the SDK may raise any error for a server's message
             raise self._failure or error_of(error) from None
         return version
 
     async def list_tools(self, cursor: str | None, delivery: Delivery) -> Message:
-        """Ask for a page of the server's tools; raises as L{request}."""
+        """Request a page of the server's tools. Raises the errors of L{request}."""
         return await self.request(delivery, lambda: self._client.list_tools(cursor, delivery))
 
     async def call_tool(
         self, name: str, arguments: Mapping[str, JSON], meta: Mapping[str, JSON], delivery: Delivery
     ) -> Message:
-        """Call a tool, once; raises as L{request}."""
+        """Call a tool once. Raises the errors of L{request}."""
         return await self.request(delivery, lambda: self._client.call_tool(name, arguments, meta, delivery))
 
     async def request(self, delivery: Delivery, make: Callable[[], Coroutine[Any, Any, object]]) -> Message:
-        """Have the SDK send one request, and return the response as it came on the wire.
+        """Send one request through the SDK, and return the response as received on the wire.
 
-        :raises Exception: of L{aileron.connectors._sending.FAILURES}, or L{Refused}: there is none.
+        :param make: sends the request, in the loop.
+        :raises Exception: one of L{aileron.connectors._sending.FAILURES}, or L{Refused}, if there is no response.
         """
         try:
             await self.bridge.ask(make)
         except CancelledError:
             raise
-        except Exception as error:  # noqa: BLE001 - the SDK judges a response too; what it came as is judged by us
+        except Exception as error:  # noqa: BLE001 - the SDK may reject a response, which is then judged by its raw form
             if delivery.answer is None:
                 raise delivery.failure or self._failure or error_of(error) from None
         finally:
@@ -127,9 +128,9 @@ class McpSession:
         return delivery.answer
 
     async def send(self, message: Message, headers: Mapping[str, str], delivery: Delivery | None) -> None:
-        """Send what the SDK says; raises what the wire does.
+        """Send a message of the SDK. Raises the errors of the wire.
 
-        :param delivery: of a request that somebody waits for; L{None}: it is the SDK's own.
+        :param delivery: the delivery of a request whose response is awaited, or None for the SDK's own messages.
         """
         delivery = delivery or Delivery()
         if self._is_closed or delivery.withdrawn:
@@ -144,17 +145,20 @@ class McpSession:
             delivery.failure = self._failure = error
             raise
         else:
-            # An older server refuses the first message of the newest protocol, and is asked in another way.
+            # An older server refuses the first message of the newest protocol, and the SDK then tries an older one.
             self._failure = self._failure if self._is_closed else None
         finally:
             self._owed -= "method" not in message
 
     def receive(self, message: Message) -> None:
-        """Take a message of the server; of what it says unasked, only requests are passed on, to be refused."""
+        """Process a message of the server: pass responses and requests to the SDK, which refuses requests.
+
+        Notifications are ignored. Too many requests end the session.
+        """
         number = message.get("id")
         if "method" in message:
             if type(number) not in (int, str):
-                return  # it asks for no answer, or for none that could be given
+                return  # a notification, or a request with an invalid id
             self._owed += 1
             if message["method"] != "ping":
                 self.refused.append(str(message["method"]))
@@ -168,14 +172,14 @@ class McpSession:
         self._post(lambda: self._client.deliver(message))
 
     def lost(self, failure: Exception) -> None:
-        """Fail whatever is waited for, and close."""
+        """Fail all pending requests with C{failure}, and close the session."""
         self._failure = failure
         for delivery in self._pending.values():
             delivery.failure = failure
         self.close()
 
     def close(self) -> None:
-        """End it.  Twice is safe."""
+        """End the session. Idempotent."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -184,22 +188,22 @@ class McpSession:
             self._post(self._client.leave)
 
     def _post(self, act: Callable[[], object]) -> None:
-        with contextlib.suppress(SideGone):  # the daemon ends
+        with contextlib.suppress(SideGone):  # the daemon is shutting down
             self.bridge.post(act)
 
     def _fail(self, why: Failure) -> None:
-        _log.warn("a session with an MCP server broke: {kind}", kind=why.type)
+        _log.warn("the session with an MCP server failed: {kind}", kind=why.type)
         self.lost(ServiceUnreachable())
 
     async def _load_client(self) -> Any:
-        # The SDK is large. It is loaded when it is first needed, and in the loop's thread.
+        # The SDK is large, so it is loaded on first use, in the loop's thread.
         from ._client import SdkClient
 
         return SdkClient(self.bridge, self.send, self.mode)
 
 
 def error_of(error: Exception) -> Exception:
-    """Return what to raise where the SDK failed with C{error}, and the wire did not."""
+    """Return the error to raise if the SDK failed with C{error} without a failure of the wire."""
     if isinstance(error, Rejected):
         return error
     return NotUnderstood() if isinstance(error, ValueError | TypeError | RuntimeError) else ServiceUnreachable()

@@ -1,4 +1,4 @@
-"""Keeps the one process of a local MCP server: started when it is needed, shared, started again, and ended."""
+"""The shared process of a local MCP server: started on demand, restarted after a failure, and ended when unused."""
 
 from __future__ import annotations
 
@@ -45,13 +45,15 @@ _log = Logger()
 
 @frozen
 class Start:
-    """The way in which a process is started; one that was started in another way is not used.
+    """The way a process is started. A process that was started differently is replaced.
 
-    :ivar most_bytes: of a message that it writes.
-    :ivar secrets: that its errors must not show.
-    :ivar relay: passes its requests on, where it has an API; C{listen} listens for them inside of its sandbox, and
-        only calls with this C{credential} let them pass: what it has learnt of one account is not for another.
-    :ivar package: whose files must be those that were installed; None: it is of the machine.
+    :ivar most_bytes: the size limit of a message from the server.
+    :ivar secrets: the secrets to redact in the server's standard error.
+    :ivar relay: passes the server's requests on to its API, or None if the server has no API.
+    :ivar listen: listens for these requests inside the sandbox.
+    :ivar credential: the credential of the calls for which these requests are passed on. A process serves one account
+        only, since the process may remember the account's data.
+    :ivar package: the package whose files are checked before the start, or None if there is none.
     """
 
     launch: Launch
@@ -65,13 +67,14 @@ class Start:
 
 @define(eq=False)
 class _Running:
-    """A process from its start until it is gone.
+    """A process, from its start to its end.
 
-    :ivar confinement: its sandbox.
-    :ivar session: with it, once that has begun.
-    :ivar users: how many runs use it.
-    :ivar is_forgotten: whether no further run gets it.
-    :ivar is_dismissed: whether it ends because it is not wanted any more.
+    :ivar confinement: the sandbox of the process.
+    :ivar session: the session with the process, or None until it has started.
+    :ivar users: the number of runs that use the session.
+    :ivar is_forgotten: whether further runs must not use the process.
+    :ivar is_dismissed: whether the process is ending because it is no longer needed.
+    :ivar why: the reason why the process has ended, or an empty text.
     """
 
     start: Start
@@ -85,17 +88,17 @@ class _Running:
     why: str = ""
 
     def suits(self, start: Start) -> bool:
-        """Return whether it was started in this way, and what its sandbox protects is still in its place."""
+        """Return True if the process was started with C{start} and its sandbox is still up to date."""
         return self.start == start and (self.confinement is None or self.confinement.is_current())
 
 
 @define(eq=False)
 class SharedServer:
-    """The process of one connector, whatever its file and its credential say at the time.
+    """The process of one connector. It is replaced if the connector's file or credential changes.
 
-    :ivar name: the connector's.
-    :ivar reactor: starts processes, and has the clock.
-    :ivar begin: begins a session on a wire.
+    :ivar name: the name of the connector.
+    :ivar reactor: starts processes and provides the clock.
+    :ivar begin: starts a session on a wire.
     :ivar in_thread: calls a function in another thread.
     """
 
@@ -111,11 +114,11 @@ class SharedServer:
     _not_before: float = field(init=False, default=0.0)
 
     async def open(self, start: Start) -> McpSession:
-        """Return the session with a process that was started like this; to be given back by L{done}.
+        """Return the session with a process that was started with C{start}. Release the session by L{done}.
 
-        Who gives up while others have their turn starts nothing; a process that starts goes on starting.
+        Cancelling while another call is in progress starts no process. A process that is being started is not ended.
 
-        :raises NetworkError: there is none.
+        :raises NetworkError: if the process does not run.
         """
         await self._turn.acquire()
         opening = Deferred.fromCoroutine(self._ready(start))
@@ -123,7 +126,7 @@ class SharedServer:
             running = await uncancelled(opening)
             session: McpSession = running.session
             if running.users == 0:
-                session.refused.clear()  # they are told of the runs that are under way
+                session.refused.clear()  # the list covers the runs that are in progress
             running.users += 1
             self._stop_waiting()
             return session
@@ -131,21 +134,21 @@ class SharedServer:
             opening.addBoth(lambda _: self._turn.release())
 
     def done(self, session: McpSession) -> None:
-        """Take the session back from one run."""
+        """Release the session of one run."""
         running = self._running
         if running is not None and running.session is session:
             running.users -= 1
             self._look_at_users(running)
 
     def forget_credential(self) -> None:
-        """End a process that has a credential, as soon as no run uses it."""
+        """End a process that has a credential as soon as no run uses the process."""
         running = self._running
         if running is not None and running.start.secrets:
             running.is_forgotten = True
             self._look_at_users(running)
 
     async def stop(self) -> None:
-        """End the process, and wait until it and what it has started are gone."""
+        """End the process, and wait until the process and its children have ended."""
         if self._running is not None:
             await self._dismiss(self._running, "is not needed any more")
 
@@ -154,7 +157,7 @@ class SharedServer:
         while running is not None and (running.is_dismissed or running.is_forgotten or not running.suits(start)):
             if running.users == 0 or running.is_dismissed:
                 await self._dismiss(running, "was started in another way than now")
-            else:  # what runs has begun before the change, and ends as it began
+            else:  # runs in progress finish with the old process
                 await self._changed.wait(over=False)
             running = self._running
         return running or await self._start(start)
@@ -190,9 +193,9 @@ class SharedServer:
         return running
 
     async def _check(self, start: Start) -> None:
-        """Pass only if the code of the server is that of the package as it was installed, where it has one.
+        """If the server runs from an installed package, check the files of the package.
 
-        :raises NetworkError: it is not; nothing was started.
+        :raises NetworkError: if the check fails; the server was not started.
         """
         if start.package is None:
             return
@@ -202,7 +205,7 @@ class SharedServer:
             raise NetworkError(f"The server of {self.name} was not started: {changed}") from None
 
     async def _greet(self, running: _Running) -> None:
-        """Begin the session; where that fails, wait until the process is gone."""
+        """Start the session. If that fails, end the process and wait until it has ended."""
         try:
             beginning = Deferred.fromCoroutine(self.begin(running.process))
             running.session = await beginning.addTimeout(START_SECONDS, self.reactor)
@@ -213,8 +216,8 @@ class SharedServer:
             why = f"refused a session: {show_safely(said)}"
         except FAILURES:
             why = ""
-        except Exception:  # noqa: BLE001 - whatever breaks in the SDK, the process does not stay
-            _log.failure("no session began with the server of {connector}", connector=self.name)
+        except Exception:  # noqa: BLE001 - the process must end after any failure of the SDK
+            _log.failure("the session with the server of {connector} could not be started", connector=self.name)
             why = "was asked for a session, which failed"
         else:
             return
@@ -224,7 +227,7 @@ class SharedServer:
             running.why = why
 
     def _ended(self, running: _Running, why: str) -> None:
-        """Note that a process is gone, and when the next one may be started."""
+        """Record the end of a process, and the earliest time of the next start."""
         running.why, now = why, self.reactor.seconds()
         if running.start.relay is not None:
             running.start.relay.close()
@@ -271,18 +274,18 @@ class LocalServers:
     _servers: dict[str, SharedServer] = field(init=False, factory=dict)
 
     def of(self, name: str) -> SharedServer:
-        """Return that of one connector, always the same."""
+        """Return the shared server of one connector, always the same object."""
         if name not in self._servers:
             self._servers[name] = SharedServer(name, self.reactor, self._begin, self.in_thread)
         return self._servers[name]
 
     def forget_credentials(self) -> None:
-        """End those that have a credential, each as soon as no run uses it."""
+        """End each process that has a credential as soon as no run uses the process."""
         for each in self._servers.values():
             each.forget_credential()
 
     async def stop(self) -> None:
-        """End all of them."""
+        """End all processes and wait until they have ended."""
         await gatherResults([Deferred.fromCoroutine(each.stop()) for each in self._servers.values()])
 
     async def _begin(self, wire: Wire) -> McpSession:

@@ -38,8 +38,8 @@ _NO_INPUTS: Mapping[str, Any] = MappingProxyType({})
 class McpOperation:
     """A tool that may be called.
 
-    :ivar tool: the server's name of it.
-    :ivar pin: the digest of its description as it was reviewed.
+    :ivar tool: the tool's name at the server.
+    :ivar pin: the digest of the tool's description as reviewed.
     """
 
     operation: Operation
@@ -48,17 +48,18 @@ class McpOperation:
 
     @property
     def inputs(self) -> frozenset[str]:
-        """Nothing: what a tool takes, its server says, and the action files do."""
+        """An empty set, because the inputs are declared by the server and by action files."""
         return frozenset()
 
 
 @frozen
 class McpSpec(BaseSpec):
-    """A connector to an MCP server as its file declares it.
+    """The content of an MCP connector's file.
 
-    :ivar url: of its endpoint, or of its program.
-    :ivar local: the program, where it is one.
-    :ivar operations: without L{LIST_TOOLS}.
+    :ivar operations: the declared operations, without L{LIST_TOOLS}.
+    :ivar url: the URL of the server's endpoint, or the one that stands for a local program.
+    :ivar private_network: whether the server or the API may be at a loopback or private address.
+    :ivar local: the program if the server is local, else None.
     """
 
     operations: Mapping[str, McpOperation]
@@ -69,7 +70,7 @@ class McpSpec(BaseSpec):
 
 
 def read_mcp(document: FileTable, head: FileTable, identity: Identity) -> McpSpec:
-    """Read the tables of such a file, and what C{[connector]} says of the network."""
+    """Return the spec read from a connector file: C{[connector]}, C{[mcp]}, C{[credential]} and C{[operations.…]}."""
     private_network = head.flag("private_network", default=False)
     need = _read_need(document, head, private_network=private_network)
     table = document.table("mcp", required=True)
@@ -107,7 +108,7 @@ def read_mcp(document: FileTable, head: FileTable, identity: Identity) -> McpSpe
 
 
 def _read_need(document: FileTable, head: FileTable, *, private_network: bool) -> CredentialNeed | None:
-    """Read C{[credential]}: what the server wants of a client, or the program of its user, or an API of the program."""
+    """Return the credential read from C{[credential]}: for a remote server, a local program, or the program's API."""
     table, server = document.optional_table("credential"), document.table("mcp").values
     is_local, url = "command" in server, server.get("url")
     if is_local and "api" not in server:
@@ -142,6 +143,6 @@ def _operation(server: str, name: str, table: FileTable) -> McpOperation:
 
 
 def _write_titles(tool: str, server: str) -> tuple[str, ...]:
-    """Return titles with the tool's name as words, and the first usual input that names its object."""
+    """Return titles with the tool's name: one for each input that usually names the tool's object, and one without."""
     about = f"{to_words(tool)} in {server}".replace("${", "$ {")
     return (*(f"{about}: ${{in.{each}}}" for each in _OBJECTS), about)

@@ -1,4 +1,4 @@
-"""The seam between a session with an MCP server and what carries its messages: HTTP, or a process's pipes."""
+"""The interface between a session with an MCP server and the transport of its messages: HTTP, or a process's pipes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Bridged = Callable[[], Awaitable[ThreadBridge]]
 class Delivery(Flight):
     """The progress of one request of a session.
 
-    C{sent}, of L{Flight}, is whether any byte of this very request left; of the messages before it nothing is told.
+    C{sent}, of L{Flight}, is whether any byte of this request was sent; earlier messages do not count.
 
-    :ivar answer: the response to it, as it came: with C{result} or C{error}; L{None}: none yet.
-    :ivar failure: why none can come, where the wire says so.
-    :ivar left_out: tools of a page that the protocol has a client ignore: their headers would be none.
-    :ivar withdrawn: whether nobody waits any more: what has not begun to leave by then never does.
+    :ivar answer: the response as received, with C{result} or C{error}, or None if there is none yet.
+    :ivar failure: the reason why no response can come, if the wire knows one.
+    :ivar left_out: the names of tools that a client must ignore because their headers would be invalid.
+    :ivar withdrawn: whether the caller has stopped waiting. A message that is not yet being sent is then never sent.
     """
 
     answer: Message | None = None
@@ -39,11 +39,11 @@ class Delivery(Flight):
 
 @define(eq=False)
 class Refused(Exception):
-    """The server refused a message at the level of HTTP.
+    """The server refused a message with an HTTP status.
 
-    :ivar lacks_scope: whether it says that the credential lacks a scope.
-    :ivar challenge: its C{WWW-Authenticate}.
-    :ivar location: where a redirect leads, without its query; empty: nowhere.
+    :ivar lacks_scope: whether the reason is a missing scope of the credential.
+    :ivar challenge: the C{WWW-Authenticate} header.
+    :ivar location: the target of a redirect without its query, or an empty text.
     """
 
     status: int
@@ -53,36 +53,37 @@ class Refused(Exception):
 
 
 class Receiver(Protocol):
-    """Takes the server's messages: a session does."""
+    """The receiver of the server's messages, which is the session."""
 
     def receive(self, message: Message) -> None:
-        """Take one message, whatever it is; those that answer no request of the session are dropped."""
+        """Process a message. A response to no request of the session is ignored."""
 
     def lost(self, failure: Exception) -> None:
-        """Note that no further message comes, whatever was asked for."""
+        """Process the end of the wire: no further message will come."""
 
 
 class Wire(Protocol):
-    """Carries the messages of one session to its server and back.  It lives in the reactor.
+    """The transport of the messages of one session. It runs in the reactor.
 
-    It never sends a message a second time, and never connects anew for one that was sent.
+    A wire never sends a message twice, and never reconnects for a message that was sent.
     """
 
     def listen(self, receiver: Receiver) -> None:
-        """Hand every message of the server to C{receiver} from now on, in order.  Called once, before anything is sent.
+        """Pass every message of the server to C{receiver}, in order. Called once, before any message is sent.
 
-        A wire bounds what it hands on: the bytes of one message, and of everything that comes while a request waits.
+        A wire limits the bytes of one message and of all messages that arrive while a request waits.
         """
 
     def send(self, message: Message, headers: Mapping[str, str], delivery: Delivery) -> Deferred[None]:
-        """Send C{message}, and keep C{delivery} true to what happens: C{sent} is set before its first byte can leave.
+        """Send C{message}, and update C{delivery}: C{sent} is set before the first byte is sent.
 
-        Fires when it was handed over. Over HTTP that is when a request's response was received, or its stream ended.
-        Cancelling gives up what has not left, and no longer waits for what has.
+        Fires when the message was sent. Over HTTP that is when a request's response was received, or its stream ended.
+        Cancelling drops an unsent message, and stops waiting for a sent one.
 
-        :param headers: what the protocol asks for where messages travel over HTTP; another wire ignores them.
-        :return: C{None}, or a failure: one of L{aileron.connectors._sending.FAILURES}, or L{Refused}.
+        :param headers: the headers that the protocol requires over HTTP; other wires ignore them.
+        :return: a Deferred that fires with None, or fails with one of L{aileron.connectors._sending.FAILURES} or
+            L{Refused}.
         """
 
     def close(self) -> None:
-        """End it, with whatever is under way, at once.  Twice is safe.  Nothing is received afterwards."""
+        """End the wire and all requests in progress at once. Idempotent. No message is received afterwards."""
