@@ -283,6 +283,7 @@ async def whole(reactor: Any, home: Path, through_http: bool) -> tuple[GuardedSi
         bindings=bindings,
         action_files=HomeActionFiles(Home(home), DirectoryCatalogue(str(home / "actions"), 0)),
         flags=store.flags,
+        snoozes=store.snoozes,
         usage=store.usage,
         connectors=connectors,
         operators=MemoryOperators(vault, reactor),

@@ -51,7 +51,7 @@ class WatchingTests(DoorTestCase):
             if allowed & (Who.WATCHER | Who.ANYONE):
                 continue
             url = self.url + re.sub(r"<[^>]+>", "x", endpoint.path)
-            body = None if endpoint.method == "GET" else {}
+            body: dict[str, object] | None = None if endpoint.method == "GET" else {}
             status, answer = await deferToThread(browser.ask, url, body, endpoint.method)
             self.assertEqual((status, answer["error"]["class"]), (401, "login_lapsed"), f"{endpoint.method} {url}")
             tried += 1

@@ -158,7 +158,8 @@ class AlreadyTests(CommandCase):
         for more in ({"decides": False}, {"browser": False}):
             self.lists("10:00", "10:05", **more)
             self.assert_words_needed()
-        for answer in ({"items": []}, {"items": None}, {}, {"items": [{}]}):
+        answers: tuple[dict[str, Any], ...] = ({"items": []}, {"items": None}, {}, {"items": [{}]})
+        for answer in answers:
             self.site.answer("GET", LOGINS, answer)
             self.assert_words_needed()
         self.assertEqual(self.opened, [])

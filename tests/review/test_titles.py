@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import JSON
 from aileron.base.text import visible
 from aileron.model.precedents import Precedents
 from aileron.model.reviews import PreviewStatus, Review
@@ -28,7 +29,8 @@ class TitleTests(SynchronousTestCase):
         """The first template whose inputs are all given is filled in; where none is, there is no title."""
         given = {"owner": "acme", "repo": "infra", "title": "Drift in eu-west-1"}
         self.assertEqual(write_title(ISSUE, given), "Open issue in acme/infra: Drift in eu-west-1")
-        for absent in (None, "", [], ()):
+        absences: tuple[JSON, ...] = (None, "", [], ())
+        for absent in absences:
             self.assertEqual(write_title(ISSUE, {**given, "title": absent}), "Open issue in acme/infra")
         self.assertEqual(write_title(("Set ${in.it}",), {"it": 0}), "Set 0")
         self.assertEqual(write_title(ISSUE, {"repo": "infra"}), "")

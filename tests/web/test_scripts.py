@@ -69,7 +69,7 @@ class FetchedTests(WebCase):
             plain, packed = (self.raw(path, coding) for coding in ("identity, gzip;q=0", "br, gzip"))
             self.assertEqual(gzip.decompress(packed), plain, path)
             self.assertLess(len(packed), len(plain) / 2, path)
-        request = DummyRequest([b""])
+        request: Any = DummyRequest([b""])
         request.requestHeaders.setRawHeaders(b"Accept-Encoding", [b"gzip"])
         self.assertIn(b"secret", Shell({}).page(request, {"page-key": "secret"}))
         self.assertFalse(request.responseHeaders.hasHeader(b"Content-Encoding"))
@@ -88,9 +88,9 @@ class FetchedTests(WebCase):
         stays = self.get("/static/style.css", Host="localhost")
         self.assertEqual(stays.headers["cache-control"], "no-cache")
         tag = stays.headers["etag"]
-        again = self.get("/static/style.css", **{"Host": "localhost", "If-None-Match": tag})
+        again = self.get("/static/style.css", None, "GET", **{"Host": "localhost", "If-None-Match": tag})
         self.assertEqual((again.status, again.text), (304, ""))
-        other = self.get("/static/scripts.js", **{"Host": "localhost", "If-None-Match": tag})
+        other = self.get("/static/scripts.js", None, "GET", **{"Host": "localhost", "If-None-Match": tag})
         self.assertEqual(other.status, 200)
 
     def test_fragment(self) -> None:
@@ -110,7 +110,7 @@ class FetchedTests(WebCase):
     def test_fragment_compressed(self) -> None:
         """A fragment is compressed for who accepts it, unless that would take long."""
         for length, packs in ((1000, True), (300_000, False)):
-            request = DummyRequest([b""])
+            request: Any = DummyRequest([b""])
             request.requestHeaders.setRawHeaders(b"Accept-Encoding", [b"gzip"])
             body = pack(request, b"x" * length)
             self.assertEqual(request.responseHeaders.hasHeader(b"Content-Encoding"), packs)
@@ -119,4 +119,4 @@ class FetchedTests(WebCase):
     def test_fragment_needs_login(self) -> None:
         """A tag alone tells nothing to who is not logged in."""
         tag = self.fragment("/approvals").headers["etag"]
-        self.assertEqual(self.get("/fragments/approvals", **{"If-None-Match": tag}).status, 401)
+        self.assertEqual(self.get("/fragments/approvals", None, "GET", **{"If-None-Match": tag}).status, 401)
