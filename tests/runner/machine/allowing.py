@@ -108,7 +108,7 @@ class Allowing(Calling):
         if pauses:
             who = OPERATOR if name is None else Actor("agent", name)
             told = self.meets(fate, lambda: runner.limits.pause(name, None, who))
-            if told is not None and told is not UNCLEAR:
+            if told is not None and told is not UNCLEAR and told.saved:  # while no disk takes it, a restart may lose it
                 self.model.paused.add(name)
             return
         self.resume(name, fate)
