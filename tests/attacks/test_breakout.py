@@ -234,6 +234,10 @@ class ToldTests(ProjectTestCase):
         self.outside(project, "git status || true")
         self.assertFalse(self.marker.exists() and "Review them first" not in told, told)
 
+    async def test_new_bare_repository(self) -> None:
+        """A bare repository that is made in the project is told."""
+        await self.is_told("made-bare", "git init -q --bare tools", "tools")
+
     async def test_deep(self) -> None:
         """Directories that are nested deeply keep nothing from being told, in the project or in the repository."""
         dig = 'import os\nfor i in range(1500): os.mkdir("d"); os.chdir("d")'

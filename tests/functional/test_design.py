@@ -1,5 +1,6 @@
 """The samples of the design system, in every form that a system or a person can ask for."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ from twisted.internet.defer import Deferred
 from tests.functional import install
 from tests.functional.case import FunctionalTestCase
 from tests.functional.chromium import Chromium, Page
+from tests.functional.listings.reading import VARIABLE
 
-SAMPLES = Path(__file__).parents[2] / "doc" / "design"
+SAMPLES = Path(os.environ.get(VARIABLE) or Path(__file__).parents[2] / "doc") / "design"
 FORMS: Mapping[str, Mapping[str, str]] = {
     "light": {"prefers-color-scheme": "light"},
     "dark": {"prefers-color-scheme": "dark"},

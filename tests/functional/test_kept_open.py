@@ -9,7 +9,8 @@ _SAYING = """(() => { const known = window.fetch; window.saying = {}; window.fet
     const answer = await known(path, options);
     const headers = new Headers(answer.headers);
     for (const [name, value] of Object.entries(window.saying)) headers.set(name, value);
-    return new Response(answer.body, { status: answer.status, headers });
+    const body = answer.status === 304 ? null : answer.body;
+    return new Response(body, { status: answer.status, headers });
   }; })()"""
 
 

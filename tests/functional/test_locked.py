@@ -23,7 +23,7 @@ class StartedLockedTests(OperatedTestCase):
         self.assertEqual((await self.run_action(session, UNGATED)).status, 423)
         asked = await self.run_action(session, GATED)
         self.assertEqual(asked.status, 202)
-        self.assertIn(GATED, (await self.operator("approval", "list")).stdout)
+        self.assertIn(asked.body["approval_id"], (await self.operator("approval", "list")).stdout)
         refused = await self.operator("approval", "approve", asked.body["approval_id"], "--yes", code=1)
         self.assertIn("locked", refused.stderr)
         await self.unlock()

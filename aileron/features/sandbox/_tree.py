@@ -142,7 +142,7 @@ def _read_directory(root: str, directory: str, found: TreeSnapshot) -> list[str]
         found.repositories[directory] = ()
         return []
     # guard against attack: a new bare repository is reported
-    #    -> test_breakout.ToldTests.test_root_becomes_a_repository
+    #    -> test_breakout.ToldTests.test_new_bare_repository
     if any(needed <= entries.keys() for needed in _BARE):
         found.repositories[directory] = identity_of(directory)
         return []

@@ -195,7 +195,7 @@ def draw_requests(approval: Approval, asked: ApprovalQuestion | None) -> Fragmen
 def _root(approval: Approval, warnings: Sequence[ReviewWarning]) -> Callable[[Tag], Tag]:
     """Return a renderer that adds the data the script needs to decide: the ID and the digest of the page's content."""
     run, state, digest = approval.run, STATES[approval.run.state], visible(approval.digest)
-    said = f"{find_title(run.action, approval.review)}: {state}"
+    said = f"{visible(run.action)}: {state}"
     marks = {"data-id": visible(run.id), "data-digest": digest, "data-state": run.state.value}
     marks["data-severity"] = most_severe(warnings)
     preview = approval.review.preview
