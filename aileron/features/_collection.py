@@ -140,10 +140,25 @@ class FeatureSet:
         return _merge(each.commands() for each in self.on)
 
     def off_commands(self) -> Mapping[str, str]:
-        """Return the commands of the features that are off, by their present names, each with its feature's name."""
+        """Return the commands of the features that are off, by their present names, with the feature to turn on."""
         names = {each.name for each in self.on}
         off = (each for each in self.known if each.name not in names)
-        return {name: each.name for each in off for name, command in each.commands().items() if not command.now}
+        return {
+            name: self.find_switched_off(each.name)
+            for each in off
+            for name, command in each.commands().items()
+            if not command.now
+        }
+
+    def find_switched_off(self, name: str) -> str:
+        """Return the feature that config.yaml has off so that a feature is off: itself, or one that it needs."""
+        known = {each.name: each for each in self.known}
+        while self.switches.get(name, True):
+            needed = next((each for each in known[name].needs if each in self.off), None)
+            if needed is None:
+                break
+            name = needed
+        return name
 
     def settings(self) -> Mapping[str, Any]:
         """Return the keys of config.yaml of all known features: what is off may stay in the file."""

@@ -57,7 +57,8 @@ PAGES: Mapping[str, Draw] = {
 
 
 async def _draw_nothing(deps: Dependencies, visit: Visit, rest: str) -> Flattenable:
-    off = deps.features.features.off
+    features = deps.features.features
+    off = sorted({features.find_switched_off(name) for name in features.off})
     told = f" These features are off in config.yaml: {', '.join(off)}." if off else ""
     raise NotFound(f"Page not found.{told}")
 

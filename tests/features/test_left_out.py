@@ -168,7 +168,7 @@ class CommandTests(CommandCase):
     def test_off(self) -> None:
         """Each command of a feature that is off says so in one sentence, and commands of the core work."""
         for features in (_ALL.without(each.name) for each in _ALL.known):
-            switches = "".join(f"  {each.name}: off\n" for each in _left_out(features))
+            switches = "".join(f"  {name}: off\n" for name, on in features.switches.items() if not on)
             self.home.config.write_text(f"features:\n{switches}")
             self.home.config.chmod(0o600)
             off = features.off_commands()
@@ -184,6 +184,12 @@ class CommandTests(CommandCase):
                     self.assertIn(f"aileron {gone} is off", self.command(old)[2], old)
             self.assertEqual(self.command("version")[0], 0)
             self.assertEqual(self.command("--help", "--all")[0], 0)
+
+    def test_cause(self) -> None:
+        """A feature that is off because it needs another names the one that config.yaml has off."""
+        features = _ALL.without("gateway")
+        self.assertEqual([features.find_switched_off(name) for name in ("gateway", "inband")], ["gateway"] * 2)
+        self.assertEqual(_ALL.without("gateway", "inband").find_switched_off("inband"), "inband")
 
     def test_known(self) -> None:
         """Every command of a feature is found by the name that its feature gives it."""

@@ -38,7 +38,9 @@ _VARIABLE = TextRule.shape(
 _NO_NULL = TextRule(lambda text: "\0" not in text, "must not hold a null character")
 _REFERRED = re.compile(r"\$\{[a-z]")
 SECRET_PHRASE = "has what looks like a secret, which approvals would show: put it into the vault, by a [credential]"
-_NO_SANDBOX = "its program would run without a sandbox, because this machine makes none (bubblewrap)"
+_NO_SANDBOX = (
+    "its program would run without a sandbox, because there is none (bubblewrap is missing, or the feature is off)"
+)
 
 
 @frozen
@@ -80,7 +82,9 @@ class ProgramEnvironment:
         if self.sandbox == NONE:
             return None
         if enclose is None and self.sandbox == REQUIRED:
-            raise CapabilityDenied("The program may run in a sandbox only, and this machine makes none (bubblewrap).")
+            raise CapabilityDenied(
+                "The program may run in a sandbox only, and there is none: bubblewrap is missing, or it is off."
+            )
         return enclose(self.directory, self.network, self.repository) if enclose else None
 
     def describe(self, enclosure: Enclosure | None) -> str:

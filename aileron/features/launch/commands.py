@@ -197,7 +197,8 @@ def _refuse_off(cli: CliContext, **wanted: bool) -> None:
     """
     for name in cli.features.off:
         if wanted.get(name):
-            told = f"The option --{_OPTIONS.get(name, name)} is off: config.yaml has the feature {name} off."
+            cause = cli.features.find_switched_off(name)
+            told = f"The option --{_OPTIONS.get(name, name)} is off: config.yaml has the feature {cause} off."
             raise CommandError(told, "Turn it on: change features in config.yaml, then: aileron config trust")
 
 
