@@ -140,7 +140,10 @@ class GrantMatcher:
         return any(True for _ in self._for_caller(run))
 
     async def _find_matching(self, run: Run, plan: Plan) -> list[Grant]:
-        """Return the grants that allow the run, and record which would, but for a change since."""
+        """Return the grants that allow the run.
+
+        A grant whose action, connector or credential has changed since it was given is suspended, and that is recorded.
+        """
         now, found = bounds_of_plan(plan), []
         for grant in self._for_caller(run):
             if not allows(grant, plan.arguments):

@@ -249,7 +249,10 @@ class Channel(HTTPChannel):
         self.write(b"".join(iovec))
 
     def _count(self) -> None:
-        """Report the bytes held for this connection to the limiter: its request, and unread answers in a kept place."""
+        """Report to the limiter how many bytes this connection holds.
+
+        These are its request, and its unsent answers if the limiter keeps a place for its owner.
+        """
         limiter, held = self.site.limiter, len(self._unread) + self._framed
         if self._unsent and limiter.owner(self) is not None:
             held += self._unsent

@@ -16,9 +16,9 @@ MAX_TAKEN_HEAD_BYTES = 65536
 
 
 class RelayingSite(ChannelSite, Protocol):
-    """A site that gives requests away.
+    """A site that hands some requests to a handler before it reads their bodies.
 
-    :ivar taker: is offered each request before its body.
+    :ivar taker: the handler. It is offered each request once the head is read.
     """
 
     taker: RelayHandler

@@ -64,7 +64,7 @@ def _common(options: list[Any], others: set[str]) -> list[Any]:
 
 @frozen
 class Narrowed:
-    """A schema that an input of an action can have.
+    """A schema narrowed to what an input of an action can express.
 
     :ivar marks: texts about what the schema does not check or no longer allows.
     """

@@ -46,7 +46,10 @@ class WayOut:
 
 
 def proxy_variables(port: int) -> Mapping[str, str]:
-    """Return the variables by which programs in a sandbox use the proxy, except for Aileron, and npm uses its cache."""
+    """Return the environment variables that make programs in a sandbox use the proxy, and npm a cache of its own.
+
+    Requests to Aileron itself do not go through the proxy.
+    """
     url = f"http://{_LOOPBACK}:{port}"
     names = ("http_proxy", "https_proxy", "all_proxy")
     return {

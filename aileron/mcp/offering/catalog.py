@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 class Catalog:
-    """Handlers for a server.
+    """The handlers of C{tools/list}, C{resources/list} and their neighbours, for one MCP server.
 
     :param session: the launcher's facts about the clients.
     """
