@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from tests.attacks.test_operator_door import SIBLING, DoorTestCase
-from tests.functional.chromium import Page
+from tests.functional.chromium import Page, PageError
 from tests.functional.loopback import Neighbour
 
 # Registers a worker, and says what became of it.
@@ -143,10 +143,19 @@ class BrowserTests(DoorTestCase):
             targets = (await self.browser.call("Target.getTargets"))["targetInfos"]
             others = [each for each in targets if each["targetId"] != mine["targetInfo"]["targetId"]]
             found = [str(each["targetId"]) for each in others if each["type"] == "page" and each["url"] == url]
-            if found and not await self.evaluate_in(found[0], _LANDING):
+            if found and await self.has_arrived(found[0]):
                 return found[0]
             await self.pause(0.1)
         raise AssertionError(f"no window is at {url}: {targets}")
+
+    async def has_arrived(self, target: str) -> bool:
+        """Whether a page of ours is there whole, neither the landing nor nothing, as between the two."""
+        try:
+            return not await self.evaluate_in(target, _LANDING)
+        except PageError as error:
+            if "execution context" not in str(error):
+                raise
+            return False
 
     async def evaluate_in(self, target: str, expression: str) -> Any:
         """What an expression comes to there."""
