@@ -236,7 +236,8 @@ class ToldTests(ProjectTestCase):
 
     async def test_new_bare_repository(self) -> None:
         """A bare repository that is made in the project is told."""
-        await self.is_told("made-bare", "git init -q --bare tools", "tools")
+        made = "mkdir -p tools/objects tools/refs; echo ref: refs/heads/main > tools/HEAD"
+        await self.is_told("made-bare", made, "tools")
 
     async def test_deep(self) -> None:
         """Directories that are nested deeply keep nothing from being told, in the project or in the repository."""
