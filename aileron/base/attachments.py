@@ -63,7 +63,10 @@ def media_type_of(said: str) -> str:
 
 
 def attached(media_type: str, content: bytes) -> Attachment:
-    """Return C{content} as an attachment: as text if its media type is textual and it is UTF-8 without NUL."""
+    """Return C{content} as an attachment.
+
+    It is a text if its media type is textual and it is UTF-8 without NUL. Otherwise, it is base64.
+    """
     kind, _, name = media_type.partition("/")
     if kind == "text" or _WRITTEN.fullmatch(name):
         try:

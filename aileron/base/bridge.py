@@ -7,7 +7,6 @@ import contextlib
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import Future
 from typing import Any, Generic, TypeVar, cast
 
 from twisted.internet.defer import CancelledError, Deferred, maybeDeferred
@@ -29,34 +28,31 @@ class ThreadBridge:
     """A bridge over which the reactor and an asyncio loop in another thread call each other without blocking.
 
     :ivar loop: the loop of the other thread, or None if it does not run yet.
+    :ivar is_ending: True once the loop begins no more coroutines. Those that it runs can still use the bridge.
     """
 
     def __init__(self, reactor: IReactorFromThreads, loop: asyncio.AbstractEventLoop | None = None) -> None:
         self._reactor = reactor
         self.loop = loop
+        self.is_ending = False
 
     def ask(self, make: Callable[[], Coroutine[Any, Any, T]]) -> Deferred[T]:
         """Run a coroutine in the loop.  Call in the reactor's thread.
 
         Cancelling the Deferred cancels the coroutine. If the loop has ended by then, the Deferred only fires.
 
-        :raises SideGone: the loop has not started yet or has ended.
+        :param make: makes the coroutine. It is called in the loop, so that no coroutine exists that never runs. If the
+            loop ends before that, it is not called.
+        :raises SideGone: if the loop has not started yet or has ended.
         """
-        loop = self._running_loop()
-        future = asyncio.run_coroutine_threadsafe(make(), loop)
-
-        def cancel(_: Deferred[T]) -> None:
-            if not loop.is_closed():  # a closed loop runs nothing
-                future.cancel()
-
-        answer: Deferred[T] = Deferred(cancel)
-        future.add_done_callback(lambda _: self._reactor.callFromThread(_deliver, future, answer))
-        return answer
+        call: _LoopCall[T] = _LoopCall(make, self)
+        self.post(call.begin)
+        return call.answer
 
     def post(self, act: Callable[[], object]) -> None:
         """Call C{act} in the loop without waiting for it.  Calls run in order.  Call in the reactor's thread.
 
-        :raises SideGone: the loop has not started yet or has ended.
+        :raises SideGone: if the loop has not started yet or has ended.
         """
         try:
             self._running_loop().call_soon_threadsafe(act)
@@ -78,22 +74,67 @@ class ThreadBridge:
             self._reactor.callFromThread(call.cancel)
             raise
 
+    def deliver(self, act: Callable[[], object]) -> None:
+        """Call C{act} in the reactor without waiting for it.  Call in the loop."""
+        self._reactor.callFromThread(act)
+
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self.loop is None or self.loop.is_closed():
             raise SideGone
         return self.loop
 
 
-def _deliver(future: Future[T], answer: Deferred[T]) -> None:
-    """Fire C{answer} with the result of the coroutine, unless it has fired already."""
-    if answer.called:
-        return
-    if future.cancelled():
-        answer.errback(Failure(CancelledError()))
-    elif (error := future.exception()) is not None:
-        answer.errback(Failure(error))
-    else:
-        answer.callback(future.result())
+class _LoopCall(Generic[T]):
+    """A call from the reactor into the loop.
+
+    The coroutine is made, run and cancelled in the loop, and its result arrives in the reactor.
+
+    :ivar answer: fires in the reactor with the result.
+    """
+
+    def __init__(self, make: Callable[[], Coroutine[Any, Any, T]], bridge: ThreadBridge) -> None:
+        self._make = make
+        self._bridge = bridge
+        self._task: asyncio.Task[T] | None = None
+        self._cancelled = False
+        self.answer: Deferred[T] = Deferred(self._cancel)
+
+    def begin(self) -> None:
+        """Make the coroutine and run it, unless the call was cancelled or the loop is about to end."""
+        if self._cancelled:
+            return
+        if self._bridge.is_ending:  # the loop cancels its tasks only once, so a later one would never end
+            self._bridge.deliver(lambda: self._fire(Failure(SideGone())))
+            return
+        try:
+            self._task = asyncio.get_running_loop().create_task(self._make())
+        except Exception:  # noqa: BLE001 - any error of the function that makes the coroutine is the call's failure
+            failure = Failure()
+            self._bridge.deliver(lambda: self._fire(failure))
+        else:
+            self._task.add_done_callback(self._succeed)
+
+    def _cancel(self, _: Deferred[T]) -> None:
+        self._cancelled = True
+        with contextlib.suppress(SideGone):  # an ended loop runs nothing
+            self._bridge.post(self._cancel_task)
+
+    def _cancel_task(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    def _succeed(self, task: asyncio.Task[T]) -> None:
+        if task.cancelled():
+            result: T | Failure = Failure(CancelledError())
+        elif (error := task.exception()) is not None:
+            result = Failure(error)
+        else:
+            result = task.result()
+        self._bridge.deliver(lambda: self._fire(result))
+
+    def _fire(self, result: T | Failure) -> None:
+        if not self.answer.called:  # it is, if it was cancelled
+            self.answer.callback(result)
 
 
 class _ReactorCall(Generic[T]):
@@ -183,6 +224,7 @@ class LoopThread:
         # A stop before the event existed is recorded in _stopping.
         if not self._stopping:
             await self._leave.wait()
+        self.bridge.is_ending = True
 
     def _join(self) -> None:
         self._thread.join()

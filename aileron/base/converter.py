@@ -124,7 +124,7 @@ class JsonConverter:
         :param computed: additional members, each computed from the complete value. Objects of such a class cannot be
             read.
         :param constants: members with a fixed value. Objects with another value are refused.
-        :raises ValueError: the class has no such attribute, or was converted already.
+        :raises ValueError: if the class has no such attribute, or was converted already.
         """
         unknown = members.keys() - {each.name for each in fields(cls)}
         if unknown:
@@ -140,7 +140,7 @@ class JsonConverter:
     def from_json(self, cls: type[T], value: JSON) -> T:
         """Return the value of C{cls} in C{value}, as written by L{to_json}.
 
-        :raises ValueError: C{value} is not a C{cls}. The message names the place by a JSON pointer and repeats no
+        :raises ValueError: if C{value} is not a C{cls}. The message names the place by a JSON pointer and repeats no
             value.
         """
         try:
@@ -240,7 +240,7 @@ def _step(note: Any, form: _JsonForm) -> str | int:
 def _check_open(cls: Any, form: _JsonForm) -> None:
     """Refuse to write attributes with C{repr=False}, which may be secrets, unless the form names them.
 
-    :raises TypeError: the class has such an attribute.
+    :raises TypeError: if the class has such an attribute.
     """
     hidden = [each.name for each in fields(cls) if each.repr is False and each.name not in form.members]
     if hidden:
@@ -252,7 +252,7 @@ def _gather(
 ) -> dict[str, Any]:
     """Return the object without its constants, and with inline members grouped into objects.
 
-    :raises ValueError: a constant has another value.
+    :raises ValueError: if a constant has another value.
     """
     for name, constant in constants.items():
         if type(value.get(name)) is not type(constant) or value[name] != constant:

@@ -47,7 +47,7 @@ def read_file(path: str, most_bytes: int, beneath: int | None = None) -> FileByt
     :param most_bytes: at most one byte more than this is returned, so that the caller can detect a file that is too
         large.
     :param beneath: see L{open_file}.
-    :raises Unreadable: the file cannot be opened, is no regular file, belongs to another user or is writable by
+    :raises Unreadable: if the file cannot be opened, is no regular file, belongs to another user or is writable by
         everybody.
     """
     with open_file(path, beneath) as descriptor:
@@ -64,7 +64,7 @@ def open_file(path: str, beneath: int | None = None) -> Iterator[int]:
     """Open a file for reading, yield its descriptor, and close it.
 
     :param beneath: an open directory that C{path} is relative to. No directory on the way may then be a link.
-    :raises Unreadable: the file cannot be opened, is no regular file, belongs to another user or is writable by
+    :raises Unreadable: if the file cannot be opened, is no regular file, belongs to another user or is writable by
         everybody.
     """
     try:
@@ -84,8 +84,8 @@ def open_directory(path: str, beneath: int | None = None) -> Iterator[int]:
     """Open a directory, yield its descriptor, and close it.
 
     :param beneath: see L{open_file}.
-    :raises FileNotFoundError: there is no such directory.
-    :raises Unreadable: the path is a link or no directory, or the directory belongs to another user.
+    :raises FileNotFoundError: if there is no such directory.
+    :raises Unreadable: if the path is a link or no directory, or the directory belongs to another user.
     """
     flags = _FLAGS | os.O_DIRECTORY
     try:
@@ -103,9 +103,9 @@ def open_directory(path: str, beneath: int | None = None) -> Iterator[int]:
 
 
 def is_there(path: str, beneath: int) -> bool:
-    """Return True if there is an entry of any kind.  Directories that are links are not followed.
+    """Return True if there is a file, directory or link at C{path}.  Directories that are links are not followed.
 
-    :raises Unreadable: the entry cannot be checked.
+    :raises Unreadable: if the entry cannot be checked.
     """
     try:
         with _directory_of(path, beneath) as (directory, name):
@@ -140,12 +140,12 @@ def _directory_of(path: str, beneath: int) -> Iterator[tuple[int, str]]:
 
 
 def list_files(directory: str, suffix: str) -> Mapping[str, Stamp | None]:
-    """Return the paths of the directory's entries that end in C{suffix}, sorted by name, with the stamp of each.
+    """Open the directory of an entry without following links, and yield its descriptor and the entry's name.
 
-    Names that begin with a dot are skipped, because editors use them for temporary files.
+    The descriptor is closed afterwards.
 
-    :return: maps each path to its stamp, or to None if the stamp cannot be read. Empty if there is no such directory.
-    :raises Unreadable: the directory cannot be read, or is a symbolic link.
+    :raises FileNotFoundError: if there is no such directory, or C{path} has an empty or dot segment.
+    :raises OSError: if a directory on the way is a link or cannot be opened.
     """
     try:
         descriptor = os.open(directory, _FLAGS | os.O_DIRECTORY)

@@ -31,7 +31,7 @@ def timestamp(moment: datetime) -> str:
 def from_timestamp(text: str) -> datetime:
     """Parse a text written by L{timestamp}.
 
-    :raises ValueError: the text is not a timestamp.
+    :raises ValueError: if the text is not a timestamp.
     """
     return datetime.fromisoformat(text).astimezone(UTC)
 
@@ -48,7 +48,7 @@ _quoted: Callable[[str], str] = encode_basestring  # escapes as RFC 8785 require
 def canonical(value: JSON) -> bytes:
     """Return the canonical form of C{value} (RFC 8785).
 
-    :raises ValueError: a number exceeds RFC 8785, a text has a lone surrogate, or a value is not JSON.
+    :raises ValueError: if a number exceeds RFC 8785, a text has a lone surrogate, or a value is not JSON.
     """
     try:
         return _canonical(value).encode("utf-8")
@@ -60,6 +60,8 @@ def _canonical(value: JSON) -> str:
     """Return the canonical form of C{value} as text.
 
     The library calls a Python function for every quote and line feed, which foreign text may be full of.
+
+    :raises ValueError: if a number exceeds RFC 8785, or a value is not JSON.
     """
     if isinstance(value, str):
         return _quoted(value)
@@ -78,7 +80,7 @@ def _canonical(value: JSON) -> str:
 def _utf_16(pair: tuple[str, JSON]) -> bytes:
     """Return the key by which RFC 8785 sorts the pairs of an object.
 
-    :raises ValueError: the pair's key is not a text.
+    :raises ValueError: if the pair's key is not a text.
     """
     if not isinstance(pair[0], str):
         raise ValueError(f"a key is {type(pair[0]).__name__}, not text")
@@ -86,7 +88,10 @@ def _utf_16(pair: tuple[str, JSON]) -> bytes:
 
 
 def digest(value: JSON) -> str:
-    """Return the SHA-256 of the canonical form, as C{sha256:<64 hex>}."""
+    """Return the SHA-256 of the canonical form, as C{sha256:<64 hex>}.
+
+    :raises ValueError: if C{value} has no canonical form, see L{canonical}.
+    """
     return digest_of_bytes(canonical(value))
 
 
@@ -122,15 +127,15 @@ def strings_in(value: JSON, *, keys: bool = False) -> Iterator[str]:
 
 
 def heavy(value: JSON) -> bool:
-    """Return True if a value is so large that planning with it takes milliseconds.
-
-    A value is large if it has many values or very long texts.
-    """
+    """Return True if C{value} contains so many values or so long texts that planning with it takes milliseconds."""
     return weigh(value) > HEAVY
 
 
 def weigh(value: JSON) -> int:
-    """Return how many values a value has, where long texts count as several; what is L{heavy} is not counted out."""
+    """Return how many values C{value} contains at any depth. A long text counts as several values.
+
+    Counting stops once C{value} is L{heavy}, so the result for a large value is too low.
+    """
     count, within = 0, [value]
     while within and count <= HEAVY:
         each = within.pop()
@@ -147,7 +152,7 @@ def _bare(value: object) -> object:
 
     For use as C{default} of L{json}.
 
-    :raises TypeError: the value is neither an object nor an array.
+    :raises TypeError: if the value is neither an object nor an array.
     """
     if isinstance(value, Mapping):
         return dict(value)
@@ -192,9 +197,9 @@ def loads_strict(data: bytes, max_depth: int = MAX_DEPTH, most_values: int | Non
     """Parse JSON that every parser reads in one way.
 
     :param data: UTF-8 without a byte order mark.
-    :raises ValueError: C{data} is not JSON, or has a repeated key, a number that is not finite or beyond 2^53-1, a lone
-        surrogate, too many levels, or more than C{most_values}.  The message is suitable for the caller and repeats no
-        value.
+    :raises ValueError: if C{data} is not JSON, or has a repeated key, a number that is not finite or beyond 2^53-1, a
+        lone surrogate, too many levels, or more than C{most_values}.  The message is suitable for the caller and
+        repeats no value.
     """
     value = _read(data)
     if most_values is not None and len(data) > most_values and _has_more_values(value, most_values):
@@ -303,7 +308,7 @@ def _read(data: bytes) -> JSON:
 def make_object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
     """Return an object from its pairs.
 
-    :raises ValueError: a key is repeated, so that parsers could read different values.
+    :raises ValueError: if a key is repeated, so that parsers could read different values.
     """
     found = dict(pairs)
     if len(found) < len(pairs):

@@ -125,7 +125,7 @@ class GuardedEndpoint:
     def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
         """Connect and wait for the handshake.
 
-        :raises NotConnected: (errback) the connection or the handshake failed.
+        :raises NotConnected: if the connection or the handshake failed. The Deferred fails with it.
         """
         return Deferred.fromCoroutine(self._connect(protocolFactory))
 
@@ -189,8 +189,8 @@ def read_body(
     :param take: called with each piece instead of collecting it. Returns True to stop reading. Its exceptions are
         raised.
     :param consumer: pauses and resumes the body.
-    :raises BodyTooLong: the body has more than C{max_bytes}.
-    :raises Exception: the connection was lost or the body is incomplete.
+    :raises BodyTooLong: if the body has more than C{max_bytes}.
+    :raises Exception: if the connection was lost or the body is incomplete.
     """
     reader = _BodyReader(max_bytes, is_whole) if take is None else _BodyTaker(max_bytes, is_whole, take, consumer)
     response.deliverBody(reader)
@@ -265,7 +265,10 @@ class _BodyTaker(_BodyReader):
         return result
 
     def take(self, data: bytes) -> None:
-        """Pass a piece on, and close the connection if the callback returns True or raises."""
+        """Pass a piece on, and close the connection if the callback returns True or raises.
+
+        Then C{done} fires or fails.
+        """
         try:
             is_enough = self._take(data)
         except Exception:  # noqa: BLE001 - the exception is the reader's and is passed to it

@@ -1,4 +1,4 @@
-"""Untrusted regular expressions, matched in linear time."""
+"""Untrusted patterns, matched in linear time: regular expressions, and texts with C{*}."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MEMORY_BYTES = 256 * 1024
 def compile_pattern(pattern: str) -> re2._Regexp:
     """Compile a pattern with RE2.
 
-    :raises ValueError: the pattern is invalid or needs too much memory. The message is RE2's.
+    :raises ValueError: if the pattern is invalid or needs too much memory. The message is RE2's.
     """
     import re2  # loads two megabytes, and few files have a pattern
 
@@ -28,3 +28,20 @@ def compile_pattern(pattern: str) -> re2._Regexp:
     except re2.error as error:
         said = error.args[0] if error.args else ""
         raise ValueError(said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)) from None
+
+
+def matches_glob(pattern: str, text: str) -> bool:
+    """Return whether the whole text matches a pattern in which C{*} stands for any characters, in linear time."""
+    first, *rest = pattern.split("*")
+    if not rest:
+        return text == pattern
+    *middle, last = rest
+    if not text.startswith(first) or not text.endswith(last) or len(text) < len(first) + len(last):
+        return False
+    at, end = len(first), len(text) - len(last)
+    for part in middle:
+        found = text.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True

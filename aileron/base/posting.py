@@ -19,7 +19,7 @@ async def post(url: str, body: bytes, clock: Any, headers: Mapping[str, str] | N
     """Post C{body}, which is JSON, and return the status code of the response.  Redirects are not followed.
 
     :param clock: the reactor.
-    :raises Exception: no response arrived.
+    :raises Exception: if no response arrived in time.
     """
     from twisted.web.client import Agent, BrowserLikePolicyForHTTPS
 

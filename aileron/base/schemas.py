@@ -36,7 +36,7 @@ def schema_problem(schema: Mapping[str, JSON]) -> str | None:
 def fits(value: JSON, schema: Mapping[str, JSON]) -> bool:
     """Return True if C{value} is valid for a schema in which L{schema_problem} found no fault.
 
-    If validation fails, as for a circular schema, return False.
+    If the validation cannot be completed, as for a circular schema, return False.
     """
     from jsonschema import Draft202012Validator
 

@@ -45,6 +45,10 @@ class FileFaults:
         line = self.offset + (self.toml.line(path) or 0)
         self.found.append(LoadError("validation_error", brief(message), self.file, line or None, self.boundary))
 
+    def find_table(self, name: str) -> Mapping[str, Any]:
+        """Return the table of that name at the top of the file, unchecked, or an empty one if there is none."""
+        return self.toml.find_table(name)
+
     def in_order(self) -> tuple[LoadError, ...]:
         """Return the first errors in the order of lines."""
         return tuple(sorted(self.found, key=lambda error: error.line or 0)[:MOST_FAULTS])
@@ -90,14 +94,21 @@ class FileTable:
         self.faults.add((*self.path, key), f"`{key}` {phrase}")
 
     def text(self, key: str, rule: TextRule = NOT_BLANK, *, required: bool = True) -> str:
-        """Return the text at C{key}, even if C{rule} does not allow it, or an empty string if there is none."""
+        """Return the text at C{key}, or an empty string if there is none or the value is not a string.
+
+        A text that C{rule} does not allow is returned, too. It is added as an error, and so are any other value and the
+        lack of a required one.
+        """
         value: str = self._take(key, str, "", "a string", required=required)
         if type(self.values.get(key)) is str and not rule.holds(value):
             self.fault(key, rule.phrase)
         return value
 
     def choice(self, key: str, options: Collection[str], default: str | None = None) -> str:
-        """Return the text at C{key} if it is one of C{options}, else the default.  Required if there is no default."""
+        """Return the text at C{key} if it is one of C{options}, else the default.
+
+        Another text is added as an error. The key is required if there is no default.
+        """
         value = self.text(key, TextRule.choice(options), required=default is None)
         return value if value in options else default or ""
 
@@ -114,11 +125,14 @@ class FileTable:
             return default
 
     def flag(self, key: str, *, default: bool) -> bool:
-        """Return the boolean at C{key}, or the default."""
+        """Return the boolean at C{key}, or the default. Any other value is added as an error."""
         return bool(self._take(key, bool, default, "true or false"))
 
     def number(self, key: str, low: float | None = None, high: float | None = None) -> float | int | None:
-        """Return the number at C{key} if it is from C{low} to C{high}, else None."""
+        """Return the number at C{key} if it is from C{low} to C{high}, else None.
+
+        A wrong value is added as an error.
+        """
         value = self._take(key, (int, float), None, "a number")
         problem = None
         if any(json_problems(value)):
@@ -128,7 +142,10 @@ class FileTable:
         return self._sound(key, cast("float | int | None", value), problem)
 
     def integer(self, key: str, low: int, high: int) -> int | None:
-        """Return the integer at C{key} if it is from C{low} to C{high}, else None."""
+        """Return the integer at C{key} if it is from C{low} to C{high}, else None.
+
+        A wrong value is added as an error.
+        """
         value = self.number(key, low, high)
         if not isinstance(value, float):
             return value
@@ -136,7 +153,10 @@ class FileTable:
         return None
 
     def integers(self, key: str, low: int, high: int) -> frozenset[int]:
-        """Return the array of integers from C{low} to C{high} at C{key}, else an empty set."""
+        """Return the array of integers from C{low} to C{high} at C{key}, else an empty set.
+
+        A wrong value is added as an error.
+        """
         found = self._take(key, list, [], "an array")
         if all(type(each) is int and low <= each <= high for each in found):
             return frozenset(found)
@@ -144,7 +164,10 @@ class FileTable:
         return frozenset()
 
     def texts(self, key: str, *, required: bool = True) -> tuple[str, ...]:
-        """Return the array of non-blank strings at C{key}, else an empty tuple.  A required array must not be empty."""
+        """Return the array of non-blank strings at C{key}, else an empty tuple.
+
+        A wrong value is added as an error, and so is a required array that is empty or missing.
+        """
         found = self._take(key, list, None, "an array of strings", required=required)
         if found is None:
             return ()
@@ -154,7 +177,7 @@ class FileTable:
         return tuple(found)
 
     def json(self, key: str) -> JSON:
-        """Return the value at C{key} if JSON can represent it, else None."""
+        """Return the value at C{key} if JSON can represent it, else None. A wrong value is added as an error."""
         value = self._take(key, object, None, "")
         problem = next((message for _, message in json_problems(value)), None)
         if problem is None and _has_moments(value):
@@ -162,7 +185,7 @@ class FileTable:
         return self._sound(key, cast(JSON, value), None if problem is None else f"cannot be JSON: {problem}")
 
     def object(self, key: str) -> Mapping[str, JSON] | None:
-        """Return the table at C{key} if JSON can represent it, else None."""
+        """Return the table at C{key} if JSON can represent it, else None. A wrong value is added as an error."""
         value = self.json(key)
         if value is None or isinstance(value, Mapping):
             return value
@@ -170,21 +193,33 @@ class FileTable:
         return None
 
     def output_schema(self) -> Mapping[str, JSON] | None:
-        """Return the JSON Schema at C{output}, which describes the result, or None if there is no valid one."""
+        """Return the JSON Schema at C{output}, which describes the result, or None if there is no valid one.
+
+        An invalid schema is added as an error.
+        """
         schema = self.object("output")
         return self._sound("output", schema, None if schema is None else schema_problem(schema))
 
     def table(self, key: str, *, required: bool = False) -> FileTable:
-        """Return the table at C{key}, or an empty one if there is none."""
+        """Return the table at C{key}, or an empty one if there is none.
+
+        Any other value is added as an error, and so is the lack of a required table.
+        """
         return self.optional_table(key, required=required) or FileTable({}, (*self.path, key), self.faults)
 
     def optional_table(self, key: str, *, required: bool = False) -> FileTable | None:
-        """Return the table at C{key}, or None if there is none."""
+        """Return the table at C{key}, or None if there is none.
+
+        Any other value is added as an error, and so is the lack of a required table.
+        """
         found = self._take(key, dict, None, "a table", required=required)
         return None if found is None else FileTable(found, (*self.path, key), self.faults)
 
     def tables(self, key: str, most: int, *, required: bool = True) -> tuple[FileTable, ...]:
-        """Return the first C{most} tables of the array at C{key}, else an empty tuple."""
+        """Return the first C{most} tables of the array at C{key}, else an empty tuple.
+
+        Further tables and any other value are added as errors, and so is a required array that is empty or missing.
+        """
         found = self._take(key, list, None, "an array of tables", required=required)
         if found is None:
             return ()

@@ -65,8 +65,16 @@ class Toml:
         """The lines, computed on first use because most files have no errors to report."""
         return _index_lines(self._text)
 
+    def find_table(self, name: str) -> Mapping[str, Any]:
+        """Return the table of that name, or an empty one if there is none. Its contents are not checked."""
+        found: Mapping[str, Any] = self.values.get(name, {})
+        return found
+
     def line(self, path: Path) -> int | None:
-        """Return the line of C{path}, else the first inside it, else the nearest enclosing table's, or None."""
+        """Return the line of C{path}, or None if it is unknown.
+
+        A path without its own line has the first line of a key inside it, else that of the nearest enclosing table.
+        """
         for depth in range(len(path), 0, -1):
             within = (line for stated, line in self.lines.items() if stated[:depth] == path[:depth])
             found = self.lines.get(path[:depth]) or next(within, None)
@@ -78,7 +86,7 @@ class Toml:
 def read_toml(text: str) -> Toml:
     """Parse C{text}.
 
-    :raises NotToml: the text is invalid, or parsing it would take too much memory.
+    :raises NotToml: if the text is invalid, or parsing it would take too much memory.
     """
     if (deep := _line_of_deep_key(text)) is not None:
         raise NotToml("has a key of too many parts", deep)
@@ -152,7 +160,7 @@ class _Index:
     last: dict[Path, int] = field(factory=dict)
 
     def add(self, line: int, words: Sequence[str]) -> None:
-        """Add the keys of one statement."""
+        """Record the line of each table and key that one statement defines."""
         if words[0] == "[":
             keys = _keys(words)
             self.table = self._next(keys, line) if words[1] == "[" else self._open(keys)

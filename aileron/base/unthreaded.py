@@ -67,7 +67,7 @@ class UnthreadedPool(ThreadPool):
     def step(self) -> None:
         """Run the oldest piece of work.
 
-        :raises IndexError: the queue is empty.
+        :raises IndexError: if the queue is empty.
         """
         self.todo.popleft()()
 

@@ -35,7 +35,7 @@ class NotConfig(ValueError):
 def parse_yaml(text: str) -> Node | None:
     """Return the root node of a YAML text, or None if the text is empty.
 
-    :raises NotConfig: the text is not YAML or is nested too deeply.
+    :raises NotConfig: if the text is not YAML or is nested too deeply.
     """
     # Imported here: most homes have no such file. Composed and not loaded, because nodes have line numbers.
     import yaml
@@ -55,7 +55,7 @@ def parse_yaml(text: str) -> Node | None:
 def entries(node: Node, where: str) -> Keyed:
     """Return the entries of a mapping with any keys: for each key, the value's node and the key's line.
 
-    :raises NotConfig: the node is not a mapping, or repeats a key.
+    :raises NotConfig: if the node is not a mapping, or repeats a key.
     """
     from yaml import MappingNode
 
@@ -81,7 +81,7 @@ def items(node: Node, name: str, line: int, most: int, of: str) -> list[Node]:
     """Return the items of a list.
 
     :param of: the kind of the items, for the message.
-    :raises NotConfig: the node is not a list, or is longer than C{most}.
+    :raises NotConfig: if the node is not a list, or is longer than C{most}.
     """
     from yaml import SequenceNode
 
@@ -93,7 +93,7 @@ def items(node: Node, name: str, line: int, most: int, of: str) -> list[Node]:
 def match_text(node: Node, pattern: re.Pattern[str], line: int, problem: str) -> re.Match[str]:
     """Return the match of a text that C{pattern} must match completely.
 
-    :raises NotConfig: the node is not a text or does not match. The message is C{problem}.
+    :raises NotConfig: if the node is not a text or does not match. The message is C{problem}.
     """
     found = pattern.fullmatch(scalar(node, "str") or "")
     if found is None:
@@ -104,7 +104,7 @@ def match_text(node: Node, pattern: re.Pattern[str], line: int, problem: str) ->
 def absolute_path(node: Node, name: str, line: int) -> Path:
     """Return an absolute path.
 
-    :raises NotConfig: the node is not an absolute path.
+    :raises NotConfig: if the node is not an absolute path.
     """
     text = scalar(node, "str") or ""
     if not Path(text).is_absolute() or "\0" in text:
@@ -115,7 +115,7 @@ def absolute_path(node: Node, name: str, line: int) -> Path:
 def base_url(node: Node, name: str, line: int) -> str:
     """Return a base URL in its normalized form.
 
-    :raises NotConfig: the node is not a base URL, as L{read_base_url} accepts it.
+    :raises NotConfig: if the node is not a base URL, as L{read_base_url} accepts it.
     """
     try:
         return read_base_url(scalar(node, "str") or "").url
@@ -139,7 +139,7 @@ class WholeNumber:
 def switch(node: Node, name: str, line: int) -> bool:
     """Return a boolean.
 
-    :raises NotConfig: the value is neither C{true} nor C{false}.
+    :raises NotConfig: if the value is neither C{true} nor C{false}.
     """
     text = scalar(node, "bool")
     if text not in {"true", "false"}:
@@ -200,7 +200,7 @@ def with_key(keys: Keys, name: str, key: Key | Section) -> Keys:
     """Return C{keys} with one more key.
 
     :param name: the name of the key preceded by its sections, such as C{gateway.providers.<name>.prefix}.
-    :raises KeyError: there is no such section.
+    :raises KeyError: if there is no such section.
     """
     first, _, rest = name.partition(".")
     if not rest:
@@ -214,7 +214,7 @@ def with_key(keys: Keys, name: str, key: Key | Section) -> Keys:
 def read_keys(node: Node, where: str, keys: Keys) -> dict[str, Any]:
     """Return the values of a mapping with the given keys, each read by its reader.
 
-    :raises NotConfig: the node is not a mapping, a key is unknown or repeated, or a value is invalid.
+    :raises NotConfig: if the node is not a mapping, a key is unknown or repeated, or a value is invalid.
     """
     found = entries(node, where or "the file")
     for name, (_, line) in found.items():

@@ -41,7 +41,7 @@ def system_authorities(bundles: Iterable[str] = SYSTEM_BUNDLES) -> tuple[bytes, 
 def read_certificates(pem: bytes) -> tuple[bytes, ...]:
     """Return the certificates in C{pem}.  Text between them is ignored.
 
-    :raises ValueError: there is no certificate, or an invalid one. The message repeats nothing of the file.
+    :raises ValueError: if there is no certificate, or an invalid one. The message repeats nothing of the file.
     """
     blocks = _BLOCK.findall(pem)
     if not blocks:

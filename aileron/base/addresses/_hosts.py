@@ -32,7 +32,7 @@ def read_host(text: str) -> str:
     refused.
 
     :return: the host in lower case. An IPv6 address is in its plain form, without brackets.
-    :raises ValueError: the host is invalid. The message states the rule.
+    :raises ValueError: if the host is invalid. The message states the rule.
     """
     host = text.lower() if text.isascii() else ""
     if host.startswith("[") and host.endswith("]"):
@@ -70,12 +70,10 @@ def is_loopback(host: str) -> bool:
 
 
 def connectable(host: str) -> str:
-    """Return the host to connect to for a site of the daemon.
+    """Return the host to connect to, to reach a site of the daemon.
 
-    127.0.0.1 for C{localhost} and names below L{PAGES_DOMAIN}.
-
-    No resolver is used for these names (RFC 6761, section 6.3), because a minimal system may not resolve them.  Other
-    hosts are returned unchanged.
+    For C{localhost} and names below L{PAGES_DOMAIN}, return 127.0.0.1, because a minimal system may not resolve these
+    names (RFC 6761, section 6.3). Return other hosts unchanged.
 
     :param host: a result of L{read_host}.
     """

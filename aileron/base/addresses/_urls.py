@@ -87,7 +87,7 @@ def read_url(text: str, *, ssh: bool = False) -> Url:
     """Parse an HTTP URL.
 
     :param ssh: whether SSH URLs are accepted too. They must name a user.
-    :raises ValueError: the URL is invalid. The message states the rule.
+    :raises ValueError: if the URL is invalid. The message states the rule.
     """
     if not _VISIBLE.fullmatch(text):
         raise ValueError("must be visible ASCII without backslashes")
@@ -111,9 +111,19 @@ def read_origin(text: str, *, ssh: bool = False) -> Origin:
     """Return the origin of a URL.  Its path and query are ignored.
 
     :param ssh: see L{read_url}.
-    :raises ValueError: the URL is invalid, or has a user name or password. The message states the rule.
+    :raises ValueError: if the URL is invalid, or has a user name or password. The message states the rule.
     """
     return _without_user(read_url(text, ssh=ssh)).origin
+
+
+def is_lasting(origin: Origin) -> bool:
+    """Return True if pages at an origin still have it after the daemon's next start, and may have a service worker.
+
+    That is so for a name with a certificate, and for C{localhost}, which the operator has to choose (ADR 66).
+
+    :param origin: the origin of the operator's pages.
+    """
+    return origin.scheme == "https" or origin.host == "localhost"
 
 
 def read_base_url(text: str, *, exact: bool = False, ssh: bool = False) -> BaseUrl:
@@ -121,7 +131,7 @@ def read_base_url(text: str, *, exact: bool = False, ssh: bool = False) -> BaseU
 
     :param exact: whether the text itself is stored, shown or digested. An IPv6 address must then be in its plain form.
     :param ssh: see L{read_url}.
-    :raises ValueError: the URL is invalid. The message states the rule as the end of a sentence that begins with the
+    :raises ValueError: if the URL is invalid. The message states the rule as the end of a sentence that begins with the
         URL's name.
     """
     if len(text) > MOST_BASE_URL_CHARACTERS:
@@ -155,7 +165,7 @@ def base_url_problem(text: str) -> str | None:
 def read_host_and_port(text: str) -> str:
     """Parse C{host:port}, with an IPv6 address in brackets, and return it in lower case.
 
-    :raises ValueError: the text is invalid or not in its normalized form. The message states the rule.
+    :raises ValueError: if the text is invalid or not in its normalized form. The message states the rule.
     """
     host, port = _host_and_port(text)
     if port is None:
@@ -185,7 +195,10 @@ def _without_user(url: Url) -> Url:
 
 
 def _host_and_port(place: str) -> tuple[str, int | None]:
-    """Return the host and the port, or None for the port if there is none."""
+    """Return the host and the port. The port is None if C{place} has none.
+
+    :raises ValueError: if the host or the port is invalid. The message states the rule.
+    """
     host, colon, port = place, "", ""
     if not place.endswith("]"):
         before, colon, port = place.rpartition(":")

@@ -70,7 +70,7 @@ class Chunked:
     def take(self, data: bytes) -> int:
         """Return the index after the body's end in C{data}, or -1 if the body continues after C{data}.
 
-        :raises Malformed: a byte is invalid in a chunked body.
+        :raises Malformed: if a byte is invalid in a chunked body.
         """
         if self._between:
             if data.startswith(_lines_of(len(data))) and data.endswith(b"\r\n"):
@@ -119,7 +119,7 @@ class Chunked:
 
 @lru_cache(_MOST_REMEMBERED)
 def _lines_of(length: int) -> tuple[bytes, ...]:
-    """Return the possible first lines of a chunk that is C{length} bytes long in total: in lower and in upper case.
+    """Return the first lines that a chunk of C{length} bytes in total may have: with lower-case and upper-case digits.
 
     Comparing is faster than parsing a number, and the events of a stream have few different sizes.
     """

@@ -33,7 +33,7 @@ def once(seen: Sequence[tuple[bytes, bytes]], lists: Collection[bytes]) -> Mappi
 
     :param seen: the names and values as received, without leading spaces.
     :param lists: names that may be repeated, and then form one list (RFC 9110, section 5.3).
-    :raises Malformed: another name is repeated, so that its value is ambiguous.
+    :raises Malformed: if another name is repeated, so that its value is ambiguous.
     """
     fields = {name.lower(): value.rstrip(b" ") for name, value in seen}
     return fields if len(fields) == len(seen) else _join(seen, lists)
@@ -56,7 +56,7 @@ def length_of(fields: Mapping[bytes, bytes]) -> int | None:
     """Return the length of a message's body in bytes, L{CHUNKED}, or None if no field states it.
 
     :param fields: the fields by lower-case name, without repetitions.
-    :raises Malformed: the length is ambiguous or invalid.
+    :raises Malformed: if the length is ambiguous or invalid.
     """
     if b"content_length" in fields or b"transfer_encoding" in fields:  # some servers treat "_" as "-"
         raise Malformed("A field of framing is misspelt.")
@@ -78,7 +78,7 @@ def words(value: bytes) -> frozenset[bytes]:
 
 
 def end_to_end(lines: bytes, connection: bytes | None) -> bytes:
-    """Return the lines without those for one hop, unchanged and in order (RFC 9110, section 7.6.1).
+    """Return the header lines without hop-by-hop headers, unchanged and in order (RFC 9110, section 7.6.1).
 
     :param lines: each line preceded by its line end.
     :param connection: the value of the C{Connection} field, or None if there is none.

@@ -53,7 +53,7 @@ class RequestHead(NamedTuple):
 def parse_request(raw: bytes) -> RequestHead:
     """Parse a complete head, with its closing empty line.
 
-    :raises Malformed: the head is invalid or ambiguous.
+    :raises Malformed: if the head is invalid or ambiguous.
     """
     match = _REQUEST(raw)
     if match is None or raw.count(b"\r\n") > MAX_FIELDS:
@@ -72,7 +72,7 @@ _MOST_REMEMBERED = 256
 _LONGEST_REMEMBERED = 4096
 
 _RESPONSE = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9]{2}(?: [\t\x20-\x7e\x80-\xff]*)?)" + FIELDS).fullmatch
-# The fields that determine the end of the body, and those for one hop. One scan finds both.
+# The fields that determine the end of the body, and hop-by-hop fields. One scan finds both.
 _RESPONSE_FIELDS = re.compile(
     rb"\r\n(?=[cCkKpPtTuU])(con(?:nection|tent[-_]length)|keep-alive|proxy-[a-z]+|t(?:e|ransfer[-_]encoding)|upgrade):"
     rb" *([^\r]*)",
@@ -90,7 +90,7 @@ class HeadEnds(NamedTuple):
     :ivar length: the length of the body in bytes, L{CHUNKED} or L{UNTIL_CLOSE}. 0 if responses with this code have no
         body.
     :ivar keep: whether the sender intends to reuse the connection.
-    :ivar hops: whether the head has fields for one hop.
+    :ivar hops: whether the head has hop-by-hop fields.
     """
 
     connection: bytes | None
@@ -123,7 +123,7 @@ class ResponseHead(NamedTuple):
         return self.ends.length
 
     def end_to_end(self) -> bytes:
-        """Return the lines without those for one hop."""
+        """Return the header lines without hop-by-hop headers, which a proxy must not forward."""
         return end_to_end(self.lines, self.ends.connection) if self.ends.hops else self.lines
 
     def body(self, method: bytes) -> Body | None:
@@ -137,7 +137,7 @@ class ResponseHead(NamedTuple):
 def parse_response(raw: bytes) -> ResponseHead:
     """Parse a complete head, with its closing empty line.
 
-    :raises Malformed: the head is invalid or ambiguous.
+    :raises Malformed: if the head is invalid or ambiguous.
     """
     match = _RESPONSE(raw)
     if match is None:
@@ -150,7 +150,10 @@ def parse_response(raw: bytes) -> ResponseHead:
 
 @lru_cache(_MOST_REMEMBERED)
 def _read_ends(code: int, old: bool, seen: tuple[tuple[bytes, bytes], ...]) -> HeadEnds:
-    """Return the parts about the response's end.  Cached, because most responses have equal fields."""
+    """Return how the response ends and whether its connection is kept.  Cached, as most responses have equal fields.
+
+    :raises Malformed: if the fields are ambiguous or invalid.
+    """
     framing = [each for each in seen if each[0].lower().replace(b"_", b"-") in _FRAMING]
     fields = once(framing, _RESPONSE_LISTS)
     length = length_of(fields)
@@ -179,7 +182,7 @@ MAX_HEAD_BYTES = 65536
 class ResponsePrefix(NamedTuple):
     """The heads received so far at the beginning of a response.
 
-    :ivar interim: the complete interim heads, to relay at once, without fields for one hop.
+    :ivar interim: the complete interim heads, to relay at once, without hop-by-hop fields.
     :ivar head: the final head, or None if it is incomplete.
     :ivar raw: the final head as received.
     :ivar rest: the bytes after the final head, or of an incomplete head.
@@ -192,9 +195,9 @@ class ResponsePrefix(NamedTuple):
 
 
 def read_response_prefix(data: bytes) -> ResponsePrefix:
-    """Parse the heads at the beginning of C{data}.
+    """Parse the heads at the beginning of C{data}. An incomplete head is left in the rest.
 
-    :raises Malformed: the response is invalid, switches protocols or has a head that is too long.
+    :raises Malformed: if the response is invalid, switches protocols or has a head that is too long.
     """
     start, interim = 0, b""
     while (end := data.find(b"\r\n\r\n", start) + 4) >= 4:

@@ -55,7 +55,7 @@ class RelayedExchange(Protocol):
 
     @property
     def completion(self) -> str:
-        """The id of the recorded completion once the response has begun, or empty if there is none."""
+        """The id of the recorded completion, or empty if there is none or the response has not begun."""
 
     @property
     def answered(self) -> bool:
@@ -176,5 +176,5 @@ class HeadCache:
         return end + len(after), int(digits)
 
     def with_length(self, length: int) -> bytes:
-        """Return the head with this length."""
+        """Return the head with this length, or unchanged if it has no Content-Length."""
         return b"%b%d%b" % (self._before, length, self._after) if self._after else self._before
