@@ -17,7 +17,7 @@ SEMVER = rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_LABEL}(?:\.{_LABEL})*)?(?:\+[0-
 """The regular expression, without groups, of a full version (Semantic Versioning 2.0.0)."""
 
 is_action_name = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}").fullmatch
-"""Returns a match if an action can have this name, which is also the name of its file."""
+"""A function that returns a match if a text is a valid action name, which is also the name of its file, else None."""
 
 
 @frozen
@@ -94,9 +94,10 @@ class PreviewRule:
 class ApprovalRule:
     """The approval rule of an action file.
 
-    :ivar undo_seconds: how long an approved run can still be withdrawn before it starts.
-    :ivar cool_down_seconds: how long agents are refused the same call after a denial.
-    :ivar withdrawn_on_cancel: True if a client that cancels its call withdraws a run that is still pending.
+    :ivar undo_seconds: the seconds between an approval and the start of the run, in which the run can be withdrawn.
+    :ivar cool_down_seconds: the seconds after a denial in which agents' identical calls are refused.
+    :ivar withdrawn_on_cancel: True if a client's cancellation of its call withdraws the run while it is pending.
+    :ivar replaced_on_repeat: True if an identical later request, of any session, withdraws the run while it is pending.
     """
 
     gated: bool = False
@@ -105,6 +106,7 @@ class ApprovalRule:
     undo_seconds: float = 0.0
     cool_down_seconds: float = 600.0
     withdrawn_on_cancel: bool = False
+    replaced_on_repeat: bool = False
 
 
 @frozen
@@ -145,6 +147,7 @@ class Action:
     :ivar text: the whole text of the file, which the operator is asked to trust.
     :ivar output_schema: the JSON Schema of the last step's output, if the file declares it.
     :ivar inverse: the action that undoes a completed run, if the file declares one.
+    :ivar tags: words by which profiles select the action.
     """
 
     name: str
@@ -165,6 +168,7 @@ class Action:
     limits: tuple[Cap, ...] = ()
     output_schema: Mapping[str, JSON] | None = None
     inverse: Inverse | None = None
+    tags: tuple[str, ...] = ()
 
     def order_arguments(self, arguments: Mapping[str, JSON]) -> dict[str, JSON]:
         """Return the arguments of a run in the order of the inputs. Arguments that are no longer inputs come last."""
@@ -197,7 +201,7 @@ class Catalogue:
     actions: Mapping[str, Action]
     load_errors: tuple[LoadError, ...] = ()
 
-    def after_a_look(self, actions: Mapping[str, Action], load_errors: tuple[LoadError, ...]) -> Catalogue:
+    def updated(self, actions: Mapping[str, Action], load_errors: tuple[LoadError, ...]) -> Catalogue:
         """Return the catalogue after a read of the directory. If nothing changed, return this one."""
         found = evolve(self, actions=actions, load_errors=load_errors)
         return self if found == self else evolve(found, generation=self.generation + 1)
@@ -210,10 +214,11 @@ class Offer:
     :ivar read_only: True if every step is a declared read.
     :ivar idempotent: True if every step is declared idempotent or a read.
     :ivar destructive: True if a step may change or remove existing things.
-    :ivar irreversible: True if what a step changes or removes cannot be brought back, and no action undoes it.
+    :ivar irreversible: True if a change made by a step cannot be reversed, and no action undoes the step.
     :ivar own_hosts: the hosts of the base URLs that the files of its connectors declare.
     :ivar open_world: True if a step talks to something outside of the daemon.
     :ivar output_schema: the action's output schema, else that of its last step's operation, if declared.
+    :ivar tools_only: True if only the requests of an agent's own tools may use it: agents are not offered it.
     """
 
     action: Action
@@ -225,11 +230,12 @@ class Offer:
     output_schema: Mapping[str, JSON] | None = None
     irreversible: bool = False
     own_hosts: frozenset[str] = frozenset()
+    tools_only: bool = False
 
 
 @frozen
 class Offering:
-    """All offers of the daemon at one moment. C{generation} is as in L{Catalogue}."""
+    """All actions that the daemon offers at one moment. Each change increases C{generation}."""
 
     generation: int
     offers: Mapping[str, Offer]

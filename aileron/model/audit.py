@@ -18,7 +18,9 @@ class Actor:
     """The agent, person or service that caused an event.
 
     :ivar type: C{agent}, C{human} or C{service}.
-    :ivar id: the session's id, the operator session's public id, or C{aileron}.
+    :ivar id: for an agent the session's id, for a person the operator session's public id, and for a service its name:
+        C{aileron} for the daemon, C{grant:…} for a grant that approved a run, or C{local} or C{launch} for a caller
+        without a session.
     """
 
     type: str
@@ -54,7 +56,7 @@ class EventName:
     """The label of one type of event, and the kind of events that it belongs to.
 
     :ivar kind: runs, approvals, sessions, setup or logins; empty if unknown.
-    :ivar colour: the colour of its chip.
+    :ivar colour: the colour of the event's label on pages.
     """
 
     words: str
@@ -64,7 +66,7 @@ class EventName:
 
 @frozen
 class ChainLink:
-    """The link of an event in the hash chain: all fields but the payload, of which it has only a salted digest."""
+    """The link of an event in the hash chain: all its fields, but of its payload only a salted digest."""
 
     sequence: int
     event: Event
@@ -73,7 +75,7 @@ class ChainLink:
 
 @frozen
 class Record:
-    """An event as it was recorded.
+    """A recorded event with its links in the hash chain.
 
     :ivar event: the event, without its payload if retention deleted that.
     :ivar hash: C{seal(previous_hash, link)}.
@@ -154,9 +156,9 @@ class Checkpoint:
 
 @frozen
 class Break:
-    """The first thing in a record that is invalid.
+    """The first invalid part of a record.
 
-    :ivar kind: C{altered removed reordered inserted rewritten truncated checkpoint unreadable}.
+    :ivar kind: C{altered removed reordered inserted rewritten truncated checkpoint unreadable decision}.
     :ivar sequence: the sequence of the first record concerned.
     :ivar why: the reason, as a sentence for people.
     """
@@ -172,15 +174,16 @@ class Verdict:
 
     :ivar first: the sequence of the first record that was verified.
     :ivar last: the sequence of the last valid record.
-    :ivar head: the hash of that record.
+    :ivar head: the hash of the last valid record.
     :ivar pruned: the number of records whose contents retention deleted.
     :ivar checkpoints: the number of checkpoints.
-    :ivar signed: the sequence up to which checkpoints, or those of the anchor, prove the chain.
+    :ivar signed: the sequence up to which signed checkpoints prove the chain: those of the record or of the anchor.
     :ivar covered: the sequence up to which the chain is proved, also by the vault or the daemon.
     :ivar keys: the keys that signed checkpoints, in hexadecimal, in the order of first use.
-    :ivar compared: True if these were compared with keys that the caller passed.
+    :ivar compared: True if C{keys} were compared with keys that the caller passed.
     :ivar anchored: the number of checkpoints in the caller's anchor.
-    :ivar broken: the first invalid thing, or None if the record is valid.
+    :ivar broken: the first invalid part, or None if the record is valid.
+    :ivar proved: the number of decisions that the signature of an enrolled key proves.
     """
 
     first: int
@@ -194,6 +197,7 @@ class Verdict:
     compared: bool
     anchored: int
     broken: Break | None
+    proved: int = 0
 
     @property
     def unsigned(self) -> int:
@@ -211,9 +215,9 @@ differ(Verdict, computed={"sound": attrgetter("sound")})
 
 @frozen
 class LockedPeriod:
-    """A part of the record written while the vault is locked, so that it cannot be signed.
+    """A part of the record that was written while the vault was locked. It cannot be signed.
 
-    :ivar key: the first of its keys. Each later key is derived from the previous one and replaces it.
+    :ivar key: the first key of the period. Each later key is derived from the previous key and replaces it.
     """
 
     id: str
@@ -222,7 +226,7 @@ class LockedPeriod:
 
 @frozen
 class Maced:
-    """The hash of a record, and the MAC over it, if there is one."""
+    """The hash of a record, and the MAC of the record, or None if it has no MAC."""
 
     sequence: int
     hash: str

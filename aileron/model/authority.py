@@ -10,7 +10,7 @@ from typing import cast
 from attrs import field, frozen
 
 from aileron.base.converter import to_json
-from aileron.base.json import JSON, compact, timestamp
+from aileron.base.json import JSON, canonical, compact, from_timestamp, timestamp
 
 from .actions import Cap
 from .runs import Decision, Run
@@ -18,7 +18,7 @@ from .runs import Decision, Run
 
 @frozen
 class Pause:
-    """A pause: no run starts until the operator lifts it.
+    """A pause set by the operator or by a session. While it lasts, no run of the paused sessions starts.
 
     :ivar by: the operator session, or the agent session, that paused.
     :ivar session_id: the session whose runs are paused, or None for all.
@@ -57,13 +57,16 @@ class OwnCap:
 
     @property
     def name(self) -> tuple[str, str, bool, float]:
-        """The key of the cap. A new cap with this key replaces the old one."""
+        """The key of the cap. A new cap with this key replaces the old one.
+
+        Its parts are the action, the argument, whether it is per session, and the seconds.
+        """
         return self.action or "", self.cap.argument or "", self.cap.per_session, self.cap.seconds
 
 
 @frozen
 class PendingLimits:
-    """The limits on pending approvals."""
+    """The most approvals that may be pending, of one session, of one action, and of the home in total."""
 
     per_session: int = 20
     per_home: int = 200
@@ -99,11 +102,12 @@ MOST_LIVE_GRANTS = 100
 
 
 class PredicateKind(StrEnum):
-    """The kinds of predicates of an argument, each with the C{given} that it needs.
+    """The kinds of predicates of an argument, each with the type of L{Predicate.given}.
 
-    C{EQUALS}: the value.  C{ONE_OF}: an array of values.  C{PATTERN}: an RE2 expression for the whole text.  C{RANGE}:
-    C{{minimum?, maximum?}}, inclusive.  C{DOMAIN}: an array of names, C{*.name} for those below one, to match an
-    argument that is a mail address or an array of them.  C{ANY}: nothing. It accepts any value, and a missing one.
+    C{EQUALS}: the value. C{ONE_OF}: an array of values. C{PATTERN}: an RE2 expression for the whole text. C{RANGE}:
+    C{{minimum?, maximum?}}, inclusive. C{DOMAIN}: an array of domain names, or C{*.name} for all subdomains of C{name}.
+    The argument is a mail address or an array of mail addresses. C{ANY}: nothing. Any value is accepted, and a missing
+    argument too.
     """
 
     EQUALS = "equals"
@@ -166,14 +170,16 @@ class GrantState(StrEnum):
 class Grant:
     """A standing grant, as stored in the vault.
 
-    :ivar predicates: at most one predicate for each argument.
+    :ivar predicates: the predicates, at most one for each argument.
     :ivar exact: the required values of arguments without a predicate. An argument in neither must be absent.
     :ivar uses: the most uses in all. C{used} is the number of uses so far.
-    :ivar bound: the things that the grant depends on, by name. If one of them changes, the grant allows nothing.
+    :ivar bound: the versions and digests that the grant depends on, by name. If one of them changes, the grant allows
+        nothing.
     :ivar run_id: the run that was approved together with the grant.
     :ivar made_by: the operator session that made the grant.
     :ivar session_id: the session that may use the grant, or None for all.
-    :ivar revoked_at: when it was revoked, or was first seen to be over, since a clock can be set back.
+    :ivar revoked_at: when the grant was revoked, or when its expiry was first noticed. The expiry is stored because a
+        clock can be set back.
     """
 
     id: str
@@ -222,7 +228,8 @@ class NewGrant:
 class StandingGrant:
     """A grant as shown to the operator.
 
-    :ivar suspended: why it currently allows nothing although it is in force, or None if it allows or that is unknown.
+    :ivar suspended: the reason why the grant allows nothing although it is in force, or None if it can be used or this
+        is unknown.
     """
 
     grant: Grant
@@ -237,7 +244,9 @@ class Passkey:
     :ivar id: the credential's id, as unpadded base64url.
     :ivar public_key: the public key in COSE format (RFC 9052).
     :ivar count: the authenticator's signature counter, or 0 if it has none.
-    :ivar site: the WebAuthn rpId it was made for. Pages of other sites cannot use it.
+    :ivar site: the WebAuthn rpId of the site that the passkey was made for. Pages of other sites cannot use the
+        passkey.
+    :ivar synced: True if the passkey may be copied to other devices (flag BE), or None if that was not recorded.
     """
 
     id: str
@@ -246,14 +255,29 @@ class Passkey:
     made_at: datetime
     count: int = 0
     site: str = "localhost"
+    synced: bool | None = None
+
+
+@frozen
+class EnrolledSshKey:
+    """One OpenSSH public key that the operator has enrolled.
+
+    :ivar id: the name of the key in the audit log and in commands.
+    :ivar public_key: the key as in a C{.pub} file, without its comment.
+    """
+
+    id: str
+    name: str
+    public_key: str
+    made_at: datetime
 
 
 @frozen
 class PasskeyRule:
     """The rule of approvals that need a passkey.
 
-    :ivar everything: True if every approval needs one.
-    :ivar actions: the names of actions that need one. A name that ends with C{*} is a prefix.
+    :ivar everything: True if every approval needs a passkey.
+    :ivar actions: the names of actions whose approval needs a passkey. A name that ends with C{*} is a prefix.
     """
 
     everything: bool = False
@@ -275,13 +299,70 @@ class PasskeyRule:
         return self.everything or (not earlier.everything and set(earlier.actions) <= set(self.actions))
 
 
-def approval_statement(run_id: str, decision: Decision, wish: NewGrant | None) -> Mapping[str, JSON]:
-    """Return the statement that a passkey signs: everything in the approval, and the grant that goes with it."""
+_GRANT_MEMBERS = frozenset(("predicates", "uses", "not_after", "session"))
+_PREDICATE_MEMBERS = frozenset(("argument", "kind", "given"))
+
+
+def decision_item(run_id: str, decision: Decision, wish: NewGrant | None) -> Mapping[str, JSON]:
+    """Return a decision as a member of a signed list: everything in the decision, and the grant requested with it."""
     return {
         "run": run_id,
-        "approved": decision.approved,
         "digest": decision.digest,
+        "verdict": verdict_of(decision.approved),
         "reason": decision.reason,
         "not_before": None if decision.not_before is None else timestamp(decision.not_before),
         "grant": None if wish is None else to_json(wish),
     }
+
+
+def verdict_of(approved: bool) -> str:
+    """Return a verdict as it is signed."""
+    return "approved" if approved else "denied"
+
+
+def is_decision(item: Mapping[str, JSON], run_id: str, decision: Decision, wish: NewGrant | None) -> bool:
+    """Return whether a member of a signed list is this decision. Times and grants may be written in any form."""
+    said = (item["run"], item["digest"], item["verdict"], item["reason"])
+    # guard of signing: a signature is for one verdict on one digest -> vault.test_approvers.SignatureTests.test_other
+    if said != (run_id, decision.digest, verdict_of(decision.approved), decision.reason):
+        return False
+    try:
+        begins = None if item["not_before"] is None else from_timestamp(str(item["not_before"]))
+        grant = None if item["grant"] is None else read_signed_grant(item["grant"])
+        # guard of signing: a grant is the one that was signed -> vault.test_approvers.SignatureTests.test_other_grant,
+        #    instead is_same = grant == wish
+        is_same = _write_grant(grant) == _write_grant(wish)
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError):
+        return False
+    return begins == decision.not_before and is_same
+
+
+def _write_grant(grant: NewGrant | None) -> bytes | None:
+    return None if grant is None else canonical(to_json(grant))
+
+
+def read_signed_grant(value: JSON) -> NewGrant:
+    """Parse a grant in a signed list. The grant may have no member that is not part of a grant.
+
+    :raises ValueError, TypeError, LookupError, AttributeError: if the value is not a grant.
+    """
+    told = cast("Mapping[str, JSON]", value)
+    listed = cast("Sequence[Mapping[str, JSON]]", told.get("predicates", ()))
+    if set(told) - _GRANT_MEMBERS or any(set(each) - _PREDICATE_MEMBERS for each in listed):
+        raise ValueError("The grant has unknown members.")
+    if type(told["uses"]) is not int:
+        raise ValueError("The uses of a grant are a whole number.")
+    return read_new_grant(told)
+
+
+def read_new_grant(value: Mapping[str, JSON]) -> NewGrant:
+    """Parse a grant as a request contains it.
+
+    :raises ValueError, TypeError, LookupError, AttributeError: if the value is not a grant.
+    """
+    listed = cast("Sequence[Mapping[str, JSON]]", value.get("predicates", ()))
+    predicates = [
+        Predicate(str(each["argument"]), PredicateKind(str(each["kind"])), each.get("given")) for each in listed
+    ]
+    ends = from_timestamp(str(value["not_after"]).upper())
+    return NewGrant(tuple(predicates), int(cast("float", value["uses"])), ends, value.get("session", True) is True)

@@ -13,10 +13,14 @@ from aileron.base.addresses import read_origin
 from aileron.base.json import JSON, digest_of_bytes
 
 from .faults import Fault
+from .own_tools import ToolDeclaration
 from .places import UrlTemplate, fill
 from .vault import Scope
 
 READ, WRITE = "read", "write"
+
+FORWARD, FORWARD_READ = "forward", "forward_read"
+"""The operations by which a connector sends requests of an agent's own tools: one that writes, and one that reads."""
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 _ESCAPED = str.maketrans({'"': "%22", "\r": "%0D", "\n": "%0A"})
@@ -38,7 +42,7 @@ PRESENTATIONS: Mapping[str, tuple[str, ...]] = {
 
 @frozen
 class Presentation:
-    """A hint how to present an operation's inputs to a person.
+    """A hint for presenting an operation's inputs to a person.
 
     :ivar kind: a key of L{PRESENTATIONS}.
     :ivar parts: the inputs that make up each part, in order.
@@ -58,17 +62,18 @@ class Operation:
     :ivar effect: L{READ} or L{WRITE}.
     :ivar idempotent: True if the same request with the same effect key may be sent twice.
     :ivar timeout_seconds: the longest wait for an answer.
-    :ivar precondition: the inputs that tie a write to what was shown before it (an etag, a message's id). Only they
-        may be filled from the preview.
-    :ivar reconcilable: True if the connector can check whether such an effect happened.
+    :ivar precondition: the inputs that tie a write to the state that the preview showed (an etag, a message's id). Only
+        these inputs may be filled from the preview.
+    :ivar reconcilable: True if the connector can check whether an effect of this operation happened.
     :ivar destructive: True if a write may change or remove existing things, and not only add.
-    :ivar irreversible: True if what a write changes or removes cannot be brought back.
+    :ivar irreversible: True if a change made by a write cannot be reversed.
     :ivar output_schema: the JSON Schema of its output, if declared.
-    :ivar presentation: how its inputs are presented, or None for plain inputs.
+    :ivar presentation: the presentation of its inputs, or None to show them plainly.
     :ivar scopes: the scopes that its credential needs, or empty if that is unknown.
     :ivar lookup: the connector's other operation that checks whether the effect happened, if there is one.
-    :ivar needs_approval: why it always needs an approval, as a clause, or empty if it does not.
+    :ivar needs_approval: the reason why the operation always needs an approval, as a clause, or empty if it does not.
     :ivar pin: the digest of the server's description when it was reviewed, or None if no server describes it.
+    :ivar tools_only: True if only the requests of an agent's own tools may use it, and no call of an action.
     """
 
     name: str
@@ -86,14 +91,15 @@ class Operation:
     needs_approval: str = ""
     pin: str | None = None
     irreversible: bool = False
+    tools_only: bool = False
 
 
 @frozen
 class CredentialNeed:
-    """The credential that a connector needs, and its place. C{format} contains C{{key}}.
+    """The credential that a connector needs, and its place in requests. C{format} contains C{{key}}.
 
-    :ivar header: the header that carries it, or empty.
-    :ivar settings: as in L{Scope}.
+    :ivar header: the header that carries the credential, or empty.
+    :ivar settings: further settings of the credential's kind, see L{Scope}.
     """
 
     kind: str
@@ -103,24 +109,24 @@ class CredentialNeed:
 
     @property
     def query(self) -> str | None:
-        """The query parameter that carries it, or None."""
+        """The query parameter that carries the credential, or None."""
         return self.settings.get("query")
 
     @property
     def path(self) -> str | None:
-        """The beginning of the path that contains it, with C{{key}} in its place, or None."""
+        """The path prefix that contains the credential, with C{{key}} in its place, or None."""
         return self.settings.get("path")
 
     @property
     def readers(self) -> str:
-        """The sentences that name the programs that can read it, or empty if only the service can."""
+        """The sentences that name the programs that can read the credential, or empty if only the service can."""
         if "api" in self.settings:
             return f"Aileron adds it to requests to {self.settings['api']}. The program cannot read it."
         return "The program and everything that it starts can read it." if "variable" in self.settings else ""
 
     @property
     def place(self) -> str:
-        """Its place in a request, in words."""
+        """The place of the credential in a request, as text for people."""
         if self.path is not None:
             return f"path {self.path}"
         if self.query is not None:
@@ -139,6 +145,7 @@ class ConnectorDescription:
     :ivar hosts: the allowed C{host:port}. Those of a template contain its variables in braces.
     :ivar template: the template of the base URL, if it has variables.
     :ivar places: the base URLs of other hosts, by the names that operations use.
+    :ivar own_tools: the declarations for an agent's own command-line tools, or None if there are none.
     """
 
     name: str
@@ -151,9 +158,29 @@ class ConnectorDescription:
     credential: CredentialNeed | None = None
     template: UrlTemplate | None = None
     places: Mapping[str, str] = field(factory=dict)
+    own_tools: ToolDeclaration | None = None
+
+    def find_presented(
+        self, operation: Operation, inputs: Mapping[str, JSON]
+    ) -> tuple[Presentation | None, Mapping[str, JSON]]:
+        """Return how a request is presented to a person, and the inputs that are presented.
+
+        A tool's request that was recognised as a declared operation is presented as that operation, with the inputs
+        that were read back from it. A GraphQL mutation has the further input C{mutation}: the names of its fields.
+
+        :param inputs: the inputs of C{operation}.
+        """
+        recognised = inputs.get("recognised") if operation.name == FORWARD and operation.tools_only else None
+        if not isinstance(recognised, Mapping):
+            return operation.presentation, inputs
+        declared, shown = self.operations.get(str(recognised.get("operation", ""))), recognised.get("inputs", {})
+        if declared is not None and declared.presentation is not None and isinstance(shown, Mapping):
+            return declared.presentation, shown
+        fields = recognised.get("fields")
+        return operation.presentation, {**inputs, **({"mutation": fields} if fields else {})}
 
     def scope(self, base_url: str, variables: Mapping[str, str] = _NONE) -> Scope | None:
-        """Return where its credential may be sent at C{base_url}, or None if it needs no credential.
+        """Return the scope of the connector's credential at C{base_url}, or None if it needs no credential.
 
         If the template does not match the base URL, the variables remain unfilled, so the scope opens no credential.
 
@@ -170,7 +197,10 @@ class ConnectorDescription:
         return Scope(hosts, base_url, need.header, need.format, settings)
 
     def sealed_variables(self, sealed: Scope | None) -> Mapping[str, str]:
-        """Return the values of the variables outside the base URL from the scope that a credential was sealed for."""
+        """Return the values of the variables outside the base URL, read from the scope of a sealed credential.
+
+        If there is none, return none.
+        """
         found: dict[str, str] = {}
         if self.template is None or self.credential is None or sealed is None:
             return found
@@ -180,7 +210,10 @@ class ConnectorDescription:
         return {each.name: found[each.name] for each in self.template.unplaced if each.name in found}
 
     def url_of(self, place: str | None, base_url: str) -> str:
-        """Return the base URL of another host with the variables of C{base_url}, or C{base_url} if C{place} is None."""
+        """Return the base URL of the host named C{place}, filled with the variables of C{base_url}.
+
+        :param place: a key of C{places}, or None to return C{base_url} unchanged.
+        """
         return base_url if place is None else fill(self.places[place], self._values(base_url))
 
     def base_url_problem(self, base_url: str) -> str | None:
@@ -215,7 +248,7 @@ class UploadPart:
 
     @property
     def head(self) -> bytes:
-        """Return the part's header lines in C{multipart/form-data}, escaped as browsers do."""
+        """The part's header lines in C{multipart/form-data}, escaped as browsers do."""
         pairs = [("name", self.name), *([("filename", self.filename)] if self.filename is not None else [])]
         named = "".join(f'; {key}="{text.translate(_ESCAPED)}"' for key, text in pairs)
         kind = f"Content-Type: {self.media_type}\r\n" if self.media_type else ""
@@ -264,8 +297,8 @@ class Outcome:
     :ivar output: the operation's result, if it succeeded.
     :ivar fault: the failure, or None.
     :ivar sent: True if the first byte of the request was passed to the transport.
-    :ivar classified: True if the connector's declaration defines the meaning of this answer. A refused connection is
-        not an answer: C{sent} is false.  If a fault was C{sent} and is not classified, the effect may have happened.
+    :ivar classified: True if the connector's declaration defines the meaning of this answer. If a request was C{sent},
+        has a C{fault} and is not classified, its effect may have happened.
     :ivar retry_after_seconds: the delay that the service asked for, or None.
     :ivar status: the HTTP status, or None.
     :ivar notes: further details to record. C{echoed}: the kinds of forms in which the secret came back
@@ -285,7 +318,7 @@ class Outcome:
 
     @property
     def kept_answer(self) -> tuple[str | None, str | None]:
-        """The service's answer and its media type, for the operator, or two times None for a success."""
+        """The service's answer to a failed attempt and its media type, for the operator, or (None, None)."""
         answer = self.notes.get("answer")
         if self.fault is None or not isinstance(answer, Mapping):
             return None, None
@@ -314,7 +347,8 @@ class Sought:
 class Finding:
     """The result of a search for an effect whose outcome is unknown.
 
-    :ivar happened: True if it was found, False if it certainly did not happen, or None if that is unknown.
+    :ivar happened: True if the effect was found, False if it certainly did not happen, or None if the search could not
+        decide.
     :ivar output: the operation's result, as far as the search found it.
     :ivar fault: the failure of the search, if it failed.
     :ivar notes: further details to record. C{matches}: the number of effects found if more than one. C{echoed}: as in

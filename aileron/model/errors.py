@@ -175,13 +175,13 @@ class NetworkError(AileronError):
 
 
 class ExternalApiError(AileronError):
-    """An answer of the service that it did not perform the request."""
+    """A response which says that the service did not perform the request."""
 
     kind, status, boundary = "external_api_error", 502, "external"
 
 
 class Paused(AileronError):
-    """A pause that the operator set."""
+    """A refusal to start anything while the session, or everything, is paused. C{details} describes the pause."""
 
     kind, status, boundary, retriable = "paused", 503, "runtime", True
 

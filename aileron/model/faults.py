@@ -38,9 +38,9 @@ differ(Fault, kind=Member("class"))
 class Advice:
     """Advice on a failure.
 
-    :ivar kept: what was not changed by any failure of this class.
-    :ivar then: what to do, or empty if the message and its details say it.
-    :ivar page: what to do on a page, if that differs.
+    :ivar kept: a sentence that says what a failure of this class left unchanged.
+    :ivar then: the advice on what to do, or empty if the message and its details say it.
+    :ivar page: the advice for readers of a page, or empty if it is the same.
     """
 
     kept: str

@@ -1,4 +1,4 @@
-"""The values by which a feature describes what it adds to commands, pages and notifications."""
+"""The values by which a feature describes its commands, notifications, upgrade advice and paths."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Command:
     """A command that is imported on its first use.
 
     :ivar place: C{module:name} of the click command.
-    :ivar part: the part of the help that lists it; empty for a command within a group.
+    :ivar part: the part of the help that lists the command, or empty for a command within a group.
     :ivar rank: the position in that part: lower ranks come first.
-    :ivar front: True if C{aileron --help} lists it, not only C{aileron --help --all}.
+    :ivar front: True if C{aileron --help} lists the command, not only C{aileron --help --all}.
     :ivar old: the names of earlier versions, such as C{sync}, or C{action install} for a command within a group. They
         work, but help does not list them.
     :ivar now: the replacement of a command that only earlier versions listed. The old command works, but help does not
@@ -39,8 +39,8 @@ class Command:
 class UpgradeAdvice:
     """The members, lines and steps that a feature adds to C{aileron upgrade --check}.
 
-    :ivar members: of its JSON.
-    :ivar lines: of its text, by label.
+    :ivar members: the members added to the JSON output.
+    :ivar lines: the lines added to the text output, by label.
     :ivar steps: commands to run before the daemon is stopped for an upgrade.
     """
 
@@ -53,14 +53,14 @@ class UpgradeAdvice:
 class NoticeRule:
     """The rule by which the operator is notified of an audit event.
 
-    :ivar kind: the name of such notices in what webhooks are sent; every rule has its own.
+    :ivar kind: the name of the notice in webhook requests. Each rule has a different one.
     :ivar one: the title of a message about one such event. It may hold C{action} (the name of the action), C{what} (the
         action or a session) and C{whole} (everything or a session) in braces.
-    :ivar many: the title of a message about several, with C{n} in braces.
+    :ivar many: the title of a message about several events, with C{n} in braces.
     :ivar rank: the position in a message: notices of lower ranks come first.
-    :ivar reason: the member of the event's payload that says why, or None.
+    :ivar reason: the member of the event's payload that contains the reason, or None.
     :ivar only_if: the member of the event's payload that must be true, or None.
-    :ivar while_state: the state of the run as long as the notice holds, or None if the notice always holds.
+    :ivar while_state: the state of the run in which the notice is still valid, or None if the notice is always valid.
     :ivar urgent: True if something is wrong: channels mark the message.
     :ivar immediate: True if the message waits for no more than the shortest pause between messages.
     """
@@ -84,7 +84,8 @@ class RelayedPath:
     """A path of the agent site that the gateway serves, as published in the API document.
 
     :ivar path: the path, with variables as C{<path:rest>}.
-    :ivar providers: the providers it leads to. If there are two, the second gets requests of Anthropic's clients.
+    :ivar providers: the names of the providers that requests are sent to. If there are two, the second gets requests of
+        Anthropic's clients.
     """
 
     method: str
@@ -93,5 +94,5 @@ class RelayedPath:
 
     @classmethod
     def each(cls, path: str, methods: Iterable[str] | None, providers: tuple[str, ...]) -> list[RelayedPath]:
-        """Return the path with each of its methods. If it accepts every method, use the methods that clients send."""
+        """Return the path once for each method. If C{methods} is None or empty, use the methods that clients send."""
         return [cls(method, path, providers) for method in sorted(methods or _METHODS)]

@@ -35,7 +35,8 @@ class UrlVariable:
     def check(self, text: str) -> str:
         """Return C{text} if it is a valid value.
 
-        :raises ValueError: it is invalid. The message is the end of a sentence that begins with the value.
+        :raises ValueError: if C{text} is not a valid value. The message completes a sentence that begins with the
+            value.
         """
         if not _VALUE.fullmatch(text) or not compile_pattern(self.pattern).fullmatch(text):
             raise ValueError(f"must match {self.pattern}, such as {self.example}")
@@ -54,7 +55,7 @@ class UrlTemplate:
 
     @property
     def example(self) -> str:
-        """The base URL with the default of each variable, or its example."""
+        """The base URL in which each variable has its default, or its example if it has no default."""
         return fill(self.text, {each.name: each.default or each.example for each in self.variables})
 
     @property
@@ -69,7 +70,7 @@ class UrlTemplate:
 
     @property
     def origin(self) -> UrlTemplate:
-        """The beginning that all URLs of the template share."""
+        """The template of the origin alone: scheme, host and port, without the path."""
         return UrlTemplate("/".join(self.text.split("/")[:3]), self.variables)
 
     @property
@@ -80,7 +81,7 @@ class UrlTemplate:
     def filled(self, given: Mapping[str, str]) -> str:
         """Return the base URL with these values, and defaults for the other variables.
 
-        :raises ValueError: a value is missing, unknown or invalid. The message is a sentence.
+        :raises ValueError: if a value is missing, unknown or invalid. The message is a sentence.
         """
         known = {each.name: each for each in self.variables}
         if unknown := sorted(given.keys() - known.keys()):
@@ -98,7 +99,7 @@ class UrlTemplate:
     def values_of(self, url: str) -> Mapping[str, str]:
         """Return the values of the variables in C{url}.
 
-        :raises ValueError: the template does not match. The message is the end of a sentence that begins with the URL.
+        :raises ValueError: if the template does not match. The message completes a sentence that begins with the URL.
         """
         values = self.read(url)
         if (problem := base_url_problem(url)) is not None:
@@ -106,7 +107,10 @@ class UrlTemplate:
         return values
 
     def read(self, text: str) -> Mapping[str, str]:
-        """Return the values of the variables in C{text}, which need not be a base URL. Raises as L{values_of} does."""
+        """Return the values of the variables in C{text}, which need not be a base URL.
+
+        :raises ValueError: if the template does not match. The message completes a sentence that begins with C{text}.
+        """
         values = dict(self._read(text))
         if fill(self.text, values) != text:
             raise self._mismatch()
@@ -143,9 +147,9 @@ def variables_in(text: str) -> list[str]:
 
 
 def misplaced(text: str) -> str | None:
-    """Return why the values of a base URL's variables could not be parsed back, or None if they can.
+    """Return why the variables of a base URL could not be parsed back from a filled URL, or None if they can.
 
-    :return: the end of a sentence that begins with the base URL, or None.
+    :return: a text that completes a sentence that begins with the base URL, or None.
     """
     scheme, *parts = _SEPARATORS.split(text)
     if variables_in(scheme):

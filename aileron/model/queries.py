@@ -24,7 +24,7 @@ class Page(Generic[T]):
 
 
 MOST_PAGE_BYTES = 4 * 1024 * 1024
-"""The size at which a page of runs or records ends. Agents decide how large those are, and a page is held in memory."""
+"""The size at which a page of runs or records ends: agents choose their size, and a page is held in memory."""
 
 
 @frozen

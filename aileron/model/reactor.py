@@ -9,9 +9,9 @@ from attrs import frozen
 class LongTurns:
     """The turns of the reactor that exceeded the limit.
 
-    :ivar busy: the number of turns in which its own thread computed for too long.
-    :ivar blocked: the number of turns in which its thread was blocked.
-    :ivar longest_seconds: the duration of the longest.
+    :ivar busy: the number of turns in which the reactor's thread computed for too long.
+    :ivar blocked: the number of turns in which the reactor's thread was blocked.
+    :ivar longest_seconds: the duration of the longest turn.
     """
 
     busy: int = 0

@@ -113,7 +113,7 @@ class ReviewedRequest:
 
 
 def _text(body: bytes | None) -> JSON:
-    """Return a body as text for people, or as base64 if it is not UTF-8."""
+    """Return a body as text for people, or as base64 if it is not UTF-8, or None for no body."""
     if body is None:
         return None
     try:
@@ -153,14 +153,21 @@ class Card:
     parts: tuple[tuple[str, tuple[JSON, ...]], ...]
 
     def plainly_shown(self) -> Iterator[JSON]:
-        """Yield the values that a reader can distinguish. Values with an ambiguous slash are left out."""
+        """Yield the values that a reader can tell apart.
+
+        The values of one part are shown joined by slashes. If a part has several values and one contains a slash, its
+        values are left out.
+        """
         for _, values in self.parts:
             if len(values) == 1 or not any("/" in text for text in strings_in(values)):
                 yield from values
 
 
 class PreviewStatus(StrEnum):
-    """The state of a preview."""
+    """The state of a preview.
+
+    C{FETCHING}: the read has not ended. C{SHOWN}: the values are known. C{UNAVAILABLE}: the read failed.
+    """
 
     FETCHING = "fetching"
     SHOWN = "shown"
@@ -171,7 +178,7 @@ class PreviewStatus(StrEnum):
 class Cut:
     """The size and the digest of a value of which only the beginning is shown.
 
-    :ivar size: its size in bytes.
+    :ivar size: the size of the whole value in bytes.
     :ivar digest: the digest of the whole value.
     """
 
@@ -217,9 +224,9 @@ class Preview:
     carried: Mapping[str, JSON] = field(factory=dict)
 
     def digest(self) -> str:
-        """Return the digest of everything shown and carried. Of a fault only the class counts, since words change.
+        """Return the digest of everything shown and carried. Of a fault, only the class is covered.
 
-        :raises ValueError: a value cannot be part of a digest.
+        :raises ValueError: if a value cannot be part of a digest.
         """
         failure = None if self.fault is None else self.fault.kind
         shown: JSON = [to_json(each) for each in self.fields]
@@ -231,10 +238,10 @@ NOT_YET = Preview(PreviewStatus.FETCHING)
 
 @frozen
 class ReviewedPreview:
-    """The preview together with the read that fetches it.
+    """The preview of a reviewed run, together with the read that fetches the preview.
 
     :ivar connector: the connector's name in the action, as C{operation} is the name of its operation.
-    :ivar lacking: why the run cannot be approved, if a step needs a value that the preview lacks.
+    :ivar lacking: the reason why the run cannot be approved if a step needs a value that the preview lacks, else None.
     """
 
     connector: str
@@ -249,8 +256,8 @@ class Review:
     """The review of a run: every argument, every request as it will be sent, and the preview.
 
     :ivar preview: the preview, or None if the action has none.
-    :ivar title: one line that says what would be done, as the connector's file words it, or empty. It is no part of the
-        digest, which covers all that it is made of.
+    :ivar title: one line that says what would be done, in the words of the connector's file, or empty. The digest does
+        not cover the title, but covers all data that the title is written from.
     :ivar unread: the stored JSON of a review in a form that this version cannot parse. Then all other fields are empty.
     """
 
@@ -274,12 +281,15 @@ class Review:
 
     @property
     def may_have_preview(self) -> bool:
-        """True unless the action certainly has no preview."""
+        """False if the action certainly has no preview, else True."""
         return self.preview is not None or self.unread is not None
 
 
 def _read_preview(value: JSON) -> Preview:
-    """Parse a stored preview, and check that a digest can cover it."""
+    """Parse a stored preview.
+
+    :raises ValueError: if it is not a preview, or a digest cannot cover it.
+    """
     found = from_json(Preview, value)
     try:
         found.digest()

@@ -15,6 +15,7 @@ from .audit import Actor, Event
 from .faults import Fault
 from .reviews import Card, Review
 from .sessions import Session
+from .signing import SignedDecisions
 from .vault import BindingFlag
 
 
@@ -55,7 +56,7 @@ AWAITING = (RunState.AWAITING_VAULT, RunState.AWAITING_CREDENTIAL)
 """The states of an approved run that waits for a person to unlock the vault or renew a credential."""
 
 NOT_BEGUN = (RunState.APPROVED, *AWAITING)
-"""The states of an approved run of which nothing was sent."""
+"""The states of an approved run before its execution starts. Nothing was sent."""
 
 
 _MINTED = "aileron-"
@@ -69,6 +70,7 @@ class Call:
     :ivar idempotency_key: 1 to 128 visible ASCII characters, or None.
     :ivar undoes: the id of the run to undo, or None. Such a call always needs the operator's approval.
     :ivar tool_call: the id of the model's tool call from the client: 1 to 128 visible ASCII characters, or None.
+    :ivar from_tool: True if it is a request of the agent's own tool. No call over the API is.
     """
 
     action: str
@@ -78,6 +80,7 @@ class Call:
     idempotency_key: str | None = None
     undoes: str | None = None
     tool_call: str | None = None
+    from_tool: bool = False
 
     @staticmethod
     def mint_key(token: str) -> str:
@@ -95,13 +98,14 @@ class Run:
     :ivar id: a ULID, which is also the id of its approval.
     :ivar arguments: the validated arguments with defaults.
     :ivar effect_key: the key that all attempts share. The keys of steps are derived from it.
-    :ivar result: C{{"output": …, "steps": {id: output}}} if it completed.
+    :ivar result: C{{"output": …, "steps": {id: output}}} if the run completed, else None.
     :ivar reason: the reason of a denial, withdrawal or settlement.
-    :ivar audit_id: the id of the event that ended it.
+    :ivar audit_id: the id of the audit event that records the end of the run.
     :ivar asked: the original arguments if the operator has edited them, or None.
-    :ivar parent_id: the run of unknown outcome that this one repeats.
+    :ivar parent_id: the id of the run of unknown outcome that this run repeats.
     :ivar start_after: the earliest start of an approved run.
-    :ivar undoes: the id of the completed run that this one undoes.
+    :ivar undoes: the id of the completed run that this run undoes.
+    :ivar title: one line that says what it does, as the connector's file words it, or empty. For display only.
     """
 
     id: str
@@ -124,6 +128,7 @@ class Run:
     parent_id: str | None = None
     start_after: datetime | None = None
     undoes: str | None = None
+    title: str = ""
 
     @property
     def asked_for(self) -> Mapping[str, JSON]:
@@ -132,13 +137,13 @@ class Run:
 
     @property
     def repeated_by(self) -> str | None:
-        """The newest run that repeats this one, approved or not, or None. Only a run of unknown outcome is repeated."""
+        """The id of the newest run that repeats this run of unknown outcome, approved or not, or None."""
         details = {} if self.fault is None else self.fault.details
         return str(details["run_again"]) if "run_again" in details else None
 
     @property
     def superseded_by(self) -> str | None:
-        """The approved run that repeats this one, or None. Then the outcome stays unknown and needs no settlement."""
+        """The id of the approved run that repeats this one, or None. If set, the outcome needs no settlement."""
         details = {} if self.fault is None or self.state is not RunState.UNKNOWN else self.fault.details
         return str(details["superseded_by"]) if "superseded_by" in details else None
 
@@ -148,7 +153,7 @@ class Run:
 
     @property
     def has_own_key(self) -> bool:
-        """True if the agent chose the idempotency key, so that a call with this key is this run."""
+        """True if the agent chose the idempotency key. A second call with this key returns this run."""
         return self.idempotency_key is not None and not self.idempotency_key.startswith(_MINTED)
 
 
@@ -169,7 +174,7 @@ class Change:
 
 @frozen
 class Approval:
-    """The approval of one gated run: what the operator is asked, and what they decided.
+    """The approval of one gated run: the request to the operator, and the decision.
 
     :ivar digest: the digest of everything shown (see L{aileron.runner}).
     :ivar review: the data shown.
@@ -177,6 +182,7 @@ class Approval:
     :ivar changes: the changes of the review since it was last shown, if it is stale.
     :ivar grant_id: the standing grant that approved it, or None.
     :ivar mark: the authentication of the decision. Without a valid mark the decision does not count.
+    :ivar signed: the signed list that contains the decision. None if a grant or an earlier version decided.
     """
 
     run: Run
@@ -194,6 +200,7 @@ class Approval:
     mark: bytes | None = field(default=None, repr=False)
     changes: tuple[Change, ...] = ()
     grant_id: str | None = None
+    signed: SignedDecisions | None = None
 
 
 @frozen
@@ -211,14 +218,19 @@ class DryRun:
 
 @frozen
 class Assertion:
-    """The answer of a passkey.
+    """A signature that comes with a decision, not yet verified.
 
-    :ivar nonce: the nonce of the daemon's request.
-    :ivar credential: the credential as returned by the browser (C{PublicKeyCredential.toJSON}).
+    :ivar statement: the signed list of decisions, see L{aileron.model.signing.write_statement}.
+    :ivar signature: the signature by the login's own key in base64url, or None if a passkey signed. A browser writes
+        its ECDSA signature as two numbers, not in DER.
+    :ivar credential: the answer of a passkey as the browser returns it (C{PublicKeyCredential.toJSON}), or None.
+    :ivar text: the text for people that an SSH key signed before the statement. None for other keys.
     """
 
-    nonce: str
-    credential: Mapping[str, JSON] = field(repr=False)
+    statement: str
+    signature: str | None = field(default=None, repr=False)
+    credential: Mapping[str, JSON] | None = field(default=None, repr=False)
+    text: str | None = field(default=None, repr=False)
 
 
 @frozen
@@ -226,8 +238,9 @@ class Decision:
     """The operator's decision on one approval. It names the digest that the page showed.
 
     :ivar not_before: the earliest start that the operator wants, or None.
-    :ivar assertion: the answer of a passkey, if one was used.
-    :ivar decided_at: when it was decided. The runner sets this and the following fields: its expiry and its mark.
+    :ivar assertion: the signature that came with the decision, not yet verified, or None.
+    :ivar decided_at: when it was decided. The runner sets this field and the following fields.
+    :ivar same_as: the id of the denied run that is identical, if this denial follows from its denial.
     """
 
     approved: bool
@@ -240,6 +253,8 @@ class Decision:
     not_after: datetime | None = None
     mark: bytes | None = field(default=None, repr=False)
     grant_id: str | None = None
+    signed: SignedDecisions | None = None
+    same_as: str | None = None
 
 
 @frozen
@@ -330,7 +345,7 @@ class Transition:
     """One change of a run's state. It is stored completely with its events, or not at all.
 
     C{result}, C{fault}, C{reason} and C{audit_id} replace the run's fields, even with None. C{edited} and
-    C{start_after} replace them only if set. An C{ask} clears C{start_after}.
+    C{start_after} replace them only if set. An C{ask} clears C{start_after} and sets the title.
 
     :ivar edited: the new arguments of the run. The row keeps the original arguments.
     :ivar charges: the counts that the transition adds. If one is full, the transition is refused.
@@ -371,6 +386,7 @@ class Transition:
             reason=self.reason,
             audit_id=self.audit_id,
             start_after=None if self.ask is not None else self.start_after or run.start_after,
+            title=run.title if self.ask is None else self.ask.review.title,
         )
 
 

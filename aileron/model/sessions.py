@@ -41,7 +41,7 @@ class Process:
 class SessionEnding(StrEnum):
     """The reason why a session ended, if neither the session nor the operator ended it.
 
-    C{ORPHANED}: its launcher was gone.  C{EXPIRED}: its time was over.
+    C{ORPHANED}: the session's launcher is gone. C{EXPIRED}: the session reached its latest end.
     """
 
     ORPHANED = "orphaned"
@@ -68,6 +68,22 @@ class SessionTally:
     in_doubt: int = 0
 
 
+SELECTOR = r"^(?:(?:tag:)?[a-z0-9*][a-z0-9*._-]*|connector:[A-Za-z0-9*][A-Za-z0-9*._:/@-]*|effect:(?:read|write))$"
+"""The pattern of a selector: a name with C{*} for any characters, C{tag:}, C{connector:} or C{effect:}."""
+
+
+@frozen
+class ActionSelection:
+    """A choice of actions by selectors. The profiles of sessions define what a selector matches.
+
+    :ivar allow: selectors of which an action must match at least one. If there are none, every action is allowed.
+    :ivar deny: selectors of which an action must match none.
+    """
+
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
 @frozen
 class Session:
     """A session: one run of one agent.
@@ -75,12 +91,14 @@ class Session:
     :ivar agent: the agent's name, as claimed when the session was opened.
     :ivar working_dir: the working directory, as claimed when the session was opened.
     :ivar seen_at: the time of its last request, kept in memory and stored periodically.
-    :ivar peer: the process that opened it, as seen by the kernel, or None if that is unknown.
-    :ivar leased: True if it ends when its launcher exits.
-    :ivar ends_at: the latest end, or None.
-    :ivar ending: why it ended, or None if it is live or was ended on request.
-    :ivar in_band: True if it has an in-band key.
-    :ivar notes_tools: True if its providers' tools are recorded regardless of the configuration.
+    :ivar peer: the process that opened the session, as seen by the kernel, or None if it is unknown.
+    :ivar leased: True if the session ends when its launcher exits.
+    :ivar ends_at: when the session ends at the latest, or None for no limit.
+    :ivar ending: the reason why the session ended, or None if it is live or was ended on request.
+    :ivar in_band: True if the session has an in-band key.
+    :ivar notes_tools: True if tools that providers run for the session are recorded regardless of the configuration.
+    :ivar profile: the name of the profile that restricts the session's actions, or an empty text for none.
+    :ivar selection: the project's own choice of actions, which restricts the session further, or None.
     """
 
     id: str
@@ -96,6 +114,13 @@ class Session:
     ending: SessionEnding | None = None
     in_band: bool = False
     notes_tools: bool = False
+    profile: str = ""
+    selection: ActionSelection | None = None
+
+    @property
+    def restricted(self) -> bool:
+        """True if the session may not use all actions."""
+        return self.profile != "" or self.selection is not None
 
     @property
     def live(self) -> bool:
@@ -103,7 +128,10 @@ class Session:
         return self.ended_at is None
 
     def follows(self, other: Session) -> bool:
-        """Return whether this session may resume C{other}: a later session of the same agent in the same directory."""
+        """Return whether this session may resume C{other}.
+
+        It may if both have one agent and one known working directory, and this session did not start before C{other}.
+        """
         same = (self.agent, self.working_dir) == (other.agent, other.working_dir) and self.working_dir != ""
         return same and other.started_at <= self.started_at
 
@@ -112,14 +140,15 @@ class Session:
 class OperatorSession:
     """One login of the operator. It ends with the daemon's process.
 
-    A terminal's login ends when it may decide no more. A browser's login then still reads.
+    A terminal's login ends when it may no longer decide. A browser's login may then still read.
 
     :ivar id: the public id for the record, which is not the token.
     :ivar used_at: the time of its last use. Requests that a page sends by itself do not count.
-    :ivar expires_at: when it may decide no more if it is not used before.
-    :ivar ends_at: when it may decide no more even if it is used.
-    :ivar decides: True while it may decide.
-    :ivar proved_at: when the passphrase or the two words were last typed for it.
+    :ivar expires_at: when the login may no longer decide, if it is not used before.
+    :ivar ends_at: when the login may no longer decide, even if it is used.
+    :ivar decides: True while the login may decide.
+    :ivar proved_at: when the passphrase or the two words were last typed for it. A touch that raises it does not count.
+    :ivar passkey: the id of the passkey that alone opened it, at the public name, or None.
     """
 
     id: str
@@ -130,6 +159,7 @@ class OperatorSession:
     browser: bool = False
     decides: bool = True
     proved_at: datetime = field(default=Factory(lambda self: self.started_at, takes_self=True))
+    passkey: str | None = None
 
 
 @frozen
@@ -151,9 +181,9 @@ class SignedRequest:
 class HandOverState(StrEnum):
     """The progress of handing a login over to a browser. The last four states are final.
 
-    C{MADE}: no browser has opened the code.  C{OPENED}: a browser has, and waits until the person confirms its two
-    words.
-    C{TWICE}: the code was used twice, so another person has it.  C{WRONG}: the words were wrong.
+    C{MADE}: no browser has opened the code.  C{OPENED}: a browser has opened the code, and waits until the person
+    confirms its two words. C{TWICE}: the code was used twice, so another person may have it.  C{WRONG}: the words were
+    wrong.
     """
 
     MADE = "made"
@@ -165,14 +195,55 @@ class HandOverState(StrEnum):
 
 
 @frozen
+class SignIn:
+    """A browser's login that a passkey is asked to confirm. The passkey's signature covers C{code} and C{public_key}.
+
+    :ivar login: the id of the terminal's session that started the hand-over.
+    :ivar code: the SHA-256 of the code that the browser brought, in hexadecimal.
+    :ivar public_key: the browser's public key, as L{aileron.base.signatures.write_public_key} writes it.
+    """
+
+    login: str
+    code: str
+    public_key: str
+
+
+@frozen
+class LapsedLogin:
+    """A browser's login that may only read, and that a passkey is asked to let decide again.
+
+    The passkey's signature covers both members.
+
+    :ivar login: the id of the login's session.
+    :ivar public_key: the browser's public key, as L{aileron.base.signatures.write_public_key} writes it.
+    """
+
+    login: str
+    public_key: str
+
+
+@frozen
 class HandOver:
     """The state of a hand-over as its browser may see it.
 
     :ivar words: the words to type in the terminal, or empty if none are needed.
-    :ivar cookie: the cookie of the login that was confirmed, or empty: none was, or the browser's present login decides
-        again.
+    :ivar cookie: the cookie of the new login, or empty if there is none yet, or if the browser's present login may
+        decide again.
+    :ivar adds_passkey: True if the page makes a passkey before its words are typed.
     """
 
     state: HandOverState
     words: str = field(default="", repr=False)
     cookie: str = field(default="", repr=False)
+    adds_passkey: bool = False
+
+
+@frozen
+class NewPasskeyPage:
+    """A page that waits for its two words and may make a passkey. The words let the browser in and add the passkey.
+
+    :ivar login: the id of the terminal's session that started the hand-over.
+    """
+
+    login: str
+    words: str = field(repr=False)

@@ -13,7 +13,7 @@ MOST_TITLE = 120
 """The number of characters to which a title is cut."""
 
 UNKNOWN = "…"
-"""Stands for an input that is not known yet, and for the part of a text that is cut off."""
+"""The placeholder for an input that is not known yet, and for the part of a text that is cut off."""
 
 REFERENCE = re.compile(r"\$\{in\.([A-Za-z_][A-Za-z0-9_-]*)\}")
 _BLANKS = re.compile(r"[ \t\r\n]++")
@@ -47,10 +47,10 @@ def inputs_of_title(title: str) -> tuple[str, ...]:
 
 
 def write_title(templates: Sequence[str], inputs: Mapping[str, JSON]) -> str:
-    """Return the title by the first template whose inputs are all given, or an empty text if there is none.
+    """Return the title written from the first template whose inputs are all given, or an empty text if there is none.
 
     Invisible characters of the inputs are replaced by a visible notation, runs of whitespace by one space. A value of
-    several words that has words of the template behind it is quoted, so that it cannot imitate them.
+    several words is quoted if words of the template follow it, so that the value cannot imitate them.
     """
     for template in templates:
         names = inputs_of_title(template)
@@ -60,13 +60,13 @@ def write_title(templates: Sequence[str], inputs: Mapping[str, JSON]) -> str:
 
 
 def cut_title(text: str, most: int = MOST_TITLE) -> str:
-    """Return C{text} in one line of at most C{most} characters, with its invisible characters made visible."""
+    """Return C{text} in one line of at most C{most} characters. Invisible characters get a visible notation."""
     seen = visible(_flatten(text[: 2 * most]))
     return seen if len(seen) <= most and len(text) <= 2 * most else f"{seen[: most - 1].rstrip()}{UNKNOWN}"
 
 
 def count_more(title: str, more: int) -> str:
-    """Return a title that says how many steps come after the one that the title is about."""
+    """Return C{title}, shortened to fit, with the number of further steps. If C{more} is 0, return it unchanged."""
     if not more:
         return title
     words = f" and {more} more step{'' if more == 1 else 's'}"
@@ -84,14 +84,14 @@ def _fill(template: str, values: Mapping[str, JSON]) -> Iterator[str]:
 
 
 def _quote(words: str) -> str:
-    """Return several words in quotes, and a single word as it is."""
+    """Return C{words} in quotes if they are several words, else unchanged."""
     return words if words.split() == [words] else f"“{words.translate(_QUOTES)}”"
 
 
 def _write(value: JSON, quoted: Callable[[str], str]) -> str:
     """Return the beginning of a value as words.
 
-    :param quoted: returns words as they are written among others.
+    :param quoted: formats the words of the value, for example in quotes.
     """
     if isinstance(value, Sequence) and not isinstance(value, str):
         more = len(value) - _MOST_LISTED

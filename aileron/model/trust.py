@@ -40,7 +40,7 @@ class Candidate:
 
     :ivar text: the whole text. C{digest} is the digest of its bytes.
     :ivar needs: the connectors that an action requires.
-    :ivar lacks: why an action cannot run, each as the end of a sentence that begins with "it".
+    :ivar lacks: the reasons why an action cannot run. Each completes a sentence that begins with "it".
     :ivar unasked: True if it is an action with a write that runs without an approval.
     """
 
@@ -55,7 +55,7 @@ class Candidate:
 
     @property
     def key(self) -> tuple[TrustKind, str]:
-        """The kind and name by which it is trusted."""
+        """The kind and name that identify the file among the trusted files."""
         return self.kind, self.name
 
 

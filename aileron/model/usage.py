@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from attrs import field, frozen
+from datetime import date
+from operator import add
+
+from attrs import astuple, field, frozen
 
 
 @frozen
@@ -35,3 +38,47 @@ class UsageSum:
 
     usage: Usage = field(factory=Usage)
     calls: int = 0
+
+
+@frozen
+class SpendKey:
+    """The key by which requests to language models are added up.
+
+    :ivar day: the day on which the requests began, in the daemon's time zone.
+    :ivar session_id: the session, or empty for requests without one.
+    :ivar model: the model as the request names it, or the response if the request was not read; empty if unknown.
+    """
+
+    day: date
+    session_id: str
+    provider: str
+    model: str
+
+
+@frozen
+class Spent:
+    """The use of a number of requests.
+
+    :ivar input: the input tokens, cached or not.
+    :ivar cached: the input tokens from the provider's cache.
+    :ivar microdollars: what is known of the cost: as reported by the provider, else estimated from prices.
+    :ivar estimated: the number of requests whose tokens are estimated, because the response reported none.
+    :ivar unpriced: the number of requests whose cost is unknown, and not in C{microdollars}.
+    """
+
+    requests: int = 0
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    microdollars: int = 0
+    estimated: int = 0
+    unpriced: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """The input and output tokens together."""
+        return self.input + self.output
+
+    def __add__(self, other: Spent) -> Spent:
+        """Return the sum."""
+        return Spent(*map(add, astuple(self), astuple(other)))

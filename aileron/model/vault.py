@@ -9,7 +9,7 @@ from enum import StrEnum
 from attrs import field, frozen
 
 from aileron.base.addresses import base_url_problem
-from aileron.base.converter import Member, differ
+from aileron.base.converter import OMITTED, Member, differ
 
 
 class VaultState(StrEnum):
@@ -23,13 +23,13 @@ class VaultState(StrEnum):
 
 @frozen
 class Scope:
-    """The scope of a credential: the hosts and the place in a request for which alone it opens.
+    """The scope of a credential: the only hosts, and the only place in a request, for which it opens.
 
     :ivar hosts: the allowed C{host:port}, as the connector declares.
     :ivar base_url: the base URL in use: that of the binding, or the connector's.
-    :ivar header: the request header that carries it, or empty.
+    :ivar header: the request header that carries the credential, or empty.
     :ivar format: the header's value, with C{{key}} in place of the credential.
-    :ivar settings: further settings of its kind, such as the query parameter that carries it, or a region.
+    :ivar settings: further settings of the credential's kind, such as its query parameter, or a region.
     """
 
     hosts: tuple[str, ...]
@@ -62,8 +62,63 @@ class Binding:
 
     @property
     def address_problem(self) -> str | None:
-        """Why its base URL prevents it from opening in any scope, as what the URL must be, or None if it is valid."""
+        """The requirement that the base URL violates, so that the credential never opens, or None if it is valid."""
         return None if self.base_url is None else base_url_problem(self.base_url)
+
+
+class KeySourceKind(StrEnum):
+    """The kinds of key sources.
+
+    C{SYSTEMD}: a credential that systemd decrypts for the daemon's unit.  C{SECURITY_KEY}: a FIDO2 security key that a
+    person touches.
+    """
+
+    SYSTEMD = "systemd"
+    SECURITY_KEY = "security_key"
+
+
+@frozen
+class SecurityKey:
+    """The public parts of a credential on a FIDO2 security key, from which the key computes a secret (ADR 90).
+
+    :ivar credential_id: the ID that the security key gave to the credential, 1 to 1023 bytes.
+    :ivar salt: the random input of the security key's C{hmac-secret} (CTAP 2.1, section 12.5), 32 bytes.
+    :ivar verified: whether the security key verifies the person, by PIN or fingerprint, before it computes the secret.
+    :raises ValueError: if the credential ID or the salt has another length.
+    """
+
+    credential_id: bytes
+    salt: bytes
+    verified: bool
+
+    def __attrs_post_init__(self) -> None:
+        if not 1 <= len(self.credential_id) <= _MOST_CREDENTIAL_ID_BYTES or len(self.salt) != _SALT_BYTES:
+            raise ValueError("the credential of a security key has another length")
+
+
+_MOST_CREDENTIAL_ID_BYTES, _SALT_BYTES = 1023, 32
+
+
+@frozen
+class KeySource:
+    """A source that unlocks the vault without a passphrase.
+
+    :ivar public_key: the X25519 public key to which the vault's key is sealed, in hexadecimal. The private key is
+        outside of the home.
+    :ivar security_key: the credential from which the private key is derived, or None for other kinds.
+    :raises ValueError: if only one of C{kind} and C{security_key} stands for a security key.
+    """
+
+    id: str
+    kind: KeySourceKind
+    name: str
+    public_key: str
+    made_at: datetime
+    security_key: SecurityKey | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if (self.kind is KeySourceKind.SECURITY_KEY) != (self.security_key is not None):
+            raise ValueError("the kind of a key source does not match its parts")
 
 
 @frozen
@@ -98,13 +153,13 @@ class BindingFlag:
 
 @frozen
 class Authorization:
-    """The decrypted parts that a credential adds to one request. They are sent to the service and nowhere else.
+    """The decrypted parts that a credential adds to one request. They are sent only to the service.
 
     :ivar headers: the names and values of headers.
     :ivar query: the query parameters, not encoded.
     :ivar prefix: the encoded text between the host and the path.
     :ivar private_key: the key for SSH logins, in OpenSSH's format. HTTP connectors ignore it.
-    :ivar secrets: every secret in it, to find them in responses.
+    :ivar secrets: every secret in these parts, so that they can be found in responses.
     """
 
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -130,14 +185,15 @@ class CredentialStatus(StrEnum):
 
 @frozen
 class CredentialState:
-    """The state of a credential, which says whether it can be used.
+    """The state of a credential: whether it can be used, and why not.
 
     :ivar expires_at: when the access token expires. It is renewed before, unless a person is needed.
-    :ivar reason: why a person is needed, as a sentence. If it can still be used, what it cannot be used for.
+    :ivar reason: the reason why a person is needed, as a sentence. If the credential can be used but lacks a
+        permission, a sentence that names the permission.
     :ivar surplus: the permissions beyond what is needed, as a sentence.
     :ivar wanted: the scopes to request at the next sign-in, or empty for those of the first sign-in.
     :ivar issuer: the authorization server of the sign-in, or None if the connector file names its endpoints.
-    :ivar token_url: the URL for renewal, or None if it is not renewed, or this is unknown.
+    :ivar token_url: the URL for renewal, or None if the credential is not renewed or the URL is unknown.
     """
 
     status: CredentialStatus
@@ -152,3 +208,4 @@ class CredentialState:
 _OPTIONAL = Member(optional=True)
 differ(CredentialState, wanted=_OPTIONAL, issuer=_OPTIONAL, token_url=_OPTIONAL)
 differ(Scope, settings=_OPTIONAL)
+differ(KeySource, security_key=OMITTED)

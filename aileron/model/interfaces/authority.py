@@ -1,4 +1,4 @@
-"""Interfaces of the operator's decisions in the vault, where no other program can write, and of the keys there."""
+"""Interfaces of the operator's decisions and keys in the vault, where no other program can write."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from zope.interface import Interface
 
 from aileron.base.json import JSON
 from aileron.model.audit import LockedPeriod
-from aileron.model.authority import Grant, OwnCap, Passkey, PasskeyRule, Pause
+from aileron.model.authority import EnrolledSshKey, Grant, OwnCap, Passkey, PasskeyRule, Pause
 from aileron.model.trust import Mark, Trusted, TrustKind
 
 
@@ -31,16 +31,26 @@ class ITrust(Interface):
     def put(words: Sequence[Trusted]) -> None:
         """Store these entries in one durable write. Each replaces an earlier one of its kind and name.
 
-        :raises VaultLocked: the vault is not unlocked.
-        :raises BindingFailed: the vault file is damaged, or another program wrote it.
-        :raises StoreUnavailable: the file could not be written. Nothing was stored.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
+        :raises StoreUnavailable: if the file could not be written. Nothing was stored.
         """
 
     def remove(kind: TrustKind, name: str) -> None:
-        """Remove one entry. Idempotent. Raises as L{put} does."""
+        """Remove one entry. Idempotent.
+
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
+        :raises StoreUnavailable: if the file could not be written. Nothing was stored.
+        """
 
     def void() -> None:
-        """Remove all entries, because the vault turned out to be an older copy. Raises as L{put} does."""
+        """Remove all entries, because the vault turned out to be an older copy.
+
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
+        :raises StoreUnavailable: if the file could not be written. Nothing was stored.
+        """
 
 
 class IOperatorLimits(Interface):
@@ -55,16 +65,21 @@ class IOperatorLimits(Interface):
     def keep_pauses(pauses: Sequence[Pause]) -> None:
         """Replace all stored pauses in one durable write.
 
-        :raises VaultLocked: the vault is not unlocked.
-        :raises BindingFailed: the vault file is damaged, or another program wrote it.
-        :raises StoreUnavailable: the file could not be written. Nothing was stored.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
+        :raises StoreUnavailable: if the file could not be written. Nothing was stored.
         """
 
     def caps() -> tuple[OwnCap, ...]:
         """Return the operator's caps by name, or nothing if the vault was never unlocked in this process."""
 
     def keep_caps(caps: Sequence[OwnCap]) -> None:
-        """Replace all stored caps in one durable write. Raises as L{keep_pauses} does."""
+        """Replace all stored caps in one durable write.
+
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
+        :raises StoreUnavailable: if the file could not be written. Nothing was stored.
+        """
 
 
 class IGrants(Interface):
@@ -86,33 +101,47 @@ class IGrants(Interface):
     def put(grant: Grant) -> None:
         """Store a new grant.
 
-        :raises Conflict: the most grants are in force, or there is already a grant with this id.
+        :raises Conflict: if the most grants are in force, or there is already a grant with this id.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
+        :raises StoreUnavailable: if the file cannot be written.
         """
 
     def use(grant_id: str, sequence: int, head: str) -> Grant:
         """Count one use, and seal the sequence and hash that the record has reached.
 
         :return: the grant after this use.
-        :raises NotFound: there is no such grant.
-        :raises Conflict: it is used up, revoked or over.
+        :raises NotFound: if there is no such grant.
+        :raises Conflict: if the grant is used up, revoked or expired.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
+        :raises StoreUnavailable: if the file cannot be written.
         """
 
     def revoke(grant_id: str, at: datetime) -> Grant:
-        """Revoke a grant. Idempotent: the first time stays.
+        """Revoke a grant. If the grant is revoked already, the time of the first revocation is kept.
 
         :return: the revoked grant.
-        :raises NotFound: there is no such grant.
+        :raises NotFound: if there is no such grant.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
+        :raises StoreUnavailable: if the file cannot be written.
         """
 
     def void() -> None:
-        """Revoke all grants, because the vault turned out to be an older copy."""
+        """Revoke all grants, because the vault turned out to be an older copy.
+
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
+        :raises StoreUnavailable: if the file cannot be written.
+        """
 
 
 class IControl(Interface):
     """The key that authenticates the operator's decisions. It is in memory only while the vault is unlocked.
 
-    The vault also stores which decisions were used and how far the record had come, so that restoring an old row or
-    database cannot repeat a decision.
+    The vault also stores which decisions were used, and the newest sequence and hash of the record, so that restoring
+    an old row or database cannot repeat a decision.
 
     Every method raises L{BindingFailed} if the vault file is damaged or another program wrote it.
     """
@@ -120,7 +149,8 @@ class IControl(Interface):
     def sign(statement: Mapping[str, JSON]) -> bytes:
         """Return the mark of C{statement}: an id of the key, and an HMAC-SHA256 over the RFC 8785 form.
 
-        :raises VaultLocked: the vault is not unlocked.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
         """
 
     def verifier() -> Callable[[Mapping[str, JSON], bytes | None], Mark]:
@@ -128,55 +158,73 @@ class IControl(Interface):
 
         The function never raises and may be called in any thread.
 
-        :raises VaultLocked: the vault is not unlocked.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
         """
 
     def revision() -> tuple[str, int]:
         """Return the vault's id and the revision of its file. The revision of one vault never decreases.
 
-        :raises VaultLocked: the vault is not unlocked.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
         """
 
     def sealed() -> tuple[int, str] | None:
         """Return the newest sealed (sequence, hash) of the record, or None if none was sealed.
 
-        :raises VaultLocked: the vault is not unlocked.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
         """
 
     def seal(sequence: int, head: str) -> None:
-        """Durably seal how far the record has come. Raises as L{spend} does."""
+        """Durably store the sequence and hash that the record has reached.
+
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
+        :raises StoreUnavailable: if the file could not be written.
+        """
 
     def spent(mark: bytes) -> bool:
         """Return whether the decision with this mark was used.
 
-        :raises VaultLocked: the vault is not unlocked.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
         """
 
     def outdate(run: str, until: datetime, sequence: int, head: str) -> None:
         """In one durable write, store until C{until} that decisions on C{run} are outdated, and seal the record.
 
-        This needs no mark, so an altered row cannot hide the run. Raises as L{spend} does.
+        Decisions are named by the run's id, not by their marks, because an altered row could contain another mark.
+
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises StoreUnavailable: if the file could not be written. Nothing was stored.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
         """
 
     def outdated(run: str) -> datetime | None:
         """Return the latest C{until} that L{outdate} stored for C{run}, or None if there is none or it has expired.
 
-        :raises VaultLocked: the vault is not unlocked.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
         """
 
     def forgotten() -> datetime | None:
-        """Return the latest C{until} of all expired entries. Decisions that ended before it must count as used.
+        """Return the latest C{until} of all deleted entries, or None if none was deleted.
 
-        :raises VaultLocked: the vault is not unlocked.
+        A decision that expires at this time or earlier must count as used, because its entry may be deleted.
+
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
         """
 
     def spend(mark: bytes, until: datetime, sequence: int, head: str) -> None:
-        """In one durable write, mark a decision as used, and seal how far the record has come.
+        """In one durable write, mark a decision as used, and seal the sequence and hash that the record has reached.
 
         :param until: when the decision expires. The entry is stored until then.
-        :raises Conflict: the decision was already used.
-        :raises VaultLocked: the vault is not unlocked.
-        :raises StoreUnavailable: the file could not be written. Nothing was stored.
+        :raises Conflict: if the decision was already used.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises StoreUnavailable: if the file could not be written. Nothing was stored.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
         """
 
 
@@ -192,30 +240,54 @@ class IRecordKeys(Interface):
 
         If there is no key yet, or the vault was never unlocked in this process, return None.
 
-        It is the key that was verified at the last unlock, not the one in the file. While the vault is locked, another
-        program could have written its own key there, and a person notes this one.
+        The result is the key that was verified at the last unlock, not the key in the file, because a person notes the
+        shown key for later comparisons. While the vault is locked, another program could replace the key in the file.
         """
 
     def make_key() -> str:
         """Return the public key. If there is none yet, create the key pair and store it durably.
 
-        :raises StoreUnavailable: the file could not be written. Nothing was stored.
+        :raises StoreUnavailable: if the file could not be written. Nothing was stored.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
         """
 
     def endorse(statement: Mapping[str, JSON]) -> str:
         """Return the signature of the RFC 8785 form of C{statement}, in hexadecimal.
 
-        :raises Conflict: there is no key yet.
+        :raises Conflict: if there is no key yet.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
         """
 
     def locked_periods() -> tuple[LockedPeriod, ...]:
-        """Return the periods that L{put_locked_periods} stored."""
+        """Return the periods that L{put_locked_periods} stored.
+
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
+        """
 
     def put_locked_periods(periods: Sequence[LockedPeriod]) -> None:
         """Store the first keys of C{periods} in place of all earlier ones, durably.
 
-        :raises Conflict: there is no key yet.
-        :raises StoreUnavailable: the file could not be written. The earlier keys stay.
+        :raises Conflict: if there is no key yet.
+        :raises StoreUnavailable: if the file could not be written. The earlier keys stay.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
+        """
+
+
+class ISshKeyBook(Interface):
+    """The operator's SSH keys, stored in the vault. As with L{IPasskeyBook}, they stay in memory after a lock."""
+
+    def ssh_keys() -> tuple[EnrolledSshKey, ...]:
+        """Return all SSH keys, oldest first."""
+
+    def keep_ssh_keys(keys: Sequence[EnrolledSshKey]) -> None:
+        """Replace the stored SSH keys in one durable write.
+
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed, StoreUnavailable: if its file is damaged, or cannot be written. Nothing was stored.
         """
 
 
@@ -234,7 +306,7 @@ class IPasskeyBook(Interface):
     def keep_passkeys(keys: Sequence[Passkey], rule: PasskeyRule) -> None:
         """Replace the stored passkeys and rule in one durable write.
 
-        :raises VaultLocked: the vault is not unlocked.
-        :raises BindingFailed: the vault file is damaged, or another program wrote it.
-        :raises StoreUnavailable: the file could not be written. Nothing was stored.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed: if the vault file is damaged, or another program wrote it.
+        :raises StoreUnavailable: if the file could not be written. Nothing was stored.
         """

@@ -28,16 +28,16 @@ class IConnector(Interface):
         Pure: it uses no socket, clock or randomness. Equal arguments give equal requests.
 
         :param base_url: the base URL, whose host the connector (or the binding that set it) must allow.
-        :param effect_key: the daemon's key for this run and step, put where the connector declares.
-        :raises InvalidRequest: the inputs are invalid (missing, of the wrong type, a dotted path segment, …).
-        :raises CapabilityDenied: the operation does not exist, or the host is not declared.
+        :param effect_key: the daemon's key for this run and step. The request contains it where the connector declares.
+        :raises InvalidRequest: if the inputs are invalid (missing, of the wrong type, a dotted path segment, …).
+        :raises CapabilityDenied: if the operation does not exist, or the host is not declared.
         """
 
     async def read(request: Request, credential: ICredential | None, seconds: float) -> Outcome:
         """Send a request of an operation that is declared C{read}.
 
         :param seconds: the wall-clock limit. If it is exceeded, the outcome is a C{resource_limit_exceeded}.
-        :raises CapabilityDenied: the operation is not declared C{read}.
+        :raises CapabilityDenied: if the operation is not declared C{read}.
         """
 
     async def invoke(
@@ -45,33 +45,33 @@ class IConnector(Interface):
     ) -> Outcome:
         """Send C{request} once, without any retry.
 
-        It checks the host, then opens C{credential} and keeps no part of it. Every failure of the
-        service, the network or a limit is an L{Outcome} that contains no secret and no URL of the HTTP client.
-        Cancelling drops the connection and errbacks. L{aileron.base.waiting.Interrupted} contains what was noted.
+        It checks the host, then opens C{credential} and keeps no part of it. Every failure of the service, the network
+        or a limit is an L{Outcome} that contains no secret and no URL of the HTTP client. Cancelling drops the
+        connection and raises L{aileron.base.waiting.Interrupted} with notes to record, or a plain CancelledError.
 
         :param seconds: the wall-clock limit for sending. If no byte has left by then, none is sent, and the outcome is
             a C{resource_limit_exceeded} that was not C{sent}.
         :param late_seconds: the further time to wait for the answer to a request that was sent. If it is exceeded, the
             outcome is a C{resource_limit_exceeded} that is not classified.
-        :raises BindingFailed, VaultLocked: the credential cannot be opened. Nothing was sent.
+        :raises BindingFailed, VaultLocked: if the credential cannot be opened. Nothing was sent.
         """
 
     async def reconcile(sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
         """Check whether an effect happened. It only sends reads, and may be called any number of times.
 
-        It reports that the effect happened only if it found the effect key, and that it did not only if the service's
-        answer is certain. Every failure is a finding with an unknown result. Cancelling works as in L{invoke}.
+        The finding is True only if the effect key was found, and False only if the service's answer is certain. In all
+        other cases, also after every failure, the finding is None. Cancelling works as in L{invoke}.
 
         :param seconds: the wall-clock limit of the check.
-        :raises CapabilityDenied: the operation is not declared C{reconcilable}. Nothing was sent.
-        :raises BindingFailed, VaultLocked: the credential cannot be opened. Nothing was sent.
+        :raises CapabilityDenied: if the operation is not declared C{reconcilable}. Nothing was sent.
+        :raises BindingFailed, VaultLocked: if the credential cannot be opened. Nothing was sent.
         """
 
 
 class IInputNormalizer(Interface):
     """A connector that knows which spellings of an input its service treats as equal.
 
-    A plugin may provide it beside L{IConnector}. Every kind of connector that ships with Aileron does.
+    A plugin may provide this interface beside L{IConnector}. Every kind of connector that ships with Aileron does.
     """
 
     def normalize_input(operation: str, name: str, value: JSON) -> JSON:
@@ -125,7 +125,7 @@ class ISandboxes(Interface):
         :param repository: True if the program writes to the whole repository around the directory.
         :param state: Aileron's home, which the program does not see.
         :param in_thread: calls a function with arguments in another thread.
-        :raises InvalidRequest: the directory is the user's whole home.
+        :raises InvalidRequest: if the directory is the user's whole home.
         """
 
 
@@ -133,10 +133,10 @@ class ICatalogue(Interface):
     """The action files of the home. Only this catalogue reads their bytes."""
 
     def current() -> Catalogue:
-        """Return the directory as it was last read."""
+        """Return the catalogue as it was last read."""
 
     def refresh() -> Catalogue:
-        """Read the directory now and return it. Files whose stat is unchanged are not read again."""
+        """Read the directory now, and return the new catalogue. Files whose stat is unchanged are not read again."""
 
 
 class IConfigFile(Interface):

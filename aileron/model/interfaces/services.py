@@ -48,7 +48,7 @@ class IAgentTools(Interface):
     async def offered(key: str) -> Sequence[Any]:
         """Return the tools in a stable order, each with its C{name}, C{description} and C{input_schema}.
 
-        :raises Unauthorized: the key is unknown, or the session has ended.
+        :raises Unauthorized: if the key is unknown, or the session has ended.
         """
 
     async def call(

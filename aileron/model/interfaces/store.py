@@ -16,20 +16,20 @@ from aileron.model.vault import BindingFlag
 
 
 class IRuns(Interface):
-    """The rows of runs. They change only by compare-and-set, in one transaction with the events that record the change.
+    """The rows of runs. A row changes only by compare-and-set, in one transaction with the events about the change.
 
-    Every method that writes returns after the commit and raises L{StoreUnavailable} if nothing was stored.
-    Cancelling a waiting caller never undoes a write.
+    Every method that writes returns after the commit and raises L{StoreUnavailable} if nothing was stored. Cancelling a
+    waiting caller never undoes a write.
     """
 
     async def receive(run: Run, transitions: Sequence[Transition], limits: PendingLimits) -> tuple[Run, bool]:
         """Insert C{run} (state C{received}) and apply C{transitions} to it, in order, in one transaction.
 
-        :return: the stored run and True. If this session and action have used the idempotency key
-            in the last 7 days, the earlier run and False, and nothing is written. (Runs without a session share
-            their keys.)
-        :raises Conflict: the earlier run had other arguments or another manifest.
-        :raises LimitExceeded: a transition to C{pending_approval} would exceed C{limits}. Nothing was written.
+        :return: the stored run and True. If this session and action have used the idempotency key in the last 7 days,
+            the earlier run and False, and nothing is written. (Runs without a session share their keys.)
+        :raises Conflict: if the earlier run had other arguments or another manifest.
+        :raises LimitExceeded: if a transition to C{pending_approval} would exceed C{limits}. Nothing was written.
+        :raises StoreUnavailable: if nothing was stored.
         """
 
     async def find_by_key(session_id: str | None, action: str, idempotency_key: str) -> Run | None:
@@ -39,19 +39,21 @@ class IRuns(Interface):
         """Apply C{transitions} of one run in order, all or none.
 
         An C{ask} in a transition replaces the approval's digest, review, times and staleness, and clears its decision.
-        A C{decision} is stored beside them.  C{verify} is called with the run (and its approval, if it has one) as
-        read in the transaction.
+        A C{decision} is stored with the approval.  C{verify} is called with the run (and its approval, if it has one)
+        as read in the transaction.
 
         :return: the run afterwards.
-        :raises StateConflict: the run was not in C{start}. The error contains the present run. Nothing was written.
-        :raises LimitExceeded: one of its C{charges} is full. Nothing was written.
-        :raises NotFound: there is no such run.
+        :raises StateConflict: if the run was not in C{start}. The error contains the present run. Nothing was written.
+        :raises LimitExceeded: if the limit of one of the C{charges} is reached. Nothing was written.
+        :raises NotFound: if there is no such run.
+        :raises StoreUnavailable: if nothing was stored.
         """
 
     async def progress(progress: Progress) -> None:
         """Store the progress of an C{executing} run.
 
-        :raises StateConflict: the run is not C{executing}.
+        :raises StateConflict: if the run is not C{executing}.
+        :raises StoreUnavailable: if nothing was stored.
         """
 
     async def get(run_id: str) -> Run | None:
@@ -63,18 +65,18 @@ class IRuns(Interface):
     async def list(query: RunQuery) -> Page[Run]:
         """List runs.
 
-        :raises InvalidRequest: the cursor is not from this list.
+        :raises InvalidRequest: if the cursor is not from this list.
         """
 
     async def approvals(query: RunQuery) -> Page[Approval]:
         """List approvals, oldest first. C{query.gated} is ignored."""
 
     async def repeats(run: Run, since: datetime, limit: int) -> tuple[Run, ...]:
-        """List the runs of other sessions with the action and arguments of C{run}, or with these before an edit.
+        """List other sessions' runs of the same action whose arguments, now or before an edit, are those of C{run}.
 
         Only runs that are not settled, whose outcome is unknown, or that completed after C{since} are listed. Of the
-        completed runs, only the newest thousands are searched. The newest come first, and pending approvals come
-        after all others.
+        completed runs, only the newest thousands are searched. The newest come first, and pending approvals come after
+        all others.
         """
 
     async def twins(run: Run, since: datetime, limit: int) -> tuple[Run, ...]:
@@ -102,7 +104,7 @@ class IRuns(Interface):
     async def room(charges: Sequence[Charge]) -> None:
         """Check that a transition with these C{charges} could be applied now. Nothing is counted.
 
-        :raises LimitExceeded: one of them is full.
+        :raises LimitExceeded: if the limit of one of them is reached.
         """
 
     async def most_used(limit: int) -> tuple[str, ...]:
@@ -113,7 +115,7 @@ class IRuns(Interface):
 
 
 class ISessions(Interface):
-    """Sessions with the digests of their tokens and keys. The tokens and keys themselves are stored nowhere.
+    """The stored sessions, with digests of their tokens and keys. The tokens and keys themselves are stored nowhere.
 
     Sessions survive restarts.
     """
@@ -132,9 +134,9 @@ class ISessions(Interface):
         :param token_digest: SHA-256 of the agent token.
         :param gateway_digest: SHA-256 of the gateway key.
         :param in_band_digest: SHA-256 of the in-band key, or None.
-        :raises LimitExceeded: 64 sessions are live (without those that sent no request for 10 minutes), or 100 were
+        :raises LimitExceeded: if 64 sessions are live (without those that sent no request for 10 minutes), or 100 were
             opened within a minute.
-        :raises StoreUnavailable: nothing was stored.
+        :raises StoreUnavailable: if the write failed. Nothing was stored.
         """
 
     async def by_token(token_digest: bytes) -> Session | None:
@@ -168,7 +170,7 @@ class ISessions(Interface):
 
         :param ending: the reason, if neither the session nor the operator ends it.
 
-        :raises NotFound: there is no such session.
+        :raises NotFound: if there is no such session.
         """
 
     async def get(session_id: str) -> Session | None:
@@ -184,7 +186,7 @@ class ISessions(Interface):
         """List sessions, newest first.
 
         :param without_ended: the agent whose ended sessions are left out, or None.
-        :raises InvalidRequest: the cursor is not from this list.
+        :raises InvalidRequest: if the cursor is not from this list.
         """
 
 
@@ -198,28 +200,29 @@ class IInBandMemories(Interface):
     async def keep(session_id: str, keys: Sequence[str], content: str) -> None:
         """Store one hidden part. If a session or all sessions have too many or too large ones, the oldest are deleted.
 
-        :param keys: the keys by which it is found.
-        :raises StoreUnavailable: it was not stored.
+        :param keys: the keys by which the part is found.
+        :raises StoreUnavailable: if the write failed.
         """
 
     async def find(session_id: str, keys: Sequence[str]) -> Sequence[tuple[tuple[str, ...], str]]:
         """Return keys and content of the session's hidden parts with any of C{keys}, oldest first, each once.
 
-        :raises StoreUnavailable: the database cannot be read.
+        :raises StoreUnavailable: if the database cannot be read.
         """
 
     async def keep_request(session_id: str, digest: bytes, request_id: str) -> None:
         """Store the identifier of a session's request durably. Cancelling ends only the wait.
 
-        :param digest: a digest of 32 bytes of what the client would send again. It replaces an earlier request with it.
-        :raises StoreUnavailable: it was not stored.
+        :param digest: a digest of 32 bytes of the parts that a retry repeats. An earlier request with this digest is
+            replaced.
+        :raises StoreUnavailable: if the write failed.
         """
 
     async def find_request(session_id: str, digest: bytes, within_seconds: float) -> str | None:
         """Return the identifier of a session's request, or None if none with this digest was stored recently.
 
         :param within_seconds: the longest age, at most an hour.
-        :raises StoreUnavailable: the database cannot be read.
+        :raises StoreUnavailable: if the database cannot be read.
         """
 
 
@@ -234,11 +237,11 @@ class IAudit(Interface):
 
         The events have already happened: cancelling ends only the wait and never removes them.
 
-        :raises StoreUnavailable: nothing was stored.
+        :raises StoreUnavailable: if the write failed. Nothing was stored.
         """
 
     async def head() -> tuple[int, str] | None:
-        """Return the sequence and hash of the newest record, or None."""
+        """Return the sequence and hash of the newest record, or None if there are no records."""
 
     async def at(sequence: int) -> str | None:
         """Return the hash of the record of that sequence, or None if there is none."""
@@ -247,13 +250,16 @@ class IAudit(Interface):
         """Return one record, or None."""
 
     async def news(sequence: int, seconds: float) -> tuple[Record, ...]:
-        """Return at most 256 records after that sequence, oldest first. If none arrive within C{seconds}, return none.
+        """Return at most 256 records after that sequence, oldest first. If there are none yet, wait for C{seconds}.
 
-        Many callers may wait. Cancelling ends the wait.
+        If none arrive in that time, return an empty tuple. Many callers may wait. Cancelling ends the wait.
         """
 
     async def count_daily(since: datetime, types: Sequence[str]) -> Sequence[tuple[date, str, int]]:
-        """Count the records of these types since then, by day in UTC and type, the oldest day first."""
+        """Count the records of these types since C{since}, by day in UTC and type, the oldest day first.
+
+        Each has the day, the type and the number.
+        """
 
     async def time_daily(since: datetime, begin: str, ends: Sequence[str]) -> Sequence[DailyWait]:
         """Return how long runs waited for a person, by the day in UTC on which the wait ended, the oldest day first.
@@ -261,13 +267,13 @@ class IAudit(Interface):
         Days without waits are left out. If the clock was set back during a wait, the wait counts as zero seconds.
 
         :param begin: the type of the record that starts the wait: the first of its type in the run.
-        :param ends: the types of records that end it, if a person caused them.
+        :param ends: the types of records that end the wait, if a person caused the record.
         """
 
     async def list(query: AuditQuery) -> Page[Record]:
         """List records, newest first.
 
-        :raises InvalidRequest: the cursor is not from this list.
+        :raises InvalidRequest: if the cursor is not from this list.
         """
 
 
@@ -278,14 +284,14 @@ class IWatermarks(Interface):
         """Return all texts by name."""
 
     async def put(name: str, value: str) -> None:
-        """Store C{value} durably, in place of an earlier one.
+        """Store C{value} durably, in place of an earlier value of C{name}.
 
-        :raises StoreUnavailable: it was not stored.
+        :raises StoreUnavailable: if the write failed.
         """
 
 
 class IBindingFlags(Interface):
-    """Flags of bindings. L{IRuns} raises the flags that runs cause, with the events that explain them."""
+    """Flags of bindings. L{IRuns} stores the flags that runs cause, with the events that explain the flags."""
 
     async def all() -> Mapping[str, BindingFlag]:
         """Return the flags by the binding's name. A flag of an earlier revision does not apply to the present one."""
@@ -295,5 +301,5 @@ class IBindingFlags(Interface):
 
         The first flag of a revision stays. Cancelling ends only the wait.
 
-        :raises StoreUnavailable: nothing was stored.
+        :raises StoreUnavailable: if the write failed. Nothing was stored.
         """

@@ -27,7 +27,24 @@ class IVault(Interface):
         """
 
     def locked() -> Deferred[None]:
-        """Return a new Deferred that fires when the vault is locked."""
+        """Return a new Deferred that fires when the vault is locked. If no key is in memory, it has already fired."""
+
+
+class IKeySource(Interface):
+    """A place outside of the home that has the private key of a key source.
+
+    It is a credential of systemd, or a security key, which computes the private key when a person touches it.
+    """
+
+    def read() -> bytes | None:
+        """Return the private key, 32 bytes, or None if the source is not available in this process.
+
+        None is also returned if the person chose the passphrase instead. Each call may ask the person.
+
+        :raises Forbidden: if other users may have read or written the private key.
+        :raises InvalidRequest: if the place has something else, or a security key failed. The message has the reason.
+        :raises VaultDamaged: if the vault's file, which names the credentials of security keys, was altered.
+        """
 
 
 class ICredential(Interface):
@@ -39,22 +56,33 @@ class ICredential(Interface):
     """
 
     async def authorize(request: Request) -> Authorization:
-        """Return what the credential adds to C{request}, which is about to be sent. Renews.
+        """Return the parts that the credential adds to C{request}, which is about to be sent. Renews.
 
-        :raises VaultLocked: the vault was locked meanwhile.
-        :raises BindingFailed: the entry is missing, changed or cannot be decrypted.
-        :raises CredentialNeedsYou: a person must renew it first.
-        :raises NetworkError: it must be renewed, which failed this time.
+        :raises VaultLocked: if the vault was locked meanwhile.
+        :raises BindingFailed: if the entry is missing, changed or cannot be decrypted.
+        :raises CredentialNeedsYou: if a person must renew the credential first.
+        :raises NetworkError: if the credential must be renewed, and the renewal failed this time.
         """
 
     async def reveal() -> bytes:
-        """Return the value for C{{key}} in its header, at each use again. Renews.
+        """Return the value for C{{key}} in the credential's header. Call it for each use. Renews.
 
-        A kind that signs requests has no such value and raises C{BindingFailed}. Raises as L{authorize} does.
+        A kind that signs requests has no such value.
+
+        :raises VaultLocked: if the vault was locked meanwhile.
+        :raises BindingFailed: if the entry is missing, changed, cannot be decrypted, or has no such value.
+        :raises CredentialNeedsYou: if a person must renew the credential first.
+        :raises NetworkError: if the credential must be renewed, and the renewal failed this time.
         """
 
     async def make_ready() -> None:
-        """Renew the credential if that is due, and check that it opens. Raises as L{authorize} does."""
+        """Renew the credential if that is due, and check that it can be decrypted.
+
+        :raises VaultLocked: if the vault was locked meanwhile.
+        :raises BindingFailed: if the entry is missing, changed or cannot be decrypted.
+        :raises CredentialNeedsYou: if a person must renew the credential first.
+        :raises NetworkError: if the credential must be renewed, and the renewal failed this time.
+        """
 
     async def refused(sent: Authorization, challenge: str = "", operation: str = "") -> bool:
         """Record that the service refused C{sent} with a 401.
@@ -66,12 +94,13 @@ class ICredential(Interface):
         accepted in between.
 
         :param challenge: the C{WWW-Authenticate} of a 403. If it requires more scopes, a person must sign in.
-        :param operation: the refused operation if only it may be refused, or empty if the refusal is certain.
+        :param operation: the refused operation, if the refusal may concern only this operation, or empty if it concerns
+            the credential.
         :return: True if the next use sends another credential, so that a retry may succeed.
         """
 
     def accepted(sent: Authorization) -> None:
-        """Record that the service accepted C{sent}, so that an earlier refusal concerned only one operation."""
+        """Record that the service accepted C{sent}. Earlier refusals then count as refusals of single operations."""
 
 
 class IBindings(Interface):
@@ -89,23 +118,25 @@ class IBindings(Interface):
     async def set_up(new: NewBinding) -> Binding:
         """Store a credential, encrypted and durable.
 
-        :raises VaultLocked: the vault is not unlocked.
-        :raises Conflict: a binding with this name exists.
-        :raises InvalidRequest: a name, base URL or secret is malformed.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises Conflict: if a binding with this name exists.
+        :raises InvalidRequest: if a name, base URL or secret is malformed.
+        :raises BindingFailed, StoreUnavailable: if the vault's file was altered, or cannot be written.
         """
 
     async def replace(name: str, secret: bytes) -> Binding:
         """Store a new secret in the binding, durably. Approvals made with the old one stay valid.
 
-        :raises NotFound: there is no such binding.
-        :raises VaultLocked: the vault is not unlocked.
-        :raises InvalidRequest: the secret is malformed.
+        :raises NotFound: if there is no such binding.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises InvalidRequest: if the secret is malformed.
+        :raises BindingFailed, StoreUnavailable: if the vault's file was altered, or cannot be written.
         """
 
     def credential_state(binding: Binding, needed: Sequence[str] | None = None) -> CredentialState:
-        """Return whether its credential can be used. While the vault is locked, that is unknown.
+        """Return the state of the binding's credential. While the vault is locked, the state is unknown.
 
-        :param needed: the scopes that it is needed for, or None for those that it was sealed for.
+        :param needed: the scopes that the use needs, or None for the scopes that the credential was sealed for.
         """
 
     def bindings_generation() -> int:
@@ -114,17 +145,19 @@ class IBindings(Interface):
     async def revoke(name: str) -> Binding:
         """Remove a binding and its secret, and return the removed binding.
 
-        :raises NotFound: there is no such binding.
-        :raises VaultLocked: the vault is not unlocked.
+        :raises NotFound: if there is no such binding.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed, StoreUnavailable: if the vault's file was altered, or cannot be written.
         """
 
     async def rebind(name: str, scope: Scope, base_url: str | None = None) -> Binding:
         """Seal the credential again for C{scope}, and return the binding with its new revision.
 
         :param base_url: the new base URL of this binding, or None for the connector's own.
-        :raises NotFound: there is no such binding.
-        :raises InvalidRequest: the base URL or scope is malformed.
-        :raises VaultLocked: the vault is not unlocked.
+        :raises NotFound: if there is no such binding.
+        :raises InvalidRequest: if the base URL or scope is malformed.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed, StoreUnavailable: if the vault's file was altered, or cannot be written.
         """
 
     def credential(binding: Binding, scope: Scope) -> ICredential:

@@ -1,0 +1,80 @@
+"""The declarations of a connector for an agent's own command-line tools, such as C{gh} and C{curl}."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from aileron.base.json import JSON
+
+ASK, REFUSE = "ask", "refuse"
+
+ERROR_FORMS = ("message", "error", "error_object", "errors", "text")
+"""The forms of a service's errors: C{{"message": …}} (GitHub, GitLab), C{{"error": …}} (npm, Slack),
+C{{"error": {"message": …}}} (OpenAI, Stripe, Google), C{{"errors": [{"detail": …}]}} (crates.io), and plain text.
+"""
+
+
+@frozen
+class ToolRoute:
+    """A method and a path, such as C{POST /repos/{owner}/{repo}/labels}.
+
+    :ivar segments: the path's segments, decoded. None stands for any one segment.
+    """
+
+    method: str
+    segments: tuple[str | None, ...]
+
+
+@frozen
+class RequestTemplate:
+    """The request of a declared operation, as a tool would send it.
+
+    :ivar effect: C{read} or C{write}.
+    :ivar host: the host in lower case, with its port unless that is 443.
+    :ivar segments: the whole path. Each segment consists of encoded text and references such as C{${in.owner}}.
+    :ivar query: the query's parameters. Texts may have references.
+    :ivar body_kind: C{json}, C{form}, another kind of body that no request is compared with, or empty for none.
+    """
+
+    operation: str
+    effect: str
+    method: str
+    host: str
+    segments: tuple[str, ...]
+    query: Mapping[str, JSON] = field(factory=dict)
+    body_kind: str = ""
+    body: JSON = None
+
+
+@frozen
+class ToolDeclaration:
+    """The table C{[own_tools]} of a connector file.
+
+    :ivar service: the name by which a user asks for it, such as C{github}.
+    :ivar hosts: the hosts that the tools address, in lower case, each with its port unless that is 443.
+    :ivar variables: the environment variables that the tools read, with placeholders as values. No value is a secret.
+    :ivar headers: the headers in which the tools send their credential, in lower case.
+    :ivar graphql: the paths of GraphQL.
+    :ivar reads: requests that read although their method is neither C{GET} nor C{HEAD}.
+    :ivar credentials: requests whose answers hold a credential. They are never sent without approval.
+    :ivar refused: requests that are never sent, such as those of a batch.
+    :ivar varying: headers that differ between repetitions of one command, in lower case.
+    :ivar errors: the form of the service's errors, one of L{ERROR_FORMS}.
+    :ivar raw: L{ASK} if a write that is no declared operation can be approved, or L{REFUSE} if it is refused.
+    :ivar requests: the requests of the connector's operations.
+    """
+
+    service: str
+    hosts: tuple[str, ...]
+    variables: Mapping[str, str]
+    headers: frozenset[str]
+    graphql: frozenset[str] = frozenset()
+    reads: tuple[ToolRoute, ...] = ()
+    credentials: tuple[ToolRoute, ...] = ()
+    refused: tuple[ToolRoute, ...] = ()
+    varying: frozenset[str] = frozenset()
+    errors: str = "text"
+    raw: str = REFUSE
+    requests: tuple[RequestTemplate, ...] = ()
