@@ -8,9 +8,11 @@ from datetime import datetime
 
 from aileron.base.converter import from_json, to_json
 from aileron.base.json import compact
+from aileron.model.errors import InvalidRequest
 from aileron.model.queries import RunQuery
 from aileron.model.reviews import Review
 from aileron.model.runs import Approval, Change, Run, RunState
+from aileron.model.signing import SignedDecisions
 
 from ._runs_table import RUNS, SIZE, fitting, matching
 from ._table import FLAG, MOMENT, PLAIN, Codec, Table, moment, value
@@ -19,6 +21,19 @@ _CHANGES = Codec(
     lambda changes: compact([to_json(change) for change in changes]) if changes else None,
     lambda text: () if text is None else tuple(from_json(Change, change) for change in json.loads(text)),
 )
+
+
+def _read_signed(text: str) -> SignedDecisions | None:
+    """Parse a stored signature. Return None if the text is invalid.
+
+    A decision without its signature then fails verification, because the vault's mark on the decision covers it.
+    """
+    try:
+        return from_json(SignedDecisions, json.loads(text))
+    except (ValueError, TypeError, LookupError, RecursionError, InvalidRequest):
+        return None
+
+
 _COLUMNS = {
     "digest": PLAIN,
     "review": value(Review),
@@ -34,6 +49,7 @@ _COLUMNS = {
     "decision_mark": PLAIN,
     "changes": _CHANGES,
     "grant_id": PLAIN,
+    "signed": Codec(lambda signed: compact(to_json(signed)), _read_signed).or_null(),
 }
 _NAMES = {"decision_mark": "mark"}
 APPROVALS = Table("approvals", Approval, _COLUMNS, _NAMES)
@@ -82,7 +98,7 @@ def denials(cursor: sqlite3.Cursor, since: datetime, most: int) -> tuple[Approva
 
 
 def unshown(cursor: sqlite3.Cursor) -> tuple[str, ...]:
-    """Return the ids of pending runs whose review lacks its preview.  Reviews that are not valid JSON are skipped."""
+    """Return the ids of pending runs whose review lacks its preview. Reviews that are not valid JSON are skipped."""
     return tuple(row["id"] for row in cursor.execute(_UNSHOWN, (RunState.PENDING.value,)))
 
 

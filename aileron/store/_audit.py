@@ -40,15 +40,15 @@ class EventObserver(Protocol):
         """Compare the end of the record, sequence and hash, before records are appended, to detect other writers."""
 
     def expect_end(self, end: tuple[int, str]) -> None:
-        """Add C{end} to the expected ends of the record.  The transaction may still be rolled back."""
+        """Add C{end} to the expected ends of the record. The transaction may still be rolled back."""
 
     def note_events(self, events: Iterable[Event]) -> None:
-        """Record that C{events} are being stored.  They may be rolled back and passed again."""
+        """Record that C{events} are being stored. They may be rolled back and passed again."""
 
     def make_mac(self, sequence: int, sealed: str) -> tuple[str, bytes] | None:
         """Return the locked period and MAC for a record's hash, or None while the vault is unlocked or without a key.
 
-        If a sequence is rolled back and written again, the second MAC has an identical key.
+        If a record is rolled back and its sequence is used again, the second MAC is made with the same key.
         """
 
     def note_commit(self, end: tuple[int, str]) -> None:
@@ -57,7 +57,7 @@ class EventObserver(Protocol):
 
 @frozen
 class Seals:
-    """The functions that seal the record.  The store only calls them.
+    """The functions that seal the record. The store only calls them.
 
     :ivar genesis: the previous hash of the first record.
     :ivar seal: returns the hash of a record from the previous hash and the record's link.
@@ -73,7 +73,7 @@ class Seals:
     observer: EventObserver | None = None
 
     def append(self, cursor: sqlite3.Cursor, events: Iterable[Event]) -> None:
-        """Append C{events} to the chain in order."""
+        """Append C{events} to the chain in order, and show them to the observer, if there is one."""
         last, previous = self._end(cursor)
         if self.observer is not None:
             self.observer.compare_end((last, previous))
@@ -112,7 +112,7 @@ def _show(cursor: sqlite3.Cursor, observer: EventObserver, records: Sequence[Rec
 @implementer(IAudit)
 @frozen
 class SQLiteAudit:
-    """Appends to the audit record and reads single events."""
+    """Appends events to the audit record, and reads, lists and counts its events."""
 
     _writer: Writer
     _readers: Readers
@@ -156,7 +156,7 @@ class SQLiteAudit:
 
 @frozen
 class SQLiteArchive:
-    """Reads the complete audit record, and stores checkpoints and MACs."""
+    """Reads the complete audit record, its checkpoints and MACs, appends checkpoints, and deletes old contents."""
 
     _writer: Writer
     _readers: Readers

@@ -162,9 +162,10 @@ def count_daily(cursor: sqlite3.Cursor, since: datetime, types: Sequence[str]) -
 
 
 def time_daily(cursor: sqlite3.Cursor, since: datetime, begin: str, ends: Sequence[str]) -> list[DailyWait]:
-    """Return the daily times that runs took from their first record of type C{begin} to a record by a person.
+    """Return statistics of how long runs waited for a person, one for each day in UTC since C{since}, oldest day first.
 
-    Days are in order, oldest first.
+    A wait lasts from a run's first record of type C{begin} to a record by a person with a type in C{ends}. It belongs
+    to the day of its end.
     """
     where, values = conditions(
         ("ended.at >= ?", moment(since)), ("ended.actor_type = ?", "human"), among("ended.type", ends)
@@ -179,7 +180,10 @@ def after(cursor: sqlite3.Cursor, digest: Digest, sequence: int, limit: int) -> 
 
 
 def rows(cursor: sqlite3.Cursor, after: int, limit: int, until: int | None = None) -> list[Row]:
-    """Return the rows of records above C{after}, up to C{until}, oldest first, limited as in L{after}."""
+    """Return at most C{limit} rows of records above C{after}, up to C{until}, oldest first.
+
+    No more are returned than fit into a page, so there may be fewer.
+    """
     return [tuple(row) for row in _select_between(cursor, after, limit, until)]
 
 

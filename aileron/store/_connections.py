@@ -26,7 +26,7 @@ class Tuning:
     """The settings of a deployment or a test.
 
     :ivar busy_seconds: how long to wait for another process's lock.
-    :ivar durable: whether a commit waits for the disk.  Off only if losing the file does not matter.
+    :ivar durable: whether a commit waits for the disk. Off only if losing the file does not matter.
     :ivar readers: the number of reading threads.
     :ivar max_batch: the maximum number of writes that share a commit.
     :ivar max_pages: the maximum size of the file in pages, or None for no limit.
@@ -101,7 +101,7 @@ DISK_FULL = "The disk that holds the daemon's home is full."
 
 
 def refusal(cause: BaseException | None) -> StoreUnavailable:
-    """Return the error for callers: with SQLite's name of C{cause}, without its text or parameters."""
+    """Return the error to raise for a failed database call. It has SQLite's name of C{cause}, not its text."""
     if getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
         return StoreUnavailable(DISK_FULL)
     name = getattr(cause, "sqlite_errorname", None) or type(cause).__name__
@@ -114,7 +114,7 @@ def closing() -> StoreUnavailable:
 
 
 class DatabaseRefused(StoreUnavailable):
-    """Raised if this version cannot use the file.  A retry does not help."""
+    """Raised if this version cannot use the file. A retry does not help."""
 
     retriable = False
 
@@ -159,7 +159,7 @@ class Readers:
 
         Cancelling before the read starts removes it from the queue. Cancelling later only stops the wait.
 
-        :raises StoreUnavailable: (errback) the database could not be read, or L{close} was called.
+        :raises StoreUnavailable: (errback) if the database could not be read, or L{close} was called.
         """
         if self._closed:
             return fail(closing())
@@ -168,7 +168,7 @@ class Readers:
         return turn.addCallbacks(lambda _: self._in_turn(function, *args, **kwargs), self._note_done)
 
     def close(self) -> Deferred[None]:
-        """Refuse further reads.  Fires when the last read has ended.  Idempotent."""
+        """Refuse further reads. Fires when the last read has ended. Idempotent."""
         self._closed = True
         return self._at_rest.wait(over=not self._reading)
 

@@ -63,7 +63,7 @@ _FIND_REQUEST = "SELECT request_id FROM in_band_requests WHERE session_id = ? AN
 @implementer(IInBandMemories)
 @frozen
 class SQLiteInBandMemories:
-    """Stores C{in_band_memories} and C{in_band_requests}. Triggers delete those of a session that ends."""
+    """Stores C{in_band_memories} and C{in_band_requests}. Triggers delete the rows of a session that ends."""
 
     _writer: Writer
     _readers: Readers

@@ -1,4 +1,4 @@
-"""Stores in SQLite what does not belong to a run: trusted texts, watermarks, flags of bindings, LLM usage."""
+"""Stores in SQLite data that does not belong to runs: trusted texts, watermarks, flags of bindings, LLM usage."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ _log = Logger()
 
 
 def put_flags(cursor: sqlite3.Cursor, flags: Iterable[BindingFlag]) -> None:
-    """Insert flags of bindings, each replacing a flag of another revision."""
+    """Insert flags of bindings, each replacing a flag of another revision.
+
+    An earlier flag of the same revision stays.
+    """
     FLAGS.insert(cursor, flags, _OTHER_REVISION)
 
 
@@ -87,7 +90,7 @@ class SQLiteWatermarks:
 @implementer(IBindingFlags)
 @frozen
 class SQLiteBindingFlags:
-    """Stores C{binding_flags}: a problem of a binding, one flag each."""
+    """Stores C{binding_flags}: at most one flag for each binding, which describes a problem of the binding."""
 
     _writer: Writer
     _readers: Readers
@@ -105,8 +108,8 @@ class SQLiteBindingFlags:
 class SQLiteUsage:
     """Stores C{llm_usage}: the summed usage of language model calls by day in UTC, session and provider.
 
-    The sums of a session are deleted with it.  Noted calls are written together: within ten seconds, before sums are
-    read, and at the close.
+    The sums of a session are deleted with the session. Calls recorded by L{note} are written together: within ten
+    seconds, before sums are read, and when the store is closed.
     """
 
     _writer: Writer
@@ -130,7 +133,7 @@ class SQLiteUsage:
         return {date.fromisoformat(day): used for day, used in sums.items()}
 
     def flush(self) -> Deferred[None]:
-        """Write the recorded calls.  If the database fails, they are written at the next flush."""
+        """Write the recorded calls. If the database fails, they are written at the next flush."""
         noted, self._noted = self._noted, {}
         if not noted:
             return succeed(None)

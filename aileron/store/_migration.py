@@ -37,7 +37,7 @@ class Schema:
 def shipped() -> Schema:
     """Return the schema files of this package.
 
-    :raises ValueError: their numbers have a gap.
+    :raises ValueError: if the numbers of the files have a gap.
     """
     found = sorted(
         entry.name for entry in files(__package__).joinpath("schema").iterdir() if entry.name.endswith(_SUFFIX)
@@ -50,11 +50,11 @@ def shipped() -> Schema:
 def migrate(path: Path, schema: Schema, busy_seconds: float = 5.0) -> None:
     """Create the file at C{path}, with mode 0600, or migrate it to C{schema}.
 
-    Blocks.  Idempotent.  An older file is copied to C{<path>.backup-<version>} first.
+    Blocks. Idempotent. An older file is copied to C{<path>.backup-<version>} first.
 
-    :raises NewerDatabase: a newer version wrote the file, which is unchanged.
-    :raises ForeignDatabase: the file is not a database of Aileron. It is unchanged.
-    :raises StoreUnavailable: the file cannot be read or written.
+    :raises NewerDatabase: if a newer version wrote the file, which is unchanged.
+    :raises ForeignDatabase: if the file is not a database of Aileron. It is unchanged.
+    :raises StoreUnavailable: if the file cannot be read or written.
     """
     try:
         if path.exists():
@@ -104,7 +104,7 @@ def _version(connection: sqlite3.Connection, schema: Schema) -> int:
 
 
 def _step_through(connection: sqlite3.Connection, schema: Schema, version: int) -> None:
-    """Run each step and the update of the version in one transaction.
+    """Run the steps after C{version}, each in one transaction with the update of the stored version.
 
     Closing the connection rolls back a failed step.
     """
@@ -120,7 +120,7 @@ def _back_up(connection: sqlite3.Connection, path: Path, version: int) -> None:
 
 
 def _empty(path: Path) -> Path:
-    """Create an empty private file, replacing the remains of an interrupted attempt."""
+    """Create an empty private file, replacing the remains of an interrupted attempt, and return its path."""
     path.unlink(missing_ok=True)
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
     return path

@@ -1,4 +1,4 @@
-"""Runs in SQLite: one for each idempotency key, changed only from their expected state."""
+"""Stores runs in SQLite: one for each idempotency key. A run is changed only if it is in the expected state."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ def _receive(
     cursor: sqlite3.Cursor, seals: Seals, run: Run, transitions: Sequence[Transition], limits: PendingLimits
 ) -> tuple[Run, bool]:
     earlier = _earlier(cursor, run)
-    # guard of promise 4: a key stands for one run
-    # guard of promise 4: a key stands for one run, in the transaction -> KeptTests.test_key_twice_at_once
+    # guard of promise 4: an idempotency key makes one run
+    # guard of promise 4: a key makes one run, in the transaction -> KeptTests.test_key_twice_at_once
     if earlier is not None:
         return earlier, False
     standing = _advance_all(_Standing(run), transitions)
@@ -138,9 +138,9 @@ def _same_call(earlier: Run, run: Run) -> bool:
 
 
 def _refuse_beyond(cursor: sqlite3.Cursor, run: Run, limits: PendingLimits) -> None:
-    """Raise if too many approvals are pending.
+    """Refuse a new pending run if too many approvals are pending.
 
-    :raises LimitExceeded: the limit of the session, the action or the home is reached.
+    :raises LimitExceeded: if the limit of the session, the action or the home is reached.
     """
     details = {"retry_after": _RETRY_AFTER_SECONDS}
     if run.session_id is not None and runs_table.pending(cursor, session_id=run.session_id) >= limits.per_session:
@@ -170,13 +170,16 @@ def _change(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> _Stand
 def _keep_rest(
     cursor: sqlite3.Cursor, seals: Seals, approval: Approval | None, transitions: Sequence[Transition]
 ) -> None:
-    """Store the other changes of a run: its approval, steps, attempts, charges and events."""
+    """Store the other changes of a run: its approval, steps, attempts, charges and events.
+
+    :raises LimitExceeded: if a limit of a charge is reached.
+    """
     if approval is not None and any(each.ask or each.decision for each in transitions):
         approvals_table.put(cursor, approval)
     for transition in transitions:
         runs_table.charge(cursor, transition.charges, transition.at)
         _keep_details(cursor, transition)
-    # guard of promise 6: an event is kept with its change -> RecordedTests, instead events = []
+    # guard of promise 6: an event is stored with its change -> RecordedTests, instead events = []
     events = [event for transition in transitions for event in transition.events]
     for note in filter(None, (transition.note for transition in transitions)):
         earlier = _find_known(cursor, note.run_id)
@@ -201,7 +204,10 @@ def _progress(cursor: sqlite3.Cursor, seals: Seals, progress: Progress) -> None:
 
 
 def _find_standing(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> _Standing:
-    """Return the run, with its approval if a transition needs it, even if the run's row says it is not gated."""
+    """Return the run, with its approval if a transition needs it, even if the run's row says it is not gated.
+
+    :raises NotFound: if there is no such run.
+    """
     run = _find_known(cursor, transitions[0].run_id)
     about_it = any(each.verify or each.ask or each.decision for each in transitions)
     return _Standing(run, approvals_table.of_run(cursor, run) if about_it else None)
@@ -230,8 +236,8 @@ class _Standing:
 def _advance_all(standing: _Standing, transitions: Iterable[Transition]) -> _Standing:
     """Return C{standing} after C{transitions}, in order.
 
-    :raises StateConflict: the run is not in the state that a transition starts from.
-    :raises ValueError: a transition is of another run, or decides without a requested approval.
+    :raises StateConflict: if the run is not in the state that a transition starts from.
+    :raises ValueError: if a transition is of another run, or decides without a requested approval.
     """
     for transition in transitions:
         standing = _advance(standing, transition)
@@ -242,10 +248,10 @@ def _advance(standing: _Standing, transition: Transition) -> _Standing:
     run = standing.run
     if transition.run_id != run.id:
         raise ValueError("a transition of another run")
-    # guard of promise 5: a change is made from the state that was seen -> OnceTests.test_taken_back_while_it_begins
+    # guard of promise 5: a change is made only from the expected state -> OnceTests.test_taken_back_while_it_begins
     if run.state is not transition.start:
         raise StateConflict(run)
-    # guard of promise 2: the mark is looked at inside the transaction -> WrittenRowsTests.test_written_while_it_begins
+    # guard of promise 2: the signature is verified in the transaction -> WrittenRowsTests.test_written_while_it_begins
     if transition.verify is not None:
         transition.verify(run, standing.approval)
     run = transition.applied(run)
@@ -276,4 +282,5 @@ def _decide(approval: Approval, decision: Decision, transition: Transition) -> A
         not_after=decision.not_after,
         mark=decision.mark,
         grant_id=decision.grant_id,
+        signed=decision.signed,
     )

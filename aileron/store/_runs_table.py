@@ -40,13 +40,14 @@ RUNS = Table(
         "parent_id": PLAIN,
         "start_after": MOMENT.or_null(),
         "undoes": PLAIN,
+        "title": PLAIN,
     },
 )
 SIZE = """length(runs.arguments) + ifnull(length(runs.result), 0) + ifnull(length(runs.asked), 0)
     + ifnull(length(runs.fault), 0) + ifnull(length(runs.reason), 0)"""
 """The size of a run in characters of JSON. The JSON is ASCII, so also in bytes."""
 
-_CHANGED = RUNS.part("state", "changed_at", "result", "fault", "reason", "audit_id", "start_after")
+_CHANGED = RUNS.part("state", "changed_at", "result", "fault", "reason", "audit_id", "start_after", "title")
 _EDITED = RUNS.part("arguments", "asked")
 _UPDATE = f"UPDATE runs SET {_CHANGED.assignments()} WHERE id = ? AND state = ?"
 _BY_KEY = """
@@ -98,13 +99,19 @@ def by_key(cursor: sqlite3.Cursor, session_id: str | None, action: str, key: str
 
 
 def repeats(cursor: sqlite3.Cursor, run: Run, since: datetime, limit: int) -> tuple[Run, ...]:
-    """Return runs of other sessions that are identical to C{run}. See L{IRuns.repeats}."""
+    """Return at most C{limit} runs of other sessions with the action and arguments of C{run}, newest first.
+
+    They are not settled, of unknown outcome, or completed after C{since}. See L{IRuns.repeats}.
+    """
     same = (run.action, run.id, run.session_id, compact(run.asked_for))
     return RUNS.select(cursor, _REPEATS, *same, *same, timestamp(since), limit)
 
 
 def twins(cursor: sqlite3.Cursor, run: Run, since: datetime, limit: int) -> tuple[Run, ...]:
-    """Return runs of the session of C{run} that are identical to C{run}. See L{IRuns.twins}."""
+    """Return at most C{limit} other runs of the session with the action and arguments of C{run}, oldest first.
+
+    They are not settled, of unknown outcome, or completed after C{since}. See L{IRuns.twins}.
+    """
     same = (run.action, run.id, run.session_id, compact(run.asked_for))
     return RUNS.select(cursor, _TWINS, *same, *same, timestamp(since), limit)
 
@@ -219,7 +226,7 @@ def charge(cursor: sqlite3.Cursor, charges: Sequence[Charge], at: datetime) -> N
 
     Charges in the future, after the clock was set back, count too, so that changing the clock frees no limit.
 
-    :raises LimitExceeded: a limit is reached. C{details["retry_after"]} is in seconds.
+    :raises LimitExceeded: if a limit is reached. C{details["retry_after"]} is in seconds.
     """
     if not charges:
         return
@@ -234,7 +241,7 @@ def check_room(cursor: sqlite3.Cursor, charges: Sequence[Charge], at: datetime) 
 
     Limits above the number of all rows are not counted, because counting is slow.
 
-    :raises LimitExceeded: a limit is reached. C{details["retry_after"]} is in seconds.
+    :raises LimitExceeded: if a limit is reached. C{details["retry_after"]} is in seconds.
     """
     span: int | None = cursor.execute(_SPAN).fetchone()[0]
     for each in charges:

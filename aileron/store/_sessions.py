@@ -19,7 +19,7 @@ from aileron.model.audit import Event
 from aileron.model.errors import LimitExceeded, NotFound, StoreUnavailable
 from aileron.model.interfaces.store import ISessions
 from aileron.model.queries import Page
-from aileron.model.sessions import Process, Session, SessionEnding, SessionTally
+from aileron.model.sessions import ActionSelection, Process, Session, SessionEnding, SessionTally
 
 from ._audit import Seals
 from ._connections import Readers, shielded
@@ -50,6 +50,8 @@ _COLUMNS = {
     "ending": enum(SessionEnding).or_null(),
     "in_band": FLAG,
     "notes_tools": FLAG,
+    "profile": PLAIN,
+    "selection": value(ActionSelection).or_null(),
 }
 SESSIONS = Table("sessions", Session, _COLUMNS)
 _WRITTEN = Table(
@@ -81,7 +83,7 @@ _log = Logger()
 
 @define(eq=False)
 class SessionCache:
-    """A cache of recently used sessions by the digest of a key.  It never returns an ended session as live.
+    """A cache of recently used sessions by the digest of a key. An ended session is never returned as live.
 
     :param size: the maximum number of cached sessions.
     """
@@ -98,7 +100,7 @@ class SessionCache:
         return session
 
     def ticket(self) -> int:
-        """Return a ticket.  Call before reading a session, and pass the ticket to L{put} with it."""
+        """Return a ticket for L{put}. Call this before reading a session from the database."""
         return self._endings
 
     def put(self, digest: bytes, session: Session, ticket: int) -> None:
@@ -110,7 +112,7 @@ class SessionCache:
             self._sessions.popitem(last=False)
 
     def drop(self, session_id: str) -> None:
-        """Remove an ended session."""
+        """Remove an ended session, and invalidate all tickets."""
         self._endings += 1
         for digest in [digest for digest, session in self._sessions.items() if session.id == session_id]:
             del self._sessions[digest]
@@ -119,7 +121,7 @@ class SessionCache:
 @implementer(ISessions)
 @define(eq=False)
 class SQLiteSessions:
-    """Stores sessions, with a cache of those in use.  Times of last use are written together, at most once a minute."""
+    """Stores sessions, with a cache of those in use. Times of last use are written together, at most once a minute."""
 
     _writer: Writer
     _readers: Readers
@@ -187,7 +189,7 @@ class SQLiteSessions:
         return make_page("sessions", [(ordinal, self._refresh(session)) for ordinal, session in rows], limit)
 
     def flush(self) -> Deferred[None]:
-        """Write the times of last use.  If the database fails, they are lost."""
+        """Write the times of last use. If the database fails, they are lost."""
         seen, self._seen = tuple(self._seen.items()), {}
         self._flushed_at = self._clock.seconds()
         if not seen:
@@ -208,7 +210,10 @@ class SQLiteSessions:
         return utc(self._clock.seconds())
 
     def _see(self, session: Session) -> datetime:
-        """Record that the session makes a request now, and return the time."""
+        """Record that the session makes a request now, and return the time.
+
+        If the last write is a minute old, write them.
+        """
         self._seen[session.id] = now = self._now()
         if self._clock.seconds() - self._flushed_at >= _FLUSH_SECONDS:
             self.flush()  # queued in the writer, which finishes it on close

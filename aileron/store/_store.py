@@ -1,4 +1,4 @@
-"""The store: its creation, opening, parts and closing."""
+"""The store: creation, opening, its parts, and closing."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from ._migration import Schema, migrate, shipped
 from ._runs import SQLiteRuns
 from ._sessions import SQLiteSessions
 from ._snoozes import SQLiteSnoozes
+from ._spending import SQLiteSpending
+from ._tool_claims import SQLiteToolClaims
 from ._writer import Writer
 
 
@@ -45,7 +47,7 @@ class _Pools:
 
 @frozen
 class Store:
-    """A SQLite file, with one attribute for each kind of content.  Call L{open} before use and L{close} after.
+    """A SQLite file, with one attribute for each kind of content. Call L{open} before use and L{close} after.
 
     Each write is one transaction, visible to the other parts after its commit.
 
@@ -57,8 +59,10 @@ class Store:
     :ivar watermarks: named positions in other data.
     :ivar flags: flags of bindings.
     :ivar usage: the usage of language model calls.
+    :ivar spending: what language model calls used by local day and model, for limits.
     :ivar in_band: replies hidden by in-band mode.
-    :ivar snoozes: until when pending requests are put aside.
+    :ivar snoozes: the times until which pending requests are put aside.
+    :ivar tool_claims: the answers that requests of agents' own tools may claim.
     """
 
     runs: IRuns
@@ -69,8 +73,10 @@ class Store:
     watermarks: IWatermarks
     flags: IBindingFlags
     usage: SQLiteUsage
+    spending: SQLiteSpending
     in_band: IInBandMemories
     snoozes: SQLiteSnoozes
+    tool_claims: SQLiteToolClaims
     _path: Path
     _schema: Schema
     _tuning: Tuning
@@ -82,9 +88,9 @@ class Store:
     async def open(self) -> None:
         """Create the database, or migrate it to this version's schema.
 
-        :raises NewerDatabase: a newer version wrote the file, which is unchanged.
-        :raises ForeignDatabase: the file is not a database of Aileron. It is unchanged.
-        :raises StoreUnavailable: the database cannot be used now.
+        :raises NewerDatabase: if a newer version wrote the file, which is unchanged.
+        :raises ForeignDatabase: if the file is not a database of Aileron. It is unchanged.
+        :raises StoreUnavailable: if the database cannot be used now.
         """
         busy = self._tuning.busy_seconds
         pool = self._pools.writing.threadpool
@@ -93,7 +99,7 @@ class Store:
     async def close(self) -> None:
         """Write cached data, finish queued writes, and close the connections.
 
-        Further calls are refused.  Idempotent.
+        Further calls are refused. Idempotent.
         """
         for flush in self._flushes:
             await flush()
@@ -125,6 +131,7 @@ def make_store(
     )
     writer, readers = Writer(pools.writing, tuning.max_batch, seals.before_commit), Readers(pools.reading)
     sessions, usage = SQLiteSessions(writer, readers, clock, seals), SQLiteUsage(writer, readers, clock)
+    spending = SQLiteSpending(writer, readers, clock)
     return Store(
         runs=SQLiteRuns(writer, readers, clock, seals),
         audit=SQLiteAudit(writer, readers, seals, clock),
@@ -134,13 +141,15 @@ def make_store(
         watermarks=SQLiteWatermarks(writer, readers),
         flags=SQLiteBindingFlags(writer, readers, seals),
         usage=usage,
+        spending=spending,
         in_band=SQLiteInBandMemories(writer, readers, clock),
         snoozes=SQLiteSnoozes(writer, readers, clock, seals),
+        tool_claims=SQLiteToolClaims(writer, readers, clock),
         path=path,
         schema=schema or shipped(),
         tuning=tuning,
         pools=pools,
         writer=writer,
         readers=readers,
-        flushes=(sessions.flush, usage.flush),
+        flushes=(sessions.flush, usage.flush, spending.flush),
     )

@@ -163,7 +163,10 @@ def conditions(*terms: tuple[str, object]) -> tuple[str, list[object]]:
 
 
 def among(column: str, values: Sequence[str]) -> tuple[str, str | None]:
-    """Return the term for C{column} being one of C{values}.  If C{values} is empty, the term has no value."""
+    """Return the condition that C{column} is one of C{values}, and its value.
+
+    If C{values} is empty, the value is None.
+    """
     return f"{column} IN (SELECT value FROM json_each(?))", compact(list(values)) if values else None
 
 
@@ -171,7 +174,7 @@ def read_cursor(kind: str, cursor: str | None) -> int | None:
     """Return the position in C{cursor}, or None if there is no cursor.
 
     :param kind: the list that the cursor must come from.
-    :raises InvalidRequest: the cursor is not from this list.
+    :raises InvalidRequest: if the cursor is not from this list.
     """
     if cursor is None:
         return None
@@ -208,7 +211,7 @@ def take_fitting(rows: Iterable[T], size: Callable[[T], int], most_bytes: int | 
 
 
 def make_page(kind: str, rows: Sequence[tuple[int, T]], limit: int) -> Page[T]:
-    """Return a page of C{rows}, pairs of position and item.  If there are more than C{limit}, the page has a cursor."""
+    """Return a page of C{rows}, pairs of position and item. If there are more than C{limit}, the page has a cursor."""
     items = tuple(item for _, item in rows[:limit])
     if len(rows) <= limit:
         return Page(items)

@@ -69,9 +69,10 @@ class Writer:
 
         The function may use only the cursor and immutable values, and may be run again after a rollback.
 
-        :return: the function's result, after the commit.  Cancelling while queued removes the write. Cancelling later
+        :return: the function's result, after the commit. Cancelling while queued removes the write. Cancelling later
             only stops the wait.
-        :raises StoreUnavailable: (errback) the database failed, or L{close} was called. No change was stored.
+        :raises StoreUnavailable: (errback) if the database failed, or L{close} was called. No change was stored.
+        :raises TypeError: if there are keyword arguments.
         """
         done: Deferred[T] = Deferred(lambda _: self._forget(job))
         job = _Job(function, args, done)
@@ -85,7 +86,7 @@ class Writer:
         return done
 
     def close(self) -> Deferred[None]:
-        """Refuse further writes.  Fires when all queued writes are durable.  Idempotent."""
+        """Refuse further writes. Fires when all queued writes are durable. Idempotent."""
         self._closed = True
         return self._at_rest.wait(over=not self._writing)
 
@@ -137,7 +138,7 @@ def _answer(job: _Job, outcome: Any) -> None:
 def _apply(connection: sqlite3.Connection, jobs: Sequence[_Job], at_end: AtEnd | None) -> list[Any]:
     """Run the jobs in one transaction, in the writer's thread, and call the function from C{at_end} after the commit.
 
-    If this raises, the pool rolls back.
+    If this raises, the pool rolls back. Return the outcome of each job.
     """
     cursor = connection.cursor()
     cursor.execute("BEGIN IMMEDIATE")

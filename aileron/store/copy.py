@@ -1,6 +1,6 @@
 """Reads the audit record in a database file or its copy without a daemon, and creates such copies.
 
-The file itself is never written.  A file that others had access to may contain anything: it is read as plain rows and
+The file itself is never written. A file that others had access to may contain anything: it is read as plain rows and
 verified elsewhere.
 """
 
@@ -32,7 +32,7 @@ _MAGIC = b"SQLite format 3\0"
 
 @frozen
 class Copy:
-    """The audit record in one file."""
+    """A reader of the audit record in one database file."""
 
     _connection: sqlite3.Connection
 
@@ -55,7 +55,7 @@ class Copy:
     def rows(self, after: int = 0, until: int | None = None) -> Iterator[list[Row]]:
         """Yield the records after the sequence C{after}, up to C{until}, oldest first, in slices.
 
-        :raises InvalidRequest: the file is damaged at the next record.
+        :raises InvalidRequest: if the file is damaged at the next record.
         """
         while rows := self._slice(after, until):
             yield rows
@@ -87,7 +87,7 @@ class Survey:
 def is_database(path: Path) -> bool:
     """Return True if the file at C{path} begins like a SQLite database.
 
-    :raises NotFound: the file does not exist or cannot be read.
+    :raises NotFound: if the file does not exist or cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -100,7 +100,7 @@ def is_database(path: Path) -> bool:
 def open_copy(path: Path) -> Iterator[Copy]:
     """Open the audit record in the database at C{path}, even while a daemon writes to it.
 
-    :raises InvalidRequest: the file is not a database of Aileron, or cannot be read.
+    :raises InvalidRequest: if the file is not a database of Aileron, or cannot be read.
     """
     try:
         connection = _connect(path)
@@ -113,9 +113,9 @@ def open_copy(path: Path) -> Iterator[Copy]:
 def survey(path: Path) -> Survey:
     """Return the version and the run counts of the database at C{path}, even while a daemon writes to it.
 
-    Unlike L{open_copy} it leaves no index of a log beside a database that no process has open.
+    Unlike L{open_copy}, this creates no files of a write-ahead log beside a database that no process has open.
 
-    :raises InvalidRequest: the file is not a database of Aileron, or cannot be read.
+    :raises InvalidRequest: if the file is not a database of Aileron, or cannot be read.
     """
     known = shipped().version
     try:
@@ -130,8 +130,9 @@ def back_up(path: Path, target: Path) -> None:
     """Copy a consistent snapshot of the database at C{path}, even while a daemon writes to it.
 
     :param target: the new file, readable only by this user.
-    :raises FileExistsError: C{target} exists already.
-    :raises InvalidRequest: C{path} is not a database of Aileron, or cannot be read.
+    :raises FileExistsError: if C{target} exists already.
+    :raises InvalidRequest: if C{path} is not a database of Aileron, or cannot be read.
+    :raises OSError: if C{target} cannot be created.
     """
     os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
     try:
@@ -142,14 +143,20 @@ def back_up(path: Path, target: Path) -> None:
 
 
 def _check_mark(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise L{InvalidRequest} unless the file is marked as a database of Aileron."""
+    """Check that the file is marked as a database of Aileron.
+
+    :raises InvalidRequest: if it is not.
+    """
     (ours,) = connection.execute("PRAGMA application_id").fetchone()
     if ours != APPLICATION_ID:
         raise InvalidRequest(f"{path} is no database of Aileron.")
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise L{InvalidRequest} unless the record's tables are tables, and not views that could return anything."""
+    """Make the connection read-only, and check that the record's tables are no views, which could return anything.
+
+    :raises InvalidRequest: if the file is not marked as a database of Aileron, or has no such tables.
+    """
     connection.execute("PRAGMA trusted_schema=OFF")
     connection.execute("PRAGMA query_only=ON")
     (ours,) = connection.execute("PRAGMA application_id").fetchone()

@@ -1,0 +1,109 @@
+"""Stores in SQLite what requests to language models used, for limits on spending."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from datetime import date
+
+from attrs import astuple, define, field
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from aileron.model.errors import StoreUnavailable
+from aileron.model.usage import SpendKey, Spent
+
+from ._connections import Readers, shielded
+from ._writer import Writer
+
+WRITE_SECONDS = 1.0
+KEPT_DAYS = 92
+"""How many days are kept. Older rows are deleted unless their session is still active."""
+
+_ADD = """
+    INSERT INTO spending (day, session_id, provider, model,
+                          requests, input, output, cached, microdollars, estimated, unpriced)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (day, session_id, provider, model) DO UPDATE SET
+        requests = requests + excluded.requests, input = input + excluded.input, output = output + excluded.output,
+        cached = cached + excluded.cached, microdollars = microdollars + excluded.microdollars,
+        estimated = estimated + excluded.estimated, unpriced = unpriced + excluded.unpriced
+"""
+_PRUNE = """
+    DELETE FROM spending WHERE day < date((SELECT max(day) FROM spending WHERE day <= ?), ?)
+    AND session_id NOT IN (SELECT id FROM sessions WHERE ended_at IS NULL)
+"""
+_ALL = """
+    SELECT day, session_id, provider, model, requests, input, output, cached, microdollars, estimated, unpriced
+    FROM spending WHERE day >= ?
+"""
+_log = Logger()
+
+
+@define(eq=False)
+class SQLiteSpending:
+    """Stores C{spending}: what requests used by local day, session, provider and model.
+
+    What L{note} records is written together: within a second, before it is read, and when the store is closed.
+    """
+
+    _writer: Writer
+    _readers: Readers
+    _clock: IReactorTime
+    _noted: dict[SpendKey, Spent] = field(factory=dict, init=False)
+
+    def note(self, key: SpendKey, spent: Spent) -> None:
+        """Record in memory what requests used."""
+        if not self._noted:
+            self._clock.callLater(WRITE_SECONDS, self.flush)
+        before = self._noted.get(key)
+        self._noted[key] = spent if before is None else before + spent
+
+    async def since(self, day: date) -> Mapping[SpendKey, Spent]:
+        """Return what was used on C{day} and later.
+
+        :raises StoreUnavailable: if the database cannot be read.
+        """
+        await shielded(self.flush())
+        return await self._readers.read(_select, day.isoformat())
+
+    async def prune(self, today: date) -> None:
+        """Delete rows older than L{KEPT_DAYS}, unless their session is still active.
+
+        :raises StoreUnavailable: if the database cannot be written.
+        """
+        await shielded(self._writer.write(_prune, today.isoformat()))
+
+    def flush(self) -> Deferred[None]:
+        """Write what was recorded. If the database fails, it is written at the next flush."""
+        noted, self._noted = self._noted, {}
+        if not noted:
+            return succeed(None)
+        rows = [
+            (key.day.isoformat(), key.session_id, key.provider, key.model, *astuple(spent))
+            for key, spent in noted.items()
+        ]
+        return self._writer.write(_add, rows).addErrback(self._keep, noted)
+
+    def _keep(self, failure: Failure, noted: Mapping[SpendKey, Spent]) -> None:
+        failure.trap(StoreUnavailable)  # none of it was written
+        for key, spent in noted.items():
+            self.note(key, spent)
+        _log.warn("what LLM requests used is not written yet")
+
+
+def _add(cursor: sqlite3.Cursor, rows: Sequence[tuple[object, ...]]) -> None:
+    cursor.executemany(_ADD, rows)
+
+
+def _prune(cursor: sqlite3.Cursor, today: str) -> None:
+    cursor.execute(_PRUNE, (today, f"-{KEPT_DAYS} days"))
+
+
+def _select(cursor: sqlite3.Cursor, day: str) -> dict[SpendKey, Spent]:
+    return {
+        SpendKey(date.fromisoformat(row[0]), row[1], row[2], row[3]): Spent(*row[4:])
+        for row in cursor.execute(_ALL, (day,))
+    }

@@ -1,0 +1,104 @@
+"""Stores in SQLite which answers of runs the later requests of agents' own tools may claim."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from attrs import frozen
+from twisted.internet.interfaces import IReactorTime
+
+from aileron.base.json import compact, from_timestamp, timestamp, utc
+from aileron.model.runs import RunState
+from aileron.model.tool_claims import KEPT, MOST_CLAIMS, ToolClaim
+
+from ._connections import Readers, shielded
+from ._writer import Writer
+
+_KEEP = """
+    INSERT OR REPLACE INTO tool_claims (run_id, session_id, form, size, asked_at, told, given)
+    SELECT ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ? AND ended_at IS NULL)
+"""
+_SETTLED = compact([each.value for each in RunState if each.settled])
+_EXPIRE = """
+    DELETE FROM tool_claims WHERE run_id IN (
+        SELECT id FROM runs WHERE state IN (SELECT value FROM json_each(?)) AND changed_at < ?
+    )
+"""
+_BOUND = """
+    DELETE FROM tool_claims WHERE run_id IN (
+        SELECT run_id FROM tool_claims WHERE session_id = ? ORDER BY asked_at DESC, run_id DESC LIMIT -1 OFFSET ?
+    )
+"""
+_OF_SESSION = """
+    SELECT run_id, session_id, form, size, asked_at, told, given FROM tool_claims WHERE session_id = ? ORDER BY run_id
+"""
+_OPEN = """
+    SELECT tool_claims.session_id, count(*), sum(size) FROM tool_claims JOIN runs ON runs.id = run_id
+    WHERE runs.state NOT IN (SELECT value FROM json_each(?)) GROUP BY tool_claims.session_id
+"""
+
+
+@frozen
+class SQLiteToolClaims:
+    """Stores C{tool_claims}. Triggers delete the claims of a session that ends."""
+
+    _writer: Writer
+    _readers: Readers
+    _clock: IReactorTime
+
+    async def keep(self, claim: ToolClaim) -> None:
+        """Store a claim, or replace it. If its session has ended, nothing is stored.
+
+        Claims that have expired, and the oldest beyond L{MOST_CLAIMS}, are deleted.
+
+        :raises StoreUnavailable: if the database cannot be written.
+        """
+        await shielded(self._writer.write(_keep, _to_row(claim), self._expired_before()))
+
+    async def of_session(self, session_id: str) -> Sequence[ToolClaim]:
+        """Return the claims of a session, the oldest first.
+
+        :raises StoreUnavailable: if the database cannot be read.
+        """
+        return await self._readers.read(_select, session_id)
+
+    async def count_open(self) -> dict[str, tuple[int, int]]:
+        """Return the number of claims whose run is not settled, and the bytes of their requests, by session.
+
+        :raises StoreUnavailable: if the database cannot be read.
+        """
+        return await self._readers.read(_count_open)
+
+    def _expired_before(self) -> str:
+        return timestamp(utc(self._clock.seconds()) - KEPT)
+
+
+def _to_row(claim: ToolClaim) -> tuple[object, ...]:
+    callers = compact(sorted(claim.told)), compact(sorted(claim.given))
+    return (claim.run_id, claim.session_id, claim.form, claim.size, timestamp(claim.asked_at), *callers)
+
+
+def _keep(cursor: sqlite3.Cursor, row: tuple[object, ...], before: str) -> None:
+    cursor.execute(_EXPIRE, (_SETTLED, before))
+    cursor.execute(_KEEP, (*row, row[1]))
+    cursor.execute(_BOUND, (row[1], MOST_CLAIMS))
+
+
+def _select(cursor: sqlite3.Cursor, session_id: str) -> list[ToolClaim]:
+    return [_from_row(*row) for row in cursor.execute(_OF_SESSION, (session_id,))]
+
+
+def _from_row(run_id: str, session_id: str, form: str, size: int, asked_at: str, *callers: str) -> ToolClaim:
+    told, given = (_read_callers(each) for each in callers)
+    return ToolClaim(run_id, session_id, form, size, from_timestamp(asked_at), told, given)
+
+
+def _read_callers(text: str) -> frozenset[str]:
+    found: Iterable[str] = json.loads(text)
+    return frozenset(found)
+
+
+def _count_open(cursor: sqlite3.Cursor) -> dict[str, tuple[int, int]]:
+    return {row[0]: (row[1], row[2]) for row in cursor.execute(_OPEN, (_SETTLED,))}
