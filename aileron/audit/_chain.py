@@ -1,7 +1,4 @@
-"""The chain, in which each hash covers one event and the hash before it.
-
-Also verifies the chain record by record, and its checkpoints.
-"""
+"""Computes the hash chain, in which each hash covers one event and the hash before it, and verifies its checkpoints."""
 
 from __future__ import annotations
 
@@ -36,7 +33,7 @@ def seal(previous_hash: str, link: ChainLink) -> str:
     The hash is SHA-256 over the RFC 8785 form of the record, with the salted digest instead of the payload.
 
     :param previous_hash: the hash of the record before it, or L{GENESIS}.
-    :raises ValueError: a text of the record is not valid Unicode (a lone surrogate).
+    :raises ValueError: if a text of the record is not valid Unicode (a lone surrogate).
     """
     event = link.event
     what = (event.id, event.type, timestamp(event.at), event.actor.type, event.actor.id)
@@ -45,9 +42,9 @@ def seal(previous_hash: str, link: ChainLink) -> str:
 
 
 def seal_row(previous_hash: str, row: Row) -> str:
-    """Return the hash of a stored record, as L{seal} computes it.  Columns of unexpected types are accepted.
+    """Return the hash of a stored record, as L{seal} computes it. Columns of unexpected types are accepted.
 
-    :raises ValueError: a text of the record is not valid Unicode.
+    :raises ValueError: if a text of the record is not valid Unicode.
     """
     try:
         written = _write(previous_hash, row)
@@ -63,7 +60,7 @@ def seal_row(previous_hash: str, row: Row) -> str:
 def _write(previous_hash: str, row: Row) -> str:
     """Return the text of L{_WRITTEN} for values of the expected types, in half of the time.
 
-    :raises TypeError: a value has another type.
+    :raises TypeError: if a value has another type.
     """
     sequence, id_, type_, at, actor_type, actor_id, run_id, session_id, action, connector, failure, digest = row[:12]
     if type(sequence) is not int:
@@ -82,7 +79,7 @@ def _write(previous_hash: str, row: Row) -> str:
 def payload_digest(salt: str, payload: str) -> str:
     """Return the SHA-256 digest of C{salt}, a line feed and C{payload}.
 
-    :param salt: random text without a line feed. It prevents that a guessed payload is confirmed by the digest.
+    :param salt: random text without a line feed. With it, the digest does not confirm a guessed payload.
     :param payload: the stored text: L{aileron.base.json.compact} of the event's payload.
     """
     return "sha256:" + hashlib.sha256(f"{salt}\n{payload}".encode()).hexdigest()
@@ -92,16 +89,16 @@ _FINGERPRINT_DIGITS = 32
 
 
 def fingerprint(key: str) -> str:
-    """Return the short form of a public key for people to note: C{ed25519:} and 128 bits of its SHA-256.
+    """Return the short form of a public key that people can compare: C{ed25519:} and 128 bits of the key's SHA-256.
 
     :param key: the key in hexadecimal.
-    :raises ValueError: the key is not hexadecimal.
+    :raises ValueError: if the key is not hexadecimal.
     """
     return "ed25519:" + hashlib.sha256(bytes.fromhex(key)).hexdigest()[:_FINGERPRINT_DIGITS]
 
 
 def is_signed(checkpoint: Checkpoint) -> bool:
-    """Return True if the checkpoint's signature is valid for the key that the checkpoint names.  Never raises."""
+    """Return True if the checkpoint's signature is valid for the key that the checkpoint names. Never raises."""
     try:
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(checkpoint.key))
         key.verify(bytes.fromhex(checkpoint.signature), canonical(checkpoint.statement()))
@@ -152,7 +149,7 @@ class ChainVerifier:
 
     :ivar last: the sequence of the last valid record.
     :ivar head: the hash of that record.
-    :ivar gaps: the runs of records without contents, each as first and last sequence.
+    :ivar gaps: the ranges of consecutive records without contents, each as first and last sequence.
     :ivar excused: the last sequence whose contents were deleted according to the records.
     """
 
@@ -188,20 +185,20 @@ class ChainVerifier:
 
     def _holds(self, row: Row) -> bool:
         digest, before, own, salt, payload = row[11:]
-        # guard of promise 6: a record's place is its number -> ChainTests.test_begun_later
+        # guard of promise 6: a record has the next sequence -> ChainTests.test_begun_later
         if row[0] != self.last + 1:
             return False
-        # guard of promise 6: a hash is over the one before -> ChainTests.test_link_altered
+        # guard of promise 6: a hash covers the previous hash -> ChainTests.test_link_altered
         if before != self.head:
             return False
         try:
             is_bare = payload is None and salt is None
-            # guard of promise 6: a payload is what was recorded -> ChainTests.test_altered
-            # guard against attack: contents are held against their digest
+            # guard of promise 6: a payload matches its digest -> ChainTests.test_altered
+            # guard against attack: contents match their digest
             #    -> test_agent.RecordTests.test_while_none_runs
             if not is_bare and payload_digest(salt, payload) != digest:
                 return False
-            # guard of promise 6: a record's hash is its own -> ChainTests.test_altered, instead return True
+            # guard of promise 6: a record's hash covers the record -> ChainTests.test_altered, instead return True
             return bool(seal_row(self.head, row) == own)
         except ValueError:  # invalid Unicode
             return False
@@ -213,7 +210,7 @@ class ChainVerifier:
             self.gaps.append((sequence, sequence))
 
     def _excuse(self, payload: str | None, sequence: int) -> None:
-        """Apply a recorded deletion to the records before C{sequence}.  Claims about later records are ignored."""
+        """Apply a recorded deletion to the records before C{sequence}. Claims about later records are ignored."""
         try:
             told = {} if payload is None else json.loads(payload)
         except (ValueError, RecursionError):  # ignore invalid contents of a foreign file

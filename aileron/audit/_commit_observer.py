@@ -1,7 +1,4 @@
-"""Observes every stored event.
-
-Makes MACs of records while the vault is locked, and notes events that need a signature.
-"""
+"""Observes every stored event, to make MACs of records while the vault is locked and to notice events to be signed."""
 
 from __future__ import annotations
 
@@ -40,7 +37,7 @@ class CommitObserver:
     :ivar due: whether a person's action or a sign of tampering is durable and not yet covered by a checkpoint.
     :ivar foreign_writes: whether another process wrote to the record since this one started.
     :ivar end: the sequence and hash of the last durable record known to this process, or None if there is none.
-    :ivar state: the key of the next record, as far as it is durable.
+    :ivar state: the key of the record after the last durable one, or None if there is no key.
     :ivar tampered: the number of C{tamper.detected} events stored by this process.
     """
 
@@ -57,7 +54,7 @@ class CommitObserver:
     _put: set[tuple[int, str]] = field(factory=set, init=False)  # expected ends of transactions that may be rolled back
 
     def load(self) -> None:
-        """Read the key of the next record from its file."""
+        """Read the key of the next record from its file. If the file cannot be read, log that and have no key."""
         try:
             self.state = self._file.load()
         except OSError as error:
@@ -66,7 +63,7 @@ class CommitObserver:
     def catch_up(self, index: int) -> None:
         """Advance the key to C{index}, the number of records that the database has in this locked period.
 
-        A crash may have left the file a little behind.
+        After a crash, the file may have an earlier key than that.
         """
         if self.state is not None and index > self.state.index:
             self._keep(self.state.advance(index - self.state.index))
@@ -74,7 +71,7 @@ class CommitObserver:
     def begin_period(self, period: str, key: bytes) -> None:
         """Start a new locked period, which has no records yet.
 
-        :raises StoreUnavailable: the key could not be written. The old period stays in use.
+        :raises StoreUnavailable: if the key could not be written. The old period stays in use.
         """
         state = EvolvingKey(period, 0, key)
         try:
@@ -106,7 +103,7 @@ class CommitObserver:
                 self._seen.add("")
 
     def make_mac(self, sequence: int, sealed: str) -> tuple[str, bytes] | None:
-        """Return the period and MAC of a record, or None if the vault is unlocked or the record has no key."""
+        """Return the period and MAC of a record, or None if the vault is unlocked or there is no key for the record."""
         if not self.locked or self.state is None:
             return None
         if self._next is None:
@@ -119,7 +116,7 @@ class CommitObserver:
         return self.state.period, mac_of(self._ahead[place], sealed)
 
     def note_commit(self, end: tuple[int, str]) -> None:
-        """Record that all up to C{end} is durable.
+        """Record that all records up to C{end} are durable.
 
         Count the noted events and advance the key in the file past C{end}.
         """

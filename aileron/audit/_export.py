@@ -63,7 +63,7 @@ class Exporting:
     checkpoints: Sequence[Checkpoint]
 
     def head(self, version: str) -> Iterator[str]:
-        """Yield the lines before the records.
+        """Yield the lines before the records: the header, then the checkpoints.
 
         :param version: the version of the program that writes the export.
         """
@@ -129,9 +129,9 @@ def _without_delete(line: str) -> str:
 
 
 def read_export(lines: Iterable[str], slice_size: int = SLICE) -> Export:
-    """Read the header and checkpoints of an export.  The records are read from C{lines} on demand.
+    """Read the header and checkpoints of an export. The records are read from C{lines} on demand.
 
-    :raises NotAnExport: C{lines} do not begin as an export.
+    :raises NotAnExport: if C{lines} do not begin as an export.
     """
     left = iter(lines)
     header = _object(next(left, ""), "header")
@@ -152,16 +152,18 @@ def read_export(lines: Iterable[str], slice_size: int = SLICE) -> Export:
 
 
 def read_anchor(lines: Iterable[str]) -> tuple[Checkpoint, ...]:
-    """Return the checkpoints of an anchor's file, one per line.  An incomplete line is skipped.
+    """Return the checkpoints of an anchor's file, one per line.
 
-    :raises NotAnExport: a complete line is not a checkpoint.
+    A line that does not end with a closing brace and a line end is skipped, such as one that is cut off.
+
+    :raises NotAnExport: if another line is not a checkpoint.
     """
     whole = [line for line in lines if line.endswith("}\n") and line.strip()]
     return tuple(_checkpoint({**_object(line), "kind": None}) for line in whole)
 
 
 def _slices(rows: Iterator[Row], size: int) -> Iterator[list[Row]]:
-    """Yield the rows in slices.  If a line is invalid, yield the rows before it and then raise L{NotAnExport}."""
+    """Yield the rows in slices. If a line is invalid, yield the rows before it and then raise L{NotAnExport}."""
     held: list[Row] = []
     try:
         for row in rows:
@@ -180,7 +182,7 @@ def _rows(lines: Iterator[str], after: int, until: int) -> Iterator[Row]:
 
     :param after: the sequence of the record before the first exported one.
     :param until: the sequence of the last record according to the header.
-    :raises NotAnExport: a line is invalid, the end line is missing or wrong, or lines follow the end line.
+    :raises NotAnExport: if a line is invalid, the end line is missing or wrong, or lines follow the end line.
     """
     last: JSON = after
     for line in lines:
@@ -209,7 +211,7 @@ def _check_end(found: dict[str, JSON], last: JSON, until: int) -> None:
 def _usual_row(line: str) -> Row | None:
     """Return a record that is written in the most common form, or None if the line must be parsed as JSON.
 
-    Contents that match their digest are returned as they stand. Other contents are encoded again.
+    Contents that match their digest are returned unchanged. Other contents are encoded again.
     """
     about = _USUAL.match(line)
     if about is None:

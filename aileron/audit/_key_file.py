@@ -1,6 +1,6 @@
 """Stores the key of the next record on disk while the vault is locked, and wipes each key after use.
 
-The key is not stored in the database: a database keeps old pages, above all in its log, and old keys with them.  The
+The key is not stored in the database: a database keeps old pages, above all in its log, and old keys with them. The
 file has two places, and each save writes the older one first, so that a crash leaves a complete one. The other place is
 wiped afterwards.
 """
@@ -23,7 +23,7 @@ _EVOLVE = b"aileron.audit.next-key.v1\n"
 
 @frozen
 class EvolvingKey:
-    """The key for the MAC of the next record in a locked period.  Each key is derived from the previous one.
+    """The key for the MAC of the next record in a locked period. Each key is derived from the previous one.
 
     :ivar period: the id of the locked period.
     :ivar index: the number of records written in the period.
@@ -55,7 +55,7 @@ class KeyFile:
     def load(self) -> EvolvingKey | None:
         """Return the key, or None if the file is missing or holds no complete key.
 
-        :raises OSError: the file cannot be read.
+        :raises OSError: if the file cannot be read.
         """
         try:
             # O_NONBLOCK: do not block if the file is a pipe.
@@ -71,7 +71,7 @@ class KeyFile:
     def save(self, state: EvolvingKey) -> None:
         """Store C{state} durably and wipe the previous key.
 
-        :raises OSError: the file could not be written. It holds the previous key or C{state}.
+        :raises OSError: if the file could not be written. Then the file contains the previous key or C{state}.
         """
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE)
         try:

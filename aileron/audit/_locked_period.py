@@ -22,6 +22,7 @@ async def find_wrong(archive: RecordArchive, known: Sequence[LockedPeriod], stat
 
     :param known: the locked period issued last, preceded by the earlier one if that one may still be in use.
     :param state: the key in the file, or None.
+    :raises StoreUnavailable: if the database fails.
     """
     if not known:
         return None
@@ -47,7 +48,10 @@ async def _find_first(archive: RecordArchive, known: Sequence[LockedPeriod]) -> 
 
 
 async def _find_altered(archive: RecordArchive, first: int) -> Break | None:
-    """Return the first fault in the hash chain from record C{first} on, or None if there is none."""
+    """Return the first fault in the hash chain from record C{first} on, or None if there is none.
+
+    :raises StoreUnavailable: if the database fails.
+    """
     before = await archive.rows(first - 2, 1) if first > 1 else ()
     previous = before[0][13] if before else GENESIS
     verification = Verification((), after=first - 1, previous=previous)
@@ -59,7 +63,10 @@ async def _find_altered(archive: RecordArchive, first: int) -> Break | None:
 
 
 async def _check_along(archive: RecordArchive, first: int, state: EvolvingKey) -> Break | EvolvingKey:
-    """Verify the MAC of each record from C{first} on.  Return the first fault, or the key after the last record."""
+    """Verify the MAC of each record from C{first} on. Return the first fault, or the key after the last record.
+
+    :raises StoreUnavailable: if the database fails.
+    """
     after = first - 1
     while records := await archive.macs(after, _SLICE):
         for record in records:

@@ -20,7 +20,7 @@ from ._export import Exporting, record_line
 from .verify import BEFORE_ALL, Verification
 
 _SLICE, _SIGNATURES = 500, 40
-"""The numbers of rows and of signatures per step.  Each step takes a few milliseconds of the reactor's time."""
+"""The numbers of rows and of signatures per step. Each step takes a few milliseconds of the reactor's time."""
 _BATCH = 200
 
 
@@ -31,36 +31,64 @@ class RecordArchive(Protocol):
     """
 
     async def rows(self, after: int, limit: int, until: int | None = None) -> Sequence[Row]:
-        """Return at most C{limit} records with a sequence above C{after}, up to C{until}, oldest first."""
+        """Return at most C{limit} records with a sequence above C{after}, up to C{until}, oldest first.
+
+        :raises StoreUnavailable: if the database fails.
+        """
 
     async def bounds(self, since: datetime | None, until: datetime | None) -> tuple[int, int]:
-        """Return the sequences of the last records before C{since} and before C{until}."""
+        """Return two sequences: of the last record before C{since}, and of the last record before C{until}.
+
+        :raises StoreUnavailable: if the database fails.
+        """
 
     async def checkpoints(self, after: int = 0, until: int | None = None) -> Sequence[Checkpoint]:
-        """Return the checkpoints of records above C{after}, up to C{until}, in their order."""
+        """Return the checkpoints of records above C{after}, up to C{until}, in their order.
+
+        :raises StoreUnavailable: if the database fails.
+        """
 
     async def latest_checkpoint(self) -> Checkpoint | None:
-        """Return the newest checkpoint, or None if there is none."""
+        """Return the newest checkpoint, or None if there is none.
+
+        :raises StoreUnavailable: if the database fails.
+        """
 
     async def put_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Append C{checkpoint} durably."""
+        """Append C{checkpoint} durably.
+
+        :raises StoreUnavailable: if the database fails.
+        """
 
     async def first_of(self, period: str) -> int | None:
-        """Return the sequence of the first record of a locked period, or None if it has no records."""
+        """Return the sequence of the first record of a locked period, or None if it has no records.
+
+        :raises StoreUnavailable: if the database fails.
+        """
 
     async def count_of(self, period: str) -> int:
-        """Return the number of records of a locked period."""
+        """Return the number of records of a locked period.
+
+        :raises StoreUnavailable: if the database fails.
+        """
 
     async def macs(self, after: int, limit: int) -> Sequence[Maced]:
-        """Return at most C{limit} records with a sequence above C{after}, oldest first, with their MACs."""
+        """Return at most C{limit} records with a sequence above C{after}, oldest first, with their MACs.
+
+        :raises StoreUnavailable: if the database fails.
+        """
 
     async def oldest_contents(self) -> int | None:
-        """Return the sequence of the oldest record that still has its contents, or None if there is none."""
+        """Return the sequence of the oldest record that still has its contents, or None if there is none.
+
+        :raises StoreUnavailable: if the database fails.
+        """
 
     async def prune(self, up_to: int, limit: int) -> int:
         """Permanently delete the contents of at most C{limit} of the oldest records up to the sequence C{up_to}.
 
         :return: the number of records whose contents were deleted. If 0, none is left.
+        :raises StoreUnavailable: if the database fails.
         """
 
 
@@ -68,6 +96,8 @@ async def verify_record(archive: RecordArchive, clock: IReactorTime, sealed: Map
     """Verify the complete record against its checkpoints and C{sealed}, in slices between which the reactor runs.
 
     :param sealed: maps each further witness to the sequence and hash that the record must reach.
+    :return: the verdict, with the first fault if there is one.
+    :raises StoreUnavailable: if the record cannot be read.
     """
     verification = Verification(await archive.checkpoints(), sealed=sealed)
     while verification.check(_SIGNATURES):
@@ -84,7 +114,8 @@ async def export_record(
 ) -> AsyncIterator[bytes]:
     """Yield the records of a period as lines of JSON, read from the database in slices.
 
-    :raises Conflict: the record has a gap before the first exported record.
+    :raises Conflict: if the record has a gap before the first exported record.
+    :raises StoreUnavailable: if the record cannot be read.
     """
     # Read the checkpoints first: the record keeps growing, and a checkpoint must not name a record beyond this export.
     checkpoints = await archive.checkpoints()
@@ -103,7 +134,7 @@ async def export_record(
 
 @frozen
 class Retention:
-    """The deletion of contents older than a number of days.  The chain, and the record of each deletion, remain.
+    """The deletion of contents older than a number of days. The chain, and the record of each deletion, remain.
 
     :param write: returns an event of the daemon, dated now, from its type and payload.
     """
@@ -120,7 +151,7 @@ class Retention:
         The deletion is recorded first, because missing contents without such a record are a sign of tampering.
 
         :return: the number of records whose contents were deleted.
-        :raises StoreUnavailable: the database failed. The next call deletes the rest.
+        :raises StoreUnavailable: if the database failed. The next call deletes the rest.
         """
         since = utc(self._clock.seconds()) - timedelta(days=self._days)
         up_to, _last = await self._archive.bounds(since, None)

@@ -76,54 +76,66 @@ class CheckpointSigner:
         return self._observer.end
 
     async def open(self, unlocked: bool) -> None:
-        """Continue the record of the previous process.  If C{unlocked}, verify the records of the locked period first.
+        """Continue the record of the previous process. If C{unlocked}, verify the records of the locked period first.
 
         :param unlocked: whether the vault is unlocked.
-        :raises StoreUnavailable: the record or the vault cannot be read or written.
+        :raises StoreUnavailable: if the record or the vault cannot be read or written.
         """
         self.latest = await self._archive.latest_checkpoint()
         self._observer.load()
         if unlocked:
             await self._take_over()
         else:
-            await self._go_on()
+            await self._continue_locked_period()
         if self._observer.end is None:
             self._observer.end = await self._audit.head()
 
     def vouch(self) -> None:
-        """Allow L{close} to sign a last checkpoint.  Call after the record was compared with the vault."""
+        """Allow L{close} to sign a last checkpoint. Call after the record was compared with the vault."""
         self._vouching = True
 
-    async def tell_unlocked(self) -> None:
-        """If the vault is unlocked, record that and sign a checkpoint."""
+    async def record_unlock(self) -> None:
+        """If the vault is unlocked, record that and sign a checkpoint.
+
+        :raises StoreUnavailable, VaultLocked, BindingFailed: if the event or the checkpoint could not be stored.
+        """
         if self._unlocked:
             await self._audit.append(self._write("vault.unlocked"))
             await self.checkpoint()
 
-    async def tell_locked(self) -> None:
-        """If the vault is unlocked, start a locked period, record the lock and sign a checkpoint.  Idempotent.
+    async def record_lock(self) -> None:
+        """If the vault is unlocked, start a locked period, record the lock and sign a checkpoint. Idempotent.
 
         Call before the vault is locked.
 
-        :raises StoreUnavailable: some of it could not be written.
+        :raises StoreUnavailable: if the period's key, the event or the checkpoint could not be written.
+        :raises VaultLocked, BindingFailed: if the vault cannot be used any more.
         """
         if not self._unlocked:
             return
         self._unlocked = False
         try:
-            self._hand_over()
+            self._begin_locked_period()
         finally:
             self._observer.locked = True
             await self._audit.append(self._write("vault.locked"))
         await self.checkpoint()
 
     async def verify(self) -> Verdict:
-        """Verify the record against its checkpoints, the last known record and the seal of an unlocked vault."""
+        """Verify the record against its checkpoints, the last record known to this process, and the vault's seal.
+
+        If the vault is locked, its seal is not used.
+
+        :raises StoreUnavailable: if the record cannot be read.
+        """
         own = {} if self.head is None else {"this daemon": self.head}
         return await verify_record(self._archive, self._clock, {**self._find_sealed(), **own})
 
     def export(self, since: datetime | None, until: datetime | None) -> AsyncIterator[bytes]:
-        """Yield an export of the records of a period, with this version of Aileron in the header."""
+        """Yield an export of the records of a period, with this version of Aileron in the header.
+
+        :raises StoreUnavailable: during the iteration, if the record cannot be read.
+        """
         return export_record(self._archive, since, until, version=__version__)
 
     def _find_sealed(self) -> dict[str, tuple[int, str]]:
@@ -134,11 +146,9 @@ class CheckpointSigner:
         return {} if sealed is None else {"the vault": sealed}
 
     async def close(self) -> None:
-        """Record foreign writes and sign a last checkpoint.
+        """Record foreign writes and sign a last checkpoint. Failures are logged, not raised.
 
-        Failures are logged and the rest is skipped, as after a crash.
-
-        Without an earlier call of L{vouch}, no checkpoint is signed.
+        If the vault is locked or L{vouch} was not called, no checkpoint is signed.
         """
         if self._observer.foreign_writes:
             await self._try(self._record_foreign_writes())
@@ -146,11 +156,12 @@ class CheckpointSigner:
             await self._try(self.checkpoint())
 
     def sign_if_due(self) -> Deferred[None] | None:
-        """Sign a checkpoint if a decision was recorded since the last one or if an hour has passed.
+        """Sign a checkpoint if a person's action or tampering was recorded since the last one, or an hour has passed.
 
-        Called every second.
+        If another program wrote to the record, record that instead. The daemon's timer calls this every second.
 
-        :return: fires when the work is done, or None if nothing is due.
+        :return: a Deferred that fires when the work is done, or None if nothing is due or the vault is locked. Failures
+            are logged.
         """
         if self._observer.foreign_writes:
             return Deferred.fromCoroutine(self._try(self._record_foreign_writes()))
@@ -164,14 +175,14 @@ class CheckpointSigner:
     async def checkpoint(self) -> None:
         """Sign the end of the record, seal it into the vault and send the checkpoint to the anchors.
 
-        :raises StoreUnavailable, VaultLocked, BindingFailed: the checkpoint could not be signed or stored.
+        :raises StoreUnavailable, VaultLocked, BindingFailed: if the checkpoint could not be signed or stored.
         """
         await self._signing.run(lambda: Deferred.fromCoroutine(self._checkpoint()))
 
     async def _checkpoint(self) -> None:
         self._observer.due = False  # later events are not in this checkpoint
         try:
-            head = self._observer.end  # never a foreign record
+            head = self._observer.end  # not read from the database: never signs a foreign record
             if head is not None:
                 if self.latest is None or self.latest.sequence != head[0]:
                     await self._sign(*head)
@@ -182,7 +193,10 @@ class CheckpointSigner:
         self._signed_at = self._clock.seconds()
 
     def _seal(self, sequence: int, head: str) -> None:
-        """Seal this end of the record into the vault, unless the vault already has a later one."""
+        """Seal this end of the record into the vault, unless the vault already has a later one.
+
+        :raises VaultLocked, BindingFailed, StoreUnavailable: if the vault cannot be written.
+        """
         sealed = self._control.sealed()
         if sealed is None or sealed[0] < sequence:
             self._control.seal(sequence, head)
@@ -217,19 +231,26 @@ class CheckpointSigner:
             _log.error("the record was changed while the vault was locked: {why}", why=broken.why)
             first = broken.sequence or None
             await self._audit.append(self._write(TAMPER, found=[broken.why], kind=broken.kind, sequence=first))
-        self._hand_over()
+        self._begin_locked_period()
 
-    async def _go_on(self) -> None:
-        """Continue without signing: records get MACs of the locked period in the key file."""
+    async def _continue_locked_period(self) -> None:
+        """Continue the locked period of the key file. Records get MACs, as nothing can be signed while locked.
+
+        :raises StoreUnavailable: if the database fails.
+        """
         state = self._observer.state
         if state is not None:
             self._observer.catch_up(await self._archive.count_of(state.period))
         self._observer.locked = True
 
-    def _hand_over(self) -> None:
-        """Create a locked period.  The vault stores it before its first record, and drops the older periods afterwards.
+    def _begin_locked_period(self) -> None:
+        """Create a new locked period for the time after the next lock.
 
-        :raises StoreUnavailable: the period's key or the vault cannot be written.
+        The vault stores the new period before the key file does, and drops the older periods afterwards.
+
+        :raises StoreUnavailable: if the period's key or the vault cannot be written.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed: if the vault's file is damaged.
         """
         fresh = LockedPeriod(self._randomness(_ID_BYTES).hex(), self._randomness(_KEY_BYTES))
         state = self._observer.state

@@ -11,6 +11,7 @@ from attrs import define, field
 from aileron.model.audit import NO_CHECKPOINT, Break, Checkpoint, Row, Verdict
 
 from ._chain import GENESIS, ChainVerifier, Endorsement, fingerprint, seal_row
+from ._decisions import DecisionCheck
 from ._export import Export, Exporting, NotAnExport, read_anchor, read_export, record_line
 
 _NEAR = 256
@@ -46,7 +47,8 @@ def _another_number(sequence: int, expected: int, last: int) -> Break:
 def _another_content(rows: Sequence[Row], expected: int, head: str) -> Break:
     """Return the fault of a record whose hash does not match its content.
 
-    Moved if another number matches, else altered.
+    If the hash matches with another number nearby, records were moved, inserted or removed. Otherwise the record was
+    altered.
     """
     was = _number_of(rows[0], _find_near(expected))
     if was is None:
@@ -78,12 +80,12 @@ def _find_near(expected: int) -> Iterable[int]:
 
 
 def _number_of(row: Row, numbers: Iterable[int]) -> int | None:
-    """Return the one of C{numbers} with which the row's hash is correct, or None if none is."""
+    """Return the first of C{numbers} with which, as its sequence, the row has the right hash, or None if none has."""
     return next((number for number in numbers if _hash((number, *row[1:])) == row[13]), None)
 
 
 def _hash(row: Row) -> str | None:
-    """Return the hash of a row, with the payload digest that it names, or None if a text of it is not valid Unicode."""
+    """Return the hash of a row computed from its columns, or None if one of its texts is not valid Unicode."""
     try:
         return seal_row(row[12], row)
     except ValueError:
@@ -104,14 +106,14 @@ __all__ = [
 ]
 
 BEFORE_ALL = -(2**63) - 1
-"""Less than every possible number of a row.  Rows from here to 0 are not records, and must be fed first."""
+"""Less than every possible number of a row. Rows from here to 0 are not records, and must be fed first."""
 
 _LOOKAHEAD = 256
 
 
 @define(eq=False)
 class Verification:
-    """A verification of a record, oldest row first.  Call L{feed} for all rows, then L{end}.
+    """A verification of a record, oldest row first. Call L{feed} for all rows, then L{end}.
 
     The checkpoints are verified before the rows, at once or in steps by L{check}, because a signature takes as long as
     many rows.
@@ -135,11 +137,14 @@ class Verification:
     _marked: Sequence[int] = field(init=False)
     _wrong: Sequence[Row] = field(init=False, default=())
     _broken: Break | None = field(init=False, default=None)
+    _unproved: Break | None = field(init=False, default=None)
     _unchecked: Iterator[tuple[Endorsement, Checkpoint]] = field(init=False)
+    _decisions: DecisionCheck = field(init=False)
     _off_mark: bool = field(init=False, default=False)  # the last record differs from its mark: the next may explain it
 
     def __attrs_post_init__(self) -> None:
         self._chain = ChainVerifier(self.after, self.previous)
+        self._decisions = DecisionCheck(self.after == 0)
         self._marks = {}
         for name, (sequence, head) in self._name():
             self._marks.setdefault(sequence, []).append((head, name))
@@ -160,7 +165,10 @@ class Verification:
         return self._chain.last
 
     def check(self, most: int | None = None) -> bool:
-        """Verify C{most} more checkpoints, or all.  Return True if more may remain."""
+        """Verify the next C{most} checkpoints, or all if C{most} is None. Return True if more may remain.
+
+        At the first fault, stop and return False.
+        """
         for endorsement, checkpoint in islice(self._unchecked, most):
             self._broken = endorsement.follow(checkpoint)
             if self._broken is not None:
@@ -169,7 +177,7 @@ class Verification:
         return most == 0
 
     def feed(self, rows: Sequence[Row]) -> None:
-        """Verify C{rows}, which follow those fed before."""
+        """Verify C{rows}, the next ones after the rows of the last call. L{end} returns the result."""
         self._check_rest()
         for piece in self._to_each_mark(rows):
             if self.going:
@@ -194,6 +202,7 @@ class Verification:
             keys=tuple(dict.fromkeys(each.key for each in self.checkpoints)),
             compared=bool(self.keys),
             anchored=len(self.anchored),
+            proved=self._decisions.proved,
             broken=self._conclusion(unreadable),
         )
 
@@ -205,15 +214,16 @@ class Verification:
         last = self._chain.last
         if self._wrong:
             return diagnose(self._wrong[:_LOOKAHEAD], last, self._chain.head)
-        if self._broken is not None:
-            return self._broken
+        fault = self._broken or self._unproved
+        if fault is not None:
+            return fault
         if unreadable is not None:
             return Break("unreadable", last + 1, f"After record {last} the record cannot be read: {unreadable}.")
         missing = min((sequence for sequence in self._marks if sequence > last), default=None)
         if missing is not None:
             told = self._marks[missing][0][1]
             return Break("truncated", last + 1, f"The record ends with {last}, but {told} tells of record {missing}.")
-        # guard against attack: contents that are gone are found -> test_agent.RecordTests.test_while_none_runs,
+        # guard against attack: missing contents are detected -> test_agent.RecordTests.test_while_none_runs,
         #    instead bare = None
         bare = self._chain.unexcused
         if bare is not None:
@@ -236,9 +246,12 @@ class Verification:
             self._off_mark = False
             self._wrong = () if ChainVerifier(self.reached, self._chain.head).follow(rows[:1]) else rows
         else:
-            self._wrong = rows[self._chain.follow(rows) :]
+            valid = self._chain.follow(rows)
+            self._wrong = rows[valid:]
             self._broken = None if self._wrong else self._off_the_mark()
             self._off_mark = self._broken is not None
+            if self._broken is None:
+                self._unproved = self._unproved or self._decisions.check(rows[:valid])
 
     def _off_the_mark(self) -> Break | None:
         """Return a fault if the last valid record is not the one that a checkpoint or witness confirms, else None."""
