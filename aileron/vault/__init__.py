@@ -1,5 +1,6 @@
 """The encrypted file of credentials, each bound to a connector, and the operator's logins, which depend on its key."""
 
+from ._approvers import EXPORT_SECONDS, Approvers, Nonces
 from ._cipher import DataKey, read_key
 from ._control import ControlKey
 from ._credential import Renewals
@@ -12,15 +13,20 @@ from ._names import binding_of, check_address, check_binding, check_scope, check
 from ._operators import Operators
 from ._passkeys import Passkeys
 from ._proofs import LoginExchange, client_proof, daemon_proof
+from ._ssh_keys import SshKeys
 from ._vault import Vault
 
 __all__ = [
+    "EXPORT_SECONDS",
+    "Approvers",
     "ControlKey",
     "DataKey",
     "LoginExchange",
+    "Nonces",
     "Operators",
     "Passkeys",
     "Renewals",
+    "SshKeys",
     "Vault",
     "binding_of",
     "check_address",

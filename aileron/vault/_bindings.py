@@ -37,7 +37,7 @@ class FileBindings:
     _changes: int
 
     def list(self) -> tuple[Binding, ...]:
-        document = self._file.look()
+        document = self._file.read_unverified()
         return tuple(entry.binding for entry in document.entries) if document else ()
 
     def get(self, name: str) -> Binding | None:

@@ -45,7 +45,7 @@ class DataKey:
     def subkey(self, purpose: str) -> bytes:
         """Return the 32-byte key for one purpose (HKDF-SHA256, RFC 5869).
 
-        :raises ValueError: the key was wiped.
+        :raises ValueError: if the key was wiped.
         """
         if not self._secret:
             raise ValueError("The data key was wiped.")
@@ -56,7 +56,10 @@ class DataKey:
         return seal(wrapping_key, bytes(self._secret), context, randomness)
 
     def send(self, descriptor: int) -> None:
-        """Write the key to a private pipe or socket and close it.  The child receives it with L{read_key}."""
+        """Write the key to a private pipe or socket, and close the descriptor.
+
+        The child receives it with L{read_key}.
+        """
         with open(descriptor, "wb", buffering=0) as pipe:
             pipe.write(self._secret)
 
@@ -80,7 +83,7 @@ def new_data_key(randomness: Randomness = secrets.token_bytes) -> DataKey:
 def read_key(descriptor: int) -> DataKey:
     """Return the key that the parent sent through an inherited pipe or socket, and close the descriptor.
 
-    :raises ValueError: the bytes received are not a data key.
+    :raises ValueError: if the bytes received are not a data key.
     """
     received = bytearray(KEY_BYTES + 1)
     filled = 0
@@ -102,7 +105,7 @@ class Sealed:
 
 
 def seal(key: bytes, plaintext: bytes, context: JSON, randomness: Randomness = secrets.token_bytes) -> Sealed:
-    """Encrypt C{plaintext}.  It decrypts only with the same key and context."""
+    """Encrypt C{plaintext}.  Decryption needs the same key and the same C{context}."""
     nonce = randomness(_NONCE_BYTES)
     return Sealed(nonce, AESGCM(key).encrypt(nonce, plaintext, canonical(context)))
 
@@ -110,7 +113,7 @@ def seal(key: bytes, plaintext: bytes, context: JSON, randomness: Randomness = s
 def unseal(key: bytes, sealed: Sealed, context: JSON) -> bytes:
     """Return the decrypted plaintext.
 
-    :raises VaultDamaged: the key or the context differs, or the bytes were altered.
+    :raises VaultDamaged: if the key or the context differs, or the bytes were altered.
     """
     try:
         return AESGCM(key).decrypt(sealed.nonce, sealed.ciphertext, canonical(context))
@@ -125,7 +128,7 @@ SALT_BYTES = 16
 class KdfParameters:
     """The parameters for deriving a key from a vault's passphrase.
 
-    :raises VaultDamaged: a parameter is outside of the accepted range.
+    :raises VaultDamaged: if a parameter is outside of the accepted range.
     """
 
     salt: bytes = field(repr=False)

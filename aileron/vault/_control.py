@@ -41,7 +41,7 @@ class ControlKey:
     def sign(self, statement: Mapping[str, JSON]) -> bytes:
         """Return the mark of C{statement}: the key's id, and HMAC-SHA256 over the RFC 8785 form.
 
-        :raises ValueError: the statement has no such form.
+        :raises ValueError: if the statement has no such form.
         """
         return self.id + hmac.digest(self._secret, canonical(statement), sha256)
 
@@ -70,7 +70,10 @@ class FileControl:
         return self._control_key().sign(statement)
 
     def verifier(self) -> Callable[[Mapping[str, JSON], bytes | None], Mark]:
-        """Return a function that verifies marks.  It holds the control key until the caller drops it."""
+        """Return a function that verifies marks.  It holds the control key until the caller drops it.
+
+        :raises VaultLocked: if the vault is not unlocked.
+        """
         return self._control_key().verify
 
     def revision(self) -> tuple[str, int]:
@@ -88,9 +91,11 @@ class FileControl:
         return mark.hex() in self._file.current().spent
 
     def spend(self, mark: bytes, until: datetime, sequence: int, head: str) -> None:
-        """Store a mark as used.  A mark that has ended already is dropped at the next write.
+        """Store a mark as used until C{until}. Expired marks are removed at a later write.
 
-        :raises Conflict: the mark was used before.
+        :raises Conflict: if the mark was used before.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed, StoreUnavailable: if the vault cannot be written.
         """
         if self.spent(mark):
             raise Conflict("This decision was used.")

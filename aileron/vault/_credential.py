@@ -53,6 +53,8 @@ class Renewals:
     def is_certain(self, binding: Binding, sent: Authorization, operation: str) -> bool:
         """Record a refusal, and return True if the credential is certainly the cause.
 
+        It is if equal secrets were refused for different operations, or several times in a row.
+
         :param operation: the refused operation, or empty if the credential is known to be the cause.
         """
         digest = digest_of_bytes("\0".join(sent.secrets).encode())
@@ -62,7 +64,7 @@ class Renewals:
         return not operation or len({*refused}) > 1 or len(refused) == _CERTAIN_AFTER
 
     def find_refusal(self, binding: Binding, kept: bytes) -> str | None:
-        """Return the reason why a secret is useless, or None if no service refused it."""
+        """Return the reason why a secret is useless, or None if no service refused exactly this secret."""
         if self.refusals.get(binding.name) != digest_of_bytes(kept):
             return None
         return f"The service does not accept it. Enter another: aileron credential replace {binding.name}"
@@ -112,7 +114,10 @@ class Credential:
         self._renewals.doubts.pop(self._binding.name, None)
 
     async def _in_turn(self, work: _Work[_T]) -> _T:
-        """Run C{work} when no other use of the binding is in progress.  Cancelling stops the wait but not a renewal."""
+        """Run C{work} when no other use of the binding is in progress, and return its result.
+
+        Cancelling stops the wait but not a renewal.
+        """
         doing: Deferred[_T] = self._turn.run(lambda: Deferred.fromCoroutine(self._use(work)))
         return await uncancelled(doing)
 
@@ -133,9 +138,9 @@ class Credential:
         return self._failure(f"needs your attention. {reason}", CredentialNeedsYou, reason=reason)
 
     def _note_refusal(self, kept: bytes, sent: Authorization) -> None:
-        """If the secret sent is still the stored one, record that only a new secret helps.
+        """If the secret sent is still the stored one, record that only a new secret helps. Otherwise, do nothing.
 
-        :raises NeedsYou: the stored secret was refused, and a person must enter another.
+        :raises NeedsYou: if the stored secret was refused, and a person must enter another.
         """
         text = kept.decode("utf-8", "replace")
         if any(each and each in text for each in sent.secrets):
@@ -157,7 +162,9 @@ class Credential:
     def _keep(self, before: bytes, renewed: bytes) -> None:
         """Replace the secret C{before} by C{renewed}.  The binding is unchanged, so approvals for it stay valid.
 
-        If a person stored another secret meanwhile, raise and leave it.
+        :raises BindingFailed: if the binding was changed or a person stored another secret meanwhile. Nothing changes.
+        :raises InvalidRequest: if C{renewed} is no secret of this kind.
+        :raises VaultLocked, VaultDamaged, StoreUnavailable: if the vault cannot be read or written.
         """
         key, document, entry = self._entry()
         if unseal_entry(document, key, entry) != before:

@@ -12,10 +12,10 @@ from attrs import evolve, field, frozen
 from aileron.base.converter import INLINE, JsonConverter, Member
 from aileron.base.json import JSON, compact, loads_strict
 from aileron.model.actions import Cap
-from aileron.model.authority import Grant, OwnCap, Passkey, PasskeyRule, Pause, Predicate
+from aileron.model.authority import EnrolledSshKey, Grant, OwnCap, Passkey, PasskeyRule, Pause, Predicate
 from aileron.model.errors import InvalidRequest, damaged
 from aileron.model.trust import Trusted, TrustKind
-from aileron.model.vault import Binding, Scope
+from aileron.model.vault import Binding, KeySource, Scope
 
 from ._cipher import KdfParameters, Sealed
 from ._names import check_kept
@@ -52,8 +52,20 @@ class RecordKeys:
 
 
 @frozen
+class KeySourceEntry:
+    """A key source with the data key, sealed to its public key.
+
+    :ivar ephemeral: the public key that was made for this seal, in hexadecimal.
+    """
+
+    source: KeySource
+    ephemeral: str
+    sealed: Sealed
+
+
+@frozen
 class Seal:
-    """The end of the record's chain at the last seal."""
+    """The sequence and hash of the newest audit record, as last stored in the vault."""
 
     sequence: int
     head: str
@@ -69,14 +81,17 @@ class VaultDocument:
     :ivar entry_revisions: the last revision assigned to an entry, which never decreases.
     :ivar trust: the trust records, sorted by kind and name.
     :ivar sealed: the end of the record at the last seal, or None.
-    :ivar spent: the used marks of decisions, in hexadecimal, and runs, each with the time until which it is stored.
-    :ivar forgotten: the latest such time of the removed ones. Use of a mark that ended by then is unknown.
+    :ivar spent: the used marks of decisions, in hexadecimal, and the runs whose decisions were withdrawn, each with the
+        time until which it is stored.
+    :ivar forgotten: the latest such time of a removed entry. A mark that expired by then may have been used.
     :ivar grants: the grants, oldest first.
-    :ivar pauses: what the operator has paused, and agents for themselves.
+    :ivar pauses: the pauses by the operator, and by agents of their own sessions.
     :ivar caps: the operator's own caps, sorted by name.
     :ivar record: the keys of the record, or None if there are none yet.
     :ivar passkeys: the passkeys, oldest first.
     :ivar passkey_rule: the approvals that require a passkey.
+    :ivar ssh_keys: the enrolled SSH keys, oldest first.
+    :ivar key_sources: the sources that unlock the vault beside the passphrase, oldest first.
     :ivar mac: the MAC of everything else, under the data key.
     """
 
@@ -96,6 +111,8 @@ class VaultDocument:
     record: RecordKeys | None = None
     passkeys: tuple[Passkey, ...] = ()
     passkey_rule: PasskeyRule = field(factory=PasskeyRule)
+    ssh_keys: tuple[EnrolledSshKey, ...] = ()
+    key_sources: tuple[KeySourceEntry, ...] = ()
     mac: bytes = field(default=b"", repr=False)
 
     def find(self, name: str) -> VaultEntry | None:
@@ -108,13 +125,13 @@ class VaultDocument:
         return evolve(self, entries=tuple(entries), entry_revisions=max(self.entry_revisions, entry.binding.revision))
 
     def without(self, name: str) -> VaultDocument:
-        """Return a copy without the entry C{name}."""
+        """Return a copy without the entry C{name}, or an equal one if there is none."""
         return evolve(self, entries=tuple(entry for entry in self.entries if entry.binding.name != name))
 
     def remembering(self, now: datetime, fresh: Iterable[str]) -> VaultDocument:
-        """Return a copy without the marks and runs that have ended by C{now}, except for C{fresh}.
+        """Return a copy without the entries of C{spent} that have expired by C{now}, except for C{fresh}.
 
-        C{forgotten} records the latest removed end, in case the clock is set back later.
+        C{forgotten} becomes the latest expiry of a removed entry, in case the clock is set back later.
         """
         kept = {used: until for used, until in self.spent.items() if until > now or used in fresh}
         gone = [until for used, until in self.spent.items() if used not in kept]
@@ -126,29 +143,43 @@ def trust_key(record: Trusted) -> tuple[TrustKind, str]:
     return record.kind, record.name
 
 
-VERSION = 1
+VERSION = 2
+"""The newest version of the format. A file has the oldest version that has all its parts, so that earlier releases of
+Aileron open it until it has a part that they do not know.
+"""
+
+_VERSION_BEFORE = 1
+"""The version of a file without the parts that version 2 added."""
+
+
+def _needed_version(document: VaultDocument) -> int:
+    return VERSION if document.ssh_keys or document.key_sources else _VERSION_BEFORE
+
+
+def _to_json(document: VaultDocument) -> dict[str, JSON]:
+    return {"version": _needed_version(document), **_FORMAT.to_json(document)}
 
 
 def encode(document: VaultDocument) -> bytes:
     """Return the bytes of the file."""
-    return (json.dumps(_FORMAT.to_json(document), indent=2) + "\n").encode()
+    return (json.dumps(_to_json(document), indent=2) + "\n").encode()
 
 
 def body_json(document: VaultDocument) -> dict[str, JSON]:
     """Return the JSON of the file without its MAC."""
-    return {name: value for name, value in _FORMAT.to_json(document).items() if name != "mac"}
+    return {name: value for name, value in _to_json(document).items() if name != "mac"}
 
 
 def decode(data: bytes) -> VaultDocument:
     """Parse the bytes of a file.  The MAC is not verified.
 
-    :raises VaultDamaged: the bytes are not a vault of this version.
+    :raises VaultDamaged: if the bytes are not a vault of this version.
     """
     try:
         value = loads_strict(data)
-        _check_version(value)
-        document = _FORMAT.from_json(VaultDocument, value)
-        _check(document)
+        version, body = _take_version(value)
+        document = _FORMAT.from_json(VaultDocument, body)
+        _check(document, version)
     except (ValueError, InvalidRequest) as error:
         raise damaged(f"The vault file is damaged: {error}") from None
     return document
@@ -157,7 +188,7 @@ def decode(data: bytes) -> VaultDocument:
 def version_of(data: bytes) -> int:
     """Return the format version that the bytes name, even one that L{decode} refuses.
 
-    :raises VaultDamaged: the bytes name no version.
+    :raises VaultDamaged: if the bytes name no version.
     """
     try:
         version = _named_version(loads_strict(data))
@@ -173,13 +204,22 @@ def _named_version(value: JSON) -> int | None:
     return version if type(version) is int else None
 
 
-def _check_version(value: JSON) -> None:
+def _take_version(value: JSON) -> tuple[int, JSON]:
+    """Return the version of a file, and its JSON without the version.
+
+    :raises ValueError: if this release does not know the version.
+    """
     version = _named_version(value)
-    if version is not None and version != VERSION:
+    if version is not None and not _VERSION_BEFORE <= version <= VERSION:
         raise ValueError(f"version {version} was written by another release; this one knows {VERSION}")
+    if not isinstance(value, dict) or version is None:
+        raise ValueError("it has no version")
+    return version, {name: each for name, each in value.items() if name != "version"}
 
 
-def _check(document: VaultDocument) -> None:
+def _check(document: VaultDocument, version: int) -> None:
+    if _needed_version(document) != version:
+        raise ValueError(f"it has parts that do not go with version {version}")
     for entry in document.entries:
         binding = entry.binding
         check_kept(binding)
@@ -188,6 +228,8 @@ def _check(document: VaultDocument) -> None:
     _check_each_once("entries", [entry.binding.name for entry in document.entries])
     _check_each_once("trust records", [trust_key(record) for record in document.trust])
     _check_each_once("grants", [grant.id for grant in document.grants])
+    _check_each_once("SSH keys", [key.id for key in document.ssh_keys])
+    _check_each_once("key sources", [entry.source.id for entry in document.key_sources])
 
 
 def _check_each_once(what: str, names: list[str] | list[tuple[TrustKind, str]]) -> None:
@@ -202,7 +244,10 @@ def _read_seconds(value: Any) -> float:
 
 
 def _read_text(value: Any) -> JSON:
-    """Parse JSON that is stored as one text."""
+    """Parse JSON that is stored as one text.
+
+    :raises ValueError: if the value is not a text, or not valid JSON.
+    """
     if type(value) is not str:
         raise ValueError("is no text")
     return loads_strict(value.encode())
@@ -216,10 +261,12 @@ def _read_object(value: Any) -> JSON:
 
 
 _FORMAT = JsonConverter()
-_FORMAT.differ(VaultDocument, constants={"version": VERSION}, mac=Member())
+_FORMAT.differ(VaultDocument, ssh_keys=Member(optional=True), key_sources=Member(optional=True), mac=Member())
+_FORMAT.differ(KeySourceEntry, source=INLINE, sealed=INLINE)
+_FORMAT.differ(KeySource, security_key=Member(optional=True))
 _FORMAT.differ(KdfParameters, constants={"algorithm": "argon2id"}, salt=Member())
 _FORMAT.differ(Sealed, nonce=Member(), ciphertext=Member())
-_FORMAT.differ(Passkey, public_key=Member(), site=Member(optional=True))
+_FORMAT.differ(Passkey, public_key=Member(), site=Member(optional=True), synced=Member(optional=True))
 _FORMAT.differ(Scope, settings=Member(optional=True))
 _FORMAT.differ(VaultEntry, binding=INLINE, sealed=INLINE)
 _FORMAT.differ(Stretch, sealed=INLINE)
@@ -232,6 +279,18 @@ _FORMAT.differ(
     exact=Member(write=compact, read=_read_object),
 )
 _FORMAT.differ(Predicate, given=Member(write=compact, read=_read_text))
+
+
+def read_key_source(value: JSON) -> KeySourceEntry:
+    """Parse the entry of a key source.
+
+    :raises InvalidRequest: if it is malformed.
+    """
+    try:
+        return _FORMAT.from_json(KeySourceEntry, value)
+    except ValueError as error:
+        raise InvalidRequest.listing("The key source is malformed.", ("/entry", str(error))) from None
+
 
 part_json = _FORMAT.to_json
 """Return the JSON of a part of the file.  For a binding, that is its entry without the secret."""

@@ -65,7 +65,7 @@ _WHY = {
 def find_grant(grants: Sequence[Grant], grant_id: str) -> Grant:
     """Return the grant.
 
-    :raises NotFound: there is no such grant.
+    :raises NotFound: if there is no such grant.
     """
     for grant in grants:
         if grant.id == grant_id:
@@ -76,7 +76,7 @@ def find_grant(grants: Sequence[Grant], grant_id: str) -> Grant:
 def with_new(grants: Sequence[Grant], grant: Grant, now: datetime) -> tuple[Grant, ...]:
     """Return the grants with C{grant} added, and without those that ended long ago.
 
-    :raises Conflict: the limit of live grants is reached, or the id is in use.
+    :raises Conflict: if the limit of live grants is reached, or the id is in use.
     """
     if any(each.id == grant.id for each in grants):
         raise Conflict("There is a grant of this id.", {"grant": grant.id})
@@ -88,7 +88,8 @@ def with_new(grants: Sequence[Grant], grant: Grant, now: datetime) -> tuple[Gran
 def with_use(grants: Sequence[Grant], grant_id: str, now: datetime) -> tuple[Grant, ...]:
     """Return the grants with one use of a grant counted.
 
-    :raises NotFound, Conflict: the grant does not exist or cannot be used.
+    :raises NotFound: if there is no such grant.
+    :raises Conflict: if the grant is revoked, expired or used up.
     """
     grant = find_grant(grants, grant_id)
     state = grant.state(now)
@@ -98,9 +99,9 @@ def with_use(grants: Sequence[Grant], grant_id: str, now: datetime) -> tuple[Gra
 
 
 def with_end(grants: Sequence[Grant], grant_id: str, at: datetime) -> tuple[Grant, ...]:
-    """Return the grants with one of them revoked.
+    """Return the grants with one of them revoked at C{at}. If it was revoked before, its time stays.
 
-    :raises NotFound: there is no such grant.
+    :raises NotFound: if there is no such grant.
     """
     grant = find_grant(grants, grant_id)
     return tuple(grants) if grant.revoked_at is not None else _with(grants, evolve(grant, revoked_at=at))

@@ -43,6 +43,10 @@ class ReplayCache(Generic[Value]):
         until, value = self._kept.pop(key, (0.0, None))
         return value if self._clock.seconds() < until else None
 
+    def has(self, key: str) -> bool:
+        """Return whether a value is stored and has not expired."""
+        return self._clock.seconds() < self._kept.get(key, (0.0, None))[0]
+
     def clear(self) -> None:
         """Remove all values."""
         self._kept.clear()
@@ -94,7 +98,9 @@ class Login:
     :ivar key: the public key of its browser, or empty for a terminal.
     :ivar until: the time after which it may not decide, in the clock's seconds.
     :ivar ends: the time after which it may not decide unless it is used before.
-    :ivar reported: True once it was reported that the login may decide no more.
+    :ivar reported: True once it was reported that the login may decide no more. It then may not, even if the clock is
+        set back.
+    :ivar signs_with: the public key with which a terminal signs decisions, or empty if it has none.
     """
 
     session: OperatorSession
@@ -103,6 +109,7 @@ class Login:
     until: float
     ends: float
     reported: bool = False
+    signs_with: str = ""
 
 
 class Logins:
@@ -116,68 +123,129 @@ class Logins:
         self._awaited: set[str] = set()
 
     def report_lapses(self, heard: Callable[[OperatorSession], object]) -> None:
-        """Call C{heard} with the session of each browser whose login has just become one that only reads."""
+        """Register C{heard}, which is called with a browser's session once its login may only read any more."""
         self._lapsed = heard
 
-    def start(self, secret: str, key: bytes = b"", until: float | None = None) -> OperatorSession:
+    def start(
+        self,
+        secret: str,
+        key: bytes = b"",
+        until: float | None = None,
+        signs_with: str = "",
+        passkey: str | None = None,
+    ) -> OperatorSession:
         """Start a login and return its session.
 
         :param secret: SHA-256 of its token or cookie.
         :param key: see L{Login}.
         :param until: the latest time at which it may decide, or None for twelve hours from now.
+        :param signs_with: see L{Login}.
+        :param passkey: the id of the passkey that opens it, or None.
         """
         now = self._clock.seconds()
         end = now + ABSOLUTE_SECONDS if until is None else until
         session_id = "ops_" + self._randomness(_ID_BYTES).hex()
-        session = OperatorSession(session_id, utc(now), utc(now), utc(end), utc(end), browser=bool(key))
-        login = self.renewed(Login(session, secret, key, end, end))
+        times = utc(now), utc(now), utc(end), utc(end)
+        session = OperatorSession(session_id, *times, browser=bool(key), passkey=passkey)
+        login = self.renewed(Login(session, secret, key, end, end, signs_with=signs_with))
         self._await_lapse(login)
         return login.session
 
     def raised(self, secret: str, until: float) -> OperatorSession | None:
-        """Let the browser's login with that cookie's hash decide, and return its session, or None if it has ended.
+        """Allow a browser's login to decide again, and return its session, or None if the login has ended.
 
-        :param until: the latest time at which it may decide.
+        :param secret: SHA-256 of the browser's cookie.
+        :param until: the latest time at which the login may decide.
         """
         login = self.of_browser(secret)
         if login is None:
             return None
-        proved = evolve(login.session, proved_at=utc(self._clock.seconds()), ends_at=utc(until))
-        raised = self.renewed(evolve(login, until=until, ends=until, reported=False, session=proved))
+        proved = evolve(login.session, proved_at=utc(self._clock.seconds()))
+        return self._raise(evolve(login, session=proved), until).session
+
+    def raised_by_touch(self, login: Login) -> Login:
+        """Allow a browser's login to decide for as long as a new login, and return the login.
+
+        C{proved_at} of its session stays: neither the passphrase nor the two words were typed.
+        """
+        return self._raise(login, self._clock.seconds() + ABSOLUTE_SECONDS)
+
+    def _raise(self, login: Login, until: float) -> Login:
+        session = evolve(login.session, ends_at=utc(until))
+        raised = self.renewed(evolve(login, until=until, ends=until, reported=False, session=session))
         self._await_lapse(raised)
-        return raised.session
+        return raised
 
     def of_terminal(self, secret: str) -> Login | None:
-        """Return the live login with that token's hash, or None if there is none."""
+        """Return the live login of a terminal, or None if there is none.
+
+        :param secret: SHA-256 of the terminal's token.
+        """
         return self._live(secret, browser=False)
 
     def of_browser(self, secret: str) -> Login | None:
-        """Return the live login with that cookie's hash, or None.  The caller must verify the browser's key too.
+        """Return the live login of a browser, or None. The caller must verify the browser's key too.
 
-        Its session tells whether it may decide.
+        C{session.decides} of the login is true if it may decide, not only read.
+        A login by a passkey alone is left out: see L{of_passkey}.
+
+        :param secret: SHA-256 of the browser's cookie.
         """
-        return self._live(secret, browser=True)
+        login = self._live(secret, browser=True)
+        # guard of the phone: a phone's login opens nothing at the desk
+        #    -> phone.test_door.LoginTests.test_at_the_desk, instead return login
+        return None if login is None or login.session.passkey is not None else login
+
+    def of_passkey(self, secret: str) -> Login | None:
+        """Return the live login that a passkey opened in a browser, or None. Other logins are left out.
+
+        The caller must verify the browser's key too. C{session.decides} is set as in L{of_browser}.
+
+        :param secret: SHA-256 of the browser's cookie.
+        """
+        login = self._live(secret, browser=True)
+        # guard of the phone: a desk's login opens nothing at the public name
+        #    -> phone.test_door.LoginTests.test_of_the_desk, instead return login
+        return None if login is None or login.session.passkey is None else login
+
+    def of_session(self, session_id: str) -> Login | None:
+        """Return the live login of a session, or None if there is none."""
+        self._drop_ended()
+        found = next((each for each in self._by_secret.values() if each.session.id == session_id), None)
+        return None if found is None else self._with_decides(found)
 
     def renewed(self, login: Login) -> Login:
-        """Return the login with its idle time restarted.  A login that may not decide does not get to by its use."""
+        """Restart the idle time of a login, and return the login. A login that may only read still may not decide."""
         now = self._clock.seconds()
-        if login.ends <= now:
+        if login.reported or login.ends <= now:
             kept = evolve(login, session=evolve(login.session, used_at=utc(now)))
         else:
             ends = min(login.until, now + IDLE_SECONDS)
             kept = evolve(login, ends=ends, session=evolve(login.session, used_at=utc(now), expires_at=utc(ends)))
         self._by_secret[login.secret] = kept
-        return self._at_present(kept)
+        return self._with_decides(kept)
 
     def lock(self) -> None:
-        """End the logins of terminals, and let those of browsers only read.  Call when the vault is locked."""
+        """End terminals' logins, and restrict browsers' logins to reading. Call when the vault is locked.
+
+        The end of each browser's permission to decide is reported.
+        """
         now = self._clock.seconds()
         self._by_secret = {secret: login for secret, login in self._by_secret.items() if login.key}
-        for secret, login in list(self._by_secret.items()):
-            ends = min(login.ends, now)
-            session = evolve(login.session, expires_at=utc(ends), ends_at=min(login.session.ends_at, utc(now)))
-            self._by_secret[secret] = evolve(login, until=ends, ends=ends, session=session)
-            self._lapse(secret)
+        for login in list(self._by_secret.values()):
+            self._restrict(login, now)
+
+    def restrict(self, session_id: str) -> None:
+        """Restrict a browser's login to reading, and report that it may not decide any more. Idempotent."""
+        login = self.of_session(session_id)
+        if login is not None and login.key:
+            self._restrict(login, self._clock.seconds())
+
+    def _restrict(self, login: Login, now: float) -> None:
+        ends = min(login.ends, now)
+        session = evolve(login.session, expires_at=utc(ends), ends_at=min(login.session.ends_at, utc(now)))
+        self._by_secret[login.secret] = evolve(login, until=ends, ends=ends, session=session)
+        self._report_lapse(login.secret)
 
     def end(self, session_id: str) -> None:
         """End the login of a session.  Idempotent."""
@@ -187,44 +255,44 @@ class Logins:
         """Return the live sessions, newest first."""
         self._drop_ended()
         live = sorted(self._by_secret.values(), key=_age, reverse=True)
-        return tuple(self._at_present(login).session for login in live)
+        return tuple(self._with_decides(login).session for login in live)
 
     def _live(self, secret: str, *, browser: bool) -> Login | None:
         self._drop_ended()
         login = self._by_secret.get(secret)  # timing reveals at most a part of a hash
-        return self._at_present(login) if login is not None and bool(login.key) == browser else None
+        return self._with_decides(login) if login is not None and bool(login.key) == browser else None
 
     def _drop_ended(self) -> None:
         now = self._clock.seconds()
         for secret in [key for key, login in self._by_secret.items() if login.ends <= now and not login.key]:
             del self._by_secret[secret]
 
-    def _at_present(self, login: Login) -> Login:
-        """Return the login with what it may do now."""
-        decides = self._clock.seconds() < login.ends
+    def _with_decides(self, login: Login) -> Login:
+        """Return the login with C{session.decides} as of now."""
+        decides = not login.reported and self._clock.seconds() < login.ends
         return evolve(login, session=evolve(login.session, decides=decides))
 
     def _await_lapse(self, login: Login) -> None:
-        """Report the lapse of a browser's login when it comes.  Use meanwhile puts it off."""
+        """Schedule the report that a browser's login may no longer decide. Each use of the login postpones it."""
         if login.key and login.secret not in self._awaited:
             self._awaited.add(login.secret)
-            self._look_again(login.secret)
+            self._check_lapse(login.secret)
 
-    def _look_again(self, secret: str) -> None:
+    def _check_lapse(self, secret: str) -> None:
         login = self._by_secret.get(secret)
         left = 0.0 if login is None else login.ends - self._clock.seconds()
         if left > 0:
-            self._clock.callLater(left, self._look_again, secret)
+            self._clock.callLater(left, self._check_lapse, secret)
             return
         self._awaited.discard(secret)
-        self._lapse(secret)
+        self._report_lapse(secret)
 
-    def _lapse(self, secret: str) -> None:
+    def _report_lapse(self, secret: str) -> None:
         """Report that a login may not decide any more, once."""
         login = self._by_secret.get(secret)
         if login is not None and not login.reported:
             self._by_secret[secret] = evolve(login, reported=True)
-            self._lapsed(self._at_present(login).session)
+            self._lapsed(self._with_decides(login).session)
 
 
 def _age(login: Login) -> tuple[float, str]:
@@ -255,7 +323,7 @@ def generate_letters(number: int, randomness: Randomness) -> str:
 
 
 def read_code(code: str) -> str:
-    """Return the normal form of a typed code.  Other texts are returned unchanged."""
+    """Return the normal form of a typed code: upper case without separators. Other texts are returned unchanged."""
     letters = _BETWEEN.sub("", code).upper()
     return letters if _typed(letters) else code
 
@@ -278,8 +346,10 @@ class BrowserHandOver:
     :ivar page_key: SHA-256 of the page's key, or empty before a browser has opened the code and after registration.
     :ivar key: the page's public key, or empty before registration.
     :ivar words: the words that the browser shows.
+    :ivar session: the id of the session that a passkey let in, or empty.
     :ivar raises: SHA-256 of the cookie of the browser's present login, which is to decide again, or empty for a new
         login.
+    :ivar adds_passkey: True if the page may make a passkey before its words are typed.
     """
 
     maker: str = field(repr=False)
@@ -291,6 +361,8 @@ class BrowserHandOver:
     key: bytes = field(default=b"", repr=False)
     words: str = field(default="", repr=False)
     raises: str = field(default="", repr=False)
+    session: str = ""
+    adds_passkey: bool = False
 
 
 class HandOvers:
@@ -300,12 +372,15 @@ class HandOvers:
         self._clock = clock
         self._by_maker: dict[str, BrowserHandOver] = {}
 
-    def begin(self, maker: str, code: str, seconds: float) -> None:
-        """Start a hand-over that expires after C{seconds}, replacing any earlier one of the login."""
+    def begin(self, maker: str, code: str, seconds: float, *, adds_passkey: bool = False) -> None:
+        """Start a hand-over that expires after C{seconds}, replacing any earlier one of the login.
+
+        :param adds_passkey: see L{BrowserHandOver}.
+        """
         now = self._clock.seconds()
         remembered = now - _REMEMBERED_SECONDS
         self._by_maker = {key: each for key, each in self._by_maker.items() if each.until > remembered}
-        self._by_maker[maker] = BrowserHandOver(maker, code, now + seconds)
+        self._by_maker[maker] = BrowserHandOver(maker, code, now + seconds, adds_passkey=adds_passkey)
 
     def open(self, hand_over: BrowserHandOver, cookie: str, page_key: str, words: str) -> None:
         """Record that a browser opened the code and waits for the person."""
@@ -318,12 +393,12 @@ class HandOvers:
     def bind(self, hand_over: BrowserHandOver, key: bytes, raises: str = "") -> None:
         """Bind the hand-over to the browser's public key and invalidate the page key.
 
-        :param raises: see L{BrowserHandOver}.
+        :param raises: SHA-256 of the cookie of the login that is to decide again, or empty for a new login.
         """
         self._by_maker[hand_over.maker] = evolve(hand_over, page_key="", key=key, raises=raises)
 
     def end(self, hand_over: BrowserHandOver, state: HandOverState) -> None:
-        """Set a final state."""
+        """Set a final state, and forget the words."""
         self._by_maker[hand_over.maker] = evolve(hand_over, state=state, words="")
 
     def of(self, maker: str) -> BrowserHandOver | None:

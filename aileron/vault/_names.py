@@ -24,7 +24,7 @@ _KEPT_URL = re.compile(r"https?://[\x21-\x7e]{1,800}")
 def binding_of(new: NewBinding, created_at: datetime, revision: int) -> Binding:
     """Return the binding for C{new}.
 
-    :raises InvalidRequest: a name, the base URL or the secret is malformed. The message does not repeat the secret.
+    :raises InvalidRequest: if a name, the base URL or the secret is malformed. The message does not repeat the secret.
     """
     check_secret(new.kind, new.secret)
     binding = Binding(
@@ -46,8 +46,8 @@ def binding_of(new: NewBinding, created_at: datetime, revision: int) -> Binding:
 def check_secret(kind: str, secret: bytes) -> None:
     """Raise if C{secret} cannot be stored as a credential of that kind.
 
-    :raises InvalidRequest: there is no such kind, or its L{CredentialKind.check} fails. The message does not repeat the
-        secret.
+    :raises InvalidRequest: if there is no such kind, or its L{CredentialKind.check} fails. The message does not repeat
+        the secret.
     """
     try:
         _kind(kind).check(secret)
@@ -62,9 +62,9 @@ def _kind(name: str) -> CredentialKind:
 
 
 def check_binding(binding: Binding) -> None:
-    """Raise if a part of a binding is malformed or its base URL is not allowed.
+    """Check the parts of a binding.
 
-    :raises InvalidRequest: C{details["problems"]} names the part.
+    :raises InvalidRequest: if one is malformed or the base URL is not allowed. C{details["problems"]} names the part.
     """
     check_kept(binding)
     if (problem := binding.address_problem) is not None:
@@ -77,7 +77,7 @@ def check_kept(binding: Binding) -> None:
     A base URL that an earlier release accepted and this one refuses passes: the vault opens, and uses of the binding
     fail (L{check_address}).
 
-    :raises InvalidRequest: C{details["problems"]} names the part.
+    :raises InvalidRequest: if a part is malformed. C{details["problems"]} names the part.
     """
     _kind(binding.kind)
     _check("service", _SERVICE, binding.service)
@@ -101,7 +101,7 @@ def refuse_use(
 def check_address(binding: Binding) -> None:
     """Raise if a binding's base URL is not allowed.
 
-    :raises BindingFailed: C{details["problem"]} is the fault of the base URL.
+    :raises BindingFailed: if the base URL is not allowed. C{details["problem"]} is the reason.
     """
     if (problem := binding.address_problem) is not None:
         message = f"The base URL of the binding {binding.name} {problem}: revoke it, and set it up again."
@@ -111,7 +111,7 @@ def check_address(binding: Binding) -> None:
 def check_scope(binding: Binding, scope: Scope) -> None:
     """Raise if C{scope} is not the scope that C{binding} was sealed for.
 
-    :raises BindingFailed: C{details} holds both scopes, C{sealed_for} and C{in_force}.
+    :raises BindingFailed: if the scopes differ. C{details} holds both as C{sealed_for} and C{in_force}.
     """
     if binding.scope != scope:
         sealed_for = None if binding.scope is None else to_json(binding.scope)
@@ -122,7 +122,7 @@ def check_scope(binding: Binding, scope: Scope) -> None:
 def check_target(binding: Binding, scope: Scope, url: str) -> None:
     """Raise if the scope of C{binding} does not include the host of C{url}.
 
-    :raises BindingFailed: C{details["host"]} is the host.
+    :raises BindingFailed: if the scope does not include the host, which is C{details["host"]}.
     """
     host = _find_place(url)
     if host != _find_place(scope.base_url) and host not in scope.hosts:

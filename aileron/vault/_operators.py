@@ -11,8 +11,18 @@ from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
-from aileron.model.errors import Conflict, Forbidden, Unauthorized
-from aileron.model.sessions import HandOver, HandOverState, OperatorSession, SignedRequest
+from aileron.base.signatures import check_public_key, write_base64url, write_point
+from aileron.model.errors import Conflict, Forbidden, InvalidRequest, Unauthorized
+from aileron.model.sessions import (
+    HandOver,
+    HandOverState,
+    LapsedLogin,
+    NewPasskeyPage,
+    OperatorSession,
+    SignedRequest,
+    SignIn,
+)
+from aileron.model.signing import EnrolledKey, KeyKind
 
 from ._cipher import Randomness
 from ._logins import (
@@ -28,7 +38,7 @@ from ._logins import (
     read_code,
 )
 from ._passphrase import are_same_words, generate_two_words
-from ._proofs import NONCE_BYTES, LoginExchange, base64url, check_nonce, client_proof, daemon_proof, same
+from ._proofs import NONCE_BYTES, LoginExchange, check_nonce, client_proof, daemon_proof, same
 from ._signatures import Signatures, read_public_key
 
 TOKEN_PREFIX = "ail_o_"
@@ -36,6 +46,7 @@ _TOKEN_BYTES = 32
 _ONCE_SECONDS = 60.0
 _MAX_OPEN = 8192
 _AGAIN = "Run `aileron open` again."
+_NOT_LAPSED = "This browser has no login that your passkey could let decide again. Run `aileron open`."
 _WHY_NOT = {
     HandOverState.MADE: "No browser has opened it yet.",
     HandOverState.OPENED: "The page that opened it shows no words yet: it has not told its key.",
@@ -52,17 +63,17 @@ class HoldsOperatorKey(Protocol):
     def operator_key(self) -> bytes:
         """Return the key of the operator's logins.
 
-        :raises VaultLocked: the vault is not unlocked.
+        :raises VaultLocked: if the vault is not unlocked.
         """
 
     def locked(self) -> Deferred[None]:
-        """Return a Deferred that fires when the vault is locked."""
+        """Return a Deferred that fires with None when the vault is locked."""
 
 
 class Operators:
-    """All logins of one run of the daemon, in memory only.  They end with the daemon.
+    """The logins of one daemon process, in memory only. They end with the daemon.
 
-    Locking the vault ends those of terminals, and lets those of browsers only read.
+    Locking the vault ends the logins of terminals, and restricts the logins of browsers to reading.
 
     Tokens, codes, cookies and page keys are stored as SHA-256 only, and words only while a page shows them.
 
@@ -87,7 +98,7 @@ class Operators:
         self._hand_overs = HandOvers(clock)
         self._throttle = Throttle(clock)
         self._signatures = Signatures(instance, clock)
-        vault.locked().addCallback(self._end_all)
+        vault.locked().addCallback(self._restrict_logins)
 
     def __repr__(self) -> str:
         return f"<Operators {len(self._logins.live())}>"
@@ -97,18 +108,21 @@ class Operators:
         check_nonce(nonce)
         if address not in self._addresses():
             raise Forbidden("That is no address of this daemon's operator site.")
-        exchange = LoginExchange(nonce, base64url(self._randomness(NONCE_BYTES)), self._instance, address)
+        exchange = LoginExchange(nonce, write_base64url(self._randomness(NONCE_BYTES)), self._instance, address)
         self._challenges.put(exchange.daemon_nonce, exchange)
         return exchange.daemon_nonce, daemon_proof(key, exchange)
 
-    def login(self, nonce: str, proof: str) -> tuple[str, OperatorSession]:
+    def login(self, nonce: str, proof: str, public_key: str = "") -> tuple[str, OperatorSession]:
         exchange = self._challenges.take(nonce)
+        _check_key(public_key)
+        if exchange is not None:
+            exchange = evolve(exchange, public_key=public_key)
         if exchange is None or not same(client_proof(self._vault.operator_key(), exchange), proof):
             self._throttle.failed()
             raise Unauthorized("The login does not hold: ask for a new challenge.")
         self._throttle.succeeded()
         token = TOKEN_PREFIX + self._make_fresh()
-        return token, self._logins.start(_hash(token))
+        return token, self._logins.start(_hash(token), signs_with=public_key)
 
     def report_lapses(self, heard: Callable[[OperatorSession], object]) -> None:
         self._logins.report_lapses(heard)
@@ -120,10 +134,11 @@ class Operators:
         login = self._cli_login(token)
         return None if login is None else login.session
 
-    def hand_over(self, token: str, typed: bool = False) -> str:
+    def hand_over(self, token: str, typed: bool = False, adds_passkey: bool = False) -> str:
         login = self._certain(token)
         code = generate_typed_code(self._randomness) if typed else self._make_fresh()
-        self._hand_overs.begin(login.secret, _hash(read_code(code)), TYPE_SECONDS if typed else OPEN_SECONDS)
+        seconds = TYPE_SECONDS if typed else OPEN_SECONDS
+        self._hand_overs.begin(login.secret, _hash(read_code(code)), seconds, adds_passkey=adds_passkey)
         return code
 
     def handed_over(self, token: str) -> HandOverState | None:
@@ -133,6 +148,10 @@ class Operators:
     def redeem(self, code: str) -> tuple[str, str, OperatorSession]:
         hand_over = self._hand_overs.by_code(_hash(read_code(code)))
         maker = None if hand_over is None else self._logins.of_terminal(hand_over.maker)
+        if hand_over is not None and hand_over.session and hand_over.state is HandOverState.CONFIRMED:
+            # guard of signing: a code that is used twice ends what a passkey let in
+            #    -> vault.test_sign_in.SignInTests.test_twice
+            self._end_twice(hand_over)
         if hand_over is None or maker is None or hand_over.state not in (HandOverState.MADE, HandOverState.OPENED):
             raise Unauthorized(f"This code is unknown, spent or late. {_AGAIN}")
         if hand_over.state is HandOverState.OPENED:
@@ -159,7 +178,10 @@ class Operators:
         return self._instance
 
     def _page_of(self, cookie: str, page_key: str) -> BrowserHandOver:
-        """Return the hand-over whose page waits with these, or raise L{Unauthorized}."""
+        """Return the hand-over whose page waits with this cookie and page key.
+
+        :raises Unauthorized: if there is none, or its page does not wait any more.
+        """
         hand_over = self._hand_overs.by_browser(_hash(cookie))
         waits = hand_over is not None and hand_over.state is HandOverState.OPENED
         if hand_over is None or not waits or not same(hand_over.page_key, _hash(page_key)):
@@ -171,10 +193,18 @@ class Operators:
         if hand_over is None or not hand_over.key or not self._signatures.hold(hand_over.key, asked):
             return None
         is_new = hand_over.state is HandOverState.CONFIRMED and not hand_over.raises
-        return HandOver(hand_over.state, hand_over.words, asked.cookie if is_new else "")
+        cookie = asked.cookie if is_new else ""
+        return HandOver(hand_over.state, hand_over.words, cookie, hand_over.adds_passkey)
 
     def confirm(self, token: str, words: str) -> OperatorSession:
-        """Confirm the hand-over.  The browser may decide at the latest until the end of the terminal's login."""
+        """Confirm the hand-over that the terminal's login started, and return the session of the browser's login.
+
+        The browser's login may decide until the end of the terminal's login at the latest.
+
+        :raises Unauthorized: if C{token} is not that of a live login.
+        :raises Conflict: if no page of this hand-over waits. C{details["state"]} is the hand-over's state.
+        :raises Forbidden: if C{words} are wrong, which ends the hand-over.
+        """
         login = self._certain(token)
         hand_over = self._hand_overs.of(login.secret)
         if hand_over is None or hand_over.state is not HandOverState.OPENED or not hand_over.key:
@@ -183,11 +213,94 @@ class Operators:
         if not are_same_words(hand_over.words, words):
             self._hand_overs.end(hand_over, HandOverState.WRONG)
             raise Forbidden(f"These are not the words that the page shows, so nobody was let in. {_AGAIN}")
+        return self._let_in(hand_over, login)
+
+    def _let_in(self, hand_over: BrowserHandOver, login: Login, *, touched: bool = False) -> OperatorSession:
+        """Allow the browser of a hand-over to decide, at the latest until the end of the terminal's login.
+
+        The hand-over ends. If the browser's present login has ended, start a new one. Return the session.
+        """
         raised = self._logins.raised(hand_over.raises, login.until) if hand_over.raises else None
         if raised is None:
             hand_over = evolve(hand_over, raises="")
-        self._hand_overs.end(hand_over, HandOverState.CONFIRMED)
-        return raised or self._logins.start(hand_over.cookie, hand_over.key, login.until)
+        session = raised or self._logins.start(hand_over.cookie, hand_over.key, login.until)
+        let_in = evolve(hand_over, session=session.id) if touched else hand_over
+        self._hand_overs.end(let_in, HandOverState.CONFIRMED)
+        return session
+
+    def _end_twice(self, hand_over: BrowserHandOver) -> None:
+        """End the login that a passkey confirmed for this code, because a second browser has presented the code.
+
+        :raises Conflict: always.
+        """
+        self._logins.end(hand_over.session)
+        self._hand_overs.end(hand_over, HandOverState.TWICE)
+        maker = self._logins.of_terminal(hand_over.maker)
+        login = "" if maker is None else maker.session.id
+        raise Conflict(_WHY_NOT[HandOverState.TWICE], {"login": login})
+
+    def signing_in(self, asked: SignedRequest) -> SignIn:
+        hand_over, maker = self._waiting(asked)
+        return SignIn(maker.session.id, hand_over.code, write_point(hand_over.key))
+
+    def adding_passkey(self, asked: SignedRequest) -> NewPasskeyPage:
+        hand_over, maker = self._waiting(asked)
+        # guard of signing: a page that only logs in adds no passkey -> vault.test_sign_in.NewPasskeyTests.test_plain
+        if not hand_over.adds_passkey:
+            raise Unauthorized("This page adds no passkey. Run `aileron passkey add`.")
+        return NewPasskeyPage(maker.session.id, hand_over.words)
+
+    def _waiting(self, asked: SignedRequest) -> tuple[BrowserHandOver, Login]:
+        """Return the hand-over whose waiting page signed this request, and the login that started the hand-over.
+
+        :raises Unauthorized: if there is none, or that login has ended.
+        """
+        hand_over = self._hand_overs.by_browser(_hash(asked.cookie))
+        waits = hand_over is not None and hand_over.state is HandOverState.OPENED
+        if hand_over is None or not waits or not hand_over.key or not self._signatures.hold(hand_over.key, asked):
+            raise Unauthorized(f"This page is not waiting for a login. {_AGAIN}")
+        maker = self._logins.of_terminal(hand_over.maker)
+        if maker is None:
+            raise Unauthorized(f"The login that opened this page has ended. {_AGAIN}")
+        return hand_over, maker
+
+    def confirm_touched(self, sign_in: SignIn) -> OperatorSession:
+        hand_over = self._hand_overs.by_code(sign_in.code)
+        login = None if hand_over is None else self._logins.of_terminal(hand_over.maker)
+        waits = hand_over is not None and hand_over.state is HandOverState.OPENED
+        if hand_over is None or login is None or not waits or write_point(hand_over.key) != sign_in.public_key:
+            raise Unauthorized(f"This page is not waiting for a login. {_AGAIN}")
+        return self._let_in(hand_over, login, touched=True)
+
+    def find_lapsed(self, session_id: str) -> LapsedLogin:
+        login = self._lapsed(session_id)
+        return LapsedLogin(login.session.id, write_point(login.key))
+
+    def raise_touched(self, lapsed: LapsedLogin) -> OperatorSession:
+        login = self._lapsed(lapsed.login)
+        # guard of signing: a touch for one page's key raises no other -> vault.test_raise.RaiseTests.test_other_key
+        if write_point(login.key) != lapsed.public_key:
+            raise Conflict(_NOT_LAPSED)
+        return self._logins.raised_by_touch(login).session
+
+    def _lapsed(self, session_id: str) -> Login:
+        """Return the login of a browser at the desk that may only read.
+
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises Conflict: if there is no such login.
+        """
+        # guard of signing: no touch raises a login while the vault is locked -> vault.test_raise.RaiseTests.test_locked
+        self._vault.operator_key()
+        login = self._logins.of_session(session_id)
+        if login is None or not login.key or login.session.decides:
+            raise Conflict(_NOT_LAPSED)
+        # guard of signing: a phone's login is raised nowhere but there -> vault.test_raise.RaiseTests.test_of_a_phone
+        if login.session.passkey is not None:
+            raise Conflict(_NOT_LAPSED)
+        return login
+
+    def restrict(self, session_id: str) -> None:
+        self._logins.restrict(session_id)
 
     def knows_cookie(self, cookie: str) -> bool:
         return self._logins.of_browser(_hash(cookie)) is not None
@@ -200,6 +313,30 @@ class Operators:
         if login is None or not self._signatures.hold(login.key, asked):
             return None
         return self._logins.renewed(login).session if renew else login.session
+
+    def admit_passkey(self, public_key: str, passkey: str, before: str = "") -> tuple[str, OperatorSession]:
+        point, cookie = read_public_key(public_key), self._make_fresh()
+        replaced = self._logins.of_passkey(_hash(before))
+        if replaced is not None:
+            self._logins.end(replaced.session.id)
+        return cookie, self._logins.start(_hash(cookie), point, passkey=passkey)
+
+    def knows_passkey_cookie(self, cookie: str) -> bool:
+        return self._logins.of_passkey(_hash(cookie)) is not None
+
+    def by_passkey(self, asked: SignedRequest, renew: bool = True) -> OperatorSession | None:
+        login = self._logins.of_passkey(_hash(asked.cookie))
+        if login is None or not self._signatures.hold(login.key, asked):
+            return None
+        return self._logins.renewed(login).session if renew else login.session
+
+    def key_of(self, session_id: str) -> EnrolledKey | None:
+        login = self._logins.of_session(session_id)
+        if login is None or not login.session.decides:
+            return None
+        if login.key:
+            return EnrolledKey(KeyKind.BROWSER, write_point(login.key))
+        return EnrolledKey(KeyKind.TERMINAL, login.signs_with) if login.signs_with else None
 
     def log_out(self, session_id: str) -> None:
         self._logins.end(session_id)
@@ -218,13 +355,25 @@ class Operators:
         return login
 
     def _make_fresh(self) -> str:
-        return base64url(self._randomness(_TOKEN_BYTES))
+        return write_base64url(self._randomness(_TOKEN_BYTES))
 
-    def _end_all(self, _result: None) -> None:
-        """End all that may decide.  The nonces stay, because keys of browsers stay valid for reading."""
+    def _restrict_logins(self, _result: None) -> None:
+        """End hand-overs and terminals' logins, and restrict browsers' logins to reading.
+
+        The used signatures of browsers stay stored, because their keys stay valid for reading.
+        """
         self._challenges.clear()
         self._hand_overs.clear()
         self._logins.lock()
+
+
+def _check_key(public_key: str) -> None:
+    """Raise L{InvalidRequest} unless the text is empty or a public key."""
+    try:
+        if public_key:
+            check_public_key(public_key)
+    except ValueError:
+        raise InvalidRequest("The public key is no SubjectPublicKeyInfo as unpadded base64url.") from None
 
 
 def _hash(token: str) -> str:

@@ -35,7 +35,7 @@ def check_passphrase(passphrase: str) -> None:
     short piece, no run of neighbours such as C{abcdefghijkl}.  The rule excludes only the worst. Six generated words
     have 66 bits and always pass.
 
-    :raises WeakPassphrase: the reason, without the passphrase.
+    :raises WeakPassphrase: if the passphrase breaks the rule. The message does not contain the passphrase.
     """
     text = unicodedata.normalize("NFC", passphrase)
     if not MIN_LENGTH <= len(text) <= MAX_LENGTH:

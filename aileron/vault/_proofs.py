@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import hmac
 
 from attrs import frozen
 
 from aileron.base.json import canonical
+from aileron.base.signatures import read_base64url, write_base64url
 from aileron.model.errors import InvalidRequest
 
 from ._cipher import DataKey
@@ -29,12 +29,15 @@ class LoginExchange:
     :ivar daemon_nonce: the daemon's nonce as sent.
     :ivar instance: the id of this run of the daemon.
     :ivar address: the operator URL that the client uses.
+    :ivar public_key: the key with which the client signs decisions, or empty if it has none. The client's proof alone
+        covers it.
     """
 
     client_nonce: str
     daemon_nonce: str
     instance: str
     address: str
+    public_key: str = ""
 
 
 def daemon_proof(key: bytes, exchange: LoginExchange) -> str:
@@ -47,7 +50,9 @@ def client_proof(key: bytes, exchange: LoginExchange) -> str:
 
     Its label differs from the daemon's, so that neither proof can replace the other.
     """
-    return _proof(key, "aileron.operator.client.v1", exchange)
+    if not exchange.public_key:
+        return _proof(key, "aileron.operator.client.v1", exchange)
+    return _proof(key, "aileron.operator.client.v2", exchange, exchange.public_key)
 
 
 def same(one: str, other: str) -> bool:
@@ -55,32 +60,16 @@ def same(one: str, other: str) -> bool:
     return hmac.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode("utf-8", "surrogatepass"))
 
 
-def _proof(key: bytes, label: str, exchange: LoginExchange) -> str:
+def _proof(key: bytes, label: str, exchange: LoginExchange, *more: str) -> str:
     # Canonical JSON: different lists of fields never encode to equal bytes.
-    said = [label, exchange.client_nonce, exchange.daemon_nonce, exchange.instance, exchange.address]
-    return base64url(hmac.digest(key, canonical(said), "sha256"))
-
-
-def base64url(data: bytes) -> str:
-    """Return C{data} in base64url without padding (RFC 4648, section 5)."""
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
-
-
-def read_base64url(text: str) -> bytes:
-    """Decode a text written by L{base64url}.
-
-    :raises ValueError: the text is not base64url, or is not in its canonical form.
-    """
-    data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    if base64url(data) != text:
-        raise ValueError("must be unpadded base64url")
-    return data
+    said = [label, exchange.client_nonce, exchange.daemon_nonce, exchange.instance, exchange.address, *more]
+    return write_base64url(hmac.digest(key, canonical(said), "sha256"))
 
 
 def check_nonce(nonce: str) -> None:
     """Raise if a client's nonce is malformed.
 
-    :raises InvalidRequest: the nonce is not 16 to 64 bytes in canonical base64url.
+    :raises InvalidRequest: if the nonce is not 16 to 64 bytes in canonical base64url.
     """
     try:
         data = read_base64url(nonce)

@@ -28,7 +28,7 @@ def wrapping_context(vault: str, kdf: KdfParameters) -> JSON:
 def authenticated(document: VaultDocument, key: DataKey) -> VaultDocument:
     """Return the vault with its MAC: HMAC-SHA256 over the RFC 8785 form of everything else.
 
-    :raises InvalidRequest: the vault holds a text or a number without such a form.
+    :raises InvalidRequest: if the vault holds a text or a number without such a form.
     """
     try:
         return evolve(document, mac=_mac(document, key))
@@ -58,7 +58,7 @@ def with_secret(document: VaultDocument, key: DataKey, binding: Binding, secret:
 def unseal_entry(document: VaultDocument, key: DataKey, entry: VaultEntry) -> bytes:
     """Return the secret of an entry.
 
-    :raises VaultDamaged: the entry or its context was altered.
+    :raises VaultDamaged: if the entry or its context was altered.
     """
     return unseal(key.subkey(_ENTRIES), entry.sealed, _entry_context(document.vault, entry.binding))
 
@@ -71,7 +71,7 @@ def seal_part(document: VaultDocument, key: DataKey, name: str, secret: bytes) -
 def unseal_part(document: VaultDocument, key: DataKey, name: str, sealed: Sealed) -> bytes:
     """Return the secret that L{seal_part} sealed.
 
-    :raises VaultDamaged: the secret was altered, or belongs to another part.
+    :raises VaultDamaged: if the secret was altered, or belongs to another part.
     """
     return unseal(key.subkey(_PARTS), sealed, _part_context(document.vault, name))
 

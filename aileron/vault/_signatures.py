@@ -5,16 +5,12 @@ from __future__ import annotations
 import base64
 import re
 
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
-from cryptography.hazmat.primitives.hashes import SHA256
 from twisted.internet.interfaces import IReactorTime
 
+from aileron.base.signatures import der_signature, is_signed, read_base64url, write_base64url, write_point
 from aileron.model.errors import InvalidRequest
 from aileron.model.sessions import SignedRequest
-
-from ._proofs import base64url, read_base64url
 
 LABEL = "aileron.operator.request.v1"
 WINDOW_SECONDS = 30.0
@@ -23,7 +19,7 @@ WINDOW_SECONDS = 30.0
 MOST_NONCES = 8192
 """The maximum number of nonces stored per key.  Further requests are refused, because no nonce may be dropped early."""
 
-_POINT_BYTES, _NUMBER_BYTES = 65, 32
+_POINT_BYTES = 65
 _PROOF = re.compile(r"([0-9]{1,16})\.([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{86})").fullmatch
 
 
@@ -31,7 +27,7 @@ def read_public_key(text: str) -> bytes:
     """Return the point of a P-256 key, uncompressed (SEC 1, 2.3.3).
 
     :param text: the point as unpadded base64url.
-    :raises InvalidRequest: the text is not such a point.
+    :raises InvalidRequest: if the text is not such a point.
     """
     try:
         point = read_base64url(text)
@@ -48,7 +44,7 @@ def signed_text(asked: SignedRequest, instance: str, nonce: str, at: str) -> byt
 
     :param at: the time by the daemon's clock, in milliseconds.
     """
-    lines = (LABEL, asked.method, asked.target, base64url(asked.body_digest), instance, nonce, at)
+    lines = (LABEL, asked.method, asked.target, write_base64url(asked.body_digest), instance, nonce, at)
     return "\n".join(lines).encode("latin-1", "replace")
 
 
@@ -88,11 +84,4 @@ class Signatures:
 
 
 def _is_signed(key: bytes, text: bytes, signature: str) -> bool:
-    raw = base64.urlsafe_b64decode(signature + "==")
-    first, second = (int.from_bytes(raw[at : at + _NUMBER_BYTES], "big") for at in (0, _NUMBER_BYTES))
-    public = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), key)
-    try:
-        public.verify(encode_dss_signature(first, second), text, ec.ECDSA(SHA256()))
-    except InvalidSignature:
-        return False
-    return True
+    return is_signed(write_point(key), text, der_signature(base64.urlsafe_b64decode(signature + "==")))

@@ -15,9 +15,9 @@ from zope.interface import implementer
 
 from aileron.base.json import JSON, canonical
 from aileron.model.audit import LockedPeriod
-from aileron.model.authority import OwnCap, Passkey, PasskeyRule, Pause
+from aileron.model.authority import EnrolledSshKey, OwnCap, Passkey, PasskeyRule, Pause
 from aileron.model.errors import Conflict
-from aileron.model.interfaces.authority import IOperatorLimits, IPasskeyBook, IRecordKeys, ITrust
+from aileron.model.interfaces.authority import IOperatorLimits, IPasskeyBook, IRecordKeys, ISshKeyBook, ITrust
 from aileron.model.interfaces.vault import IVault
 from aileron.model.trust import Trusted, TrustKind
 from aileron.model.vault import VaultState
@@ -28,6 +28,7 @@ from ._control import FileControl
 from ._credential import Renewals
 from ._format import RecordKeys, Stretch, trust_key
 from ._grants import FileGrants
+from ._key_sources import FileKeySources
 from ._proofs import operator_key
 from ._sealing import SIGNING, seal_part, unseal_part
 from ._vault_file import OpenVault
@@ -77,7 +78,7 @@ def _make(record: RecordKeys | None) -> RecordKeys:
     return record
 
 
-@implementer(ITrust, IOperatorLimits, IPasskeyBook)
+@implementer(ITrust, IOperatorLimits, IPasskeyBook, ISshKeyBook)
 class FileAuthority:
     """Trust, pauses, caps and passkeys in a vault's file.  A mixin of L{Vault}.
 
@@ -134,6 +135,12 @@ class FileAuthority:
     def keep_passkeys(self, keys: Sequence[Passkey], rule: PasskeyRule) -> None:
         self._file.change(passkeys=tuple(keys), passkey_rule=rule)
 
+    def ssh_keys(self) -> tuple[EnrolledSshKey, ...]:
+        return self._file.verified.ssh_keys
+
+    def keep_ssh_keys(self, keys: Sequence[EnrolledSshKey]) -> None:
+        self._file.change(ssh_keys=tuple(keys))
+
 
 @implementer(IVault)
 class Vault(FileBindings, FileAuthority, FileControl):
@@ -145,8 +152,8 @@ class Vault(FileBindings, FileAuthority, FileControl):
     :param has_history: returns whether the database has records of a vault. Called only if there is no file.
     :param key: the key of this vault, or None to start locked.
     :param renewals: the dependencies of renewals, or None if nothing is renewed.
-    :raises NoVault: there is a key but no file.
-    :raises VaultDamaged: the file is damaged, or the key belongs to another vault.
+    :raises NoVault: if there is a key but no file.
+    :raises VaultDamaged: if the file is damaged, or the key belongs to another vault.
     """
 
     def __init__(
@@ -163,6 +170,7 @@ class Vault(FileBindings, FileAuthority, FileControl):
         self._renewals, self._changes = renewals or Renewals(), 0
         self.grants = FileGrants(self._file, clock)
         self.record_keys = FileRecordKeys(self._file)
+        self.key_sources = FileKeySources(self._file)
 
     def __repr__(self) -> str:
         return f"<Vault {self.state().value}>"
@@ -179,7 +187,7 @@ class Vault(FileBindings, FileAuthority, FileControl):
         self._file.lock()
 
     def locked(self) -> Deferred[None]:
-        """Return a Deferred that fires when the vault is locked, or has fired if it is."""
+        """Return a Deferred that fires with None when the vault is locked, or has fired if it is."""
         return self._file.locked()
 
     def operator_key(self) -> bytes:
@@ -187,6 +195,6 @@ class Vault(FileBindings, FileAuthority, FileControl):
 
         A damaged vault does not prevent logins, so that its fault can be seen.
 
-        :raises VaultLocked: the vault is not unlocked.
+        :raises VaultLocked: if the vault is not unlocked.
         """
         return operator_key(self._file.key())

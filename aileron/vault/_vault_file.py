@@ -53,7 +53,7 @@ class VaultFile:
 
         While the file does not change, all calls return one object.
 
-        :raises VaultDamaged: the file is damaged, or not a private file of this user.
+        :raises VaultDamaged: if the file is damaged, or not a private file of this user.
         """
         try:
             seen = self._stamp()
@@ -69,7 +69,7 @@ class VaultFile:
     def version(self) -> int | None:
         """Return the version of the file's format, even one that L{read} refuses, or None if there is no file.
 
-        :raises VaultDamaged: the file names no version, or is not a private file of this user.
+        :raises VaultDamaged: if the file names no version, or is not a private file of this user.
         """
         try:
             data = read_private(self._path, _MAX_BYTES)
@@ -84,7 +84,7 @@ class VaultFile:
     def write(self, document: VaultDocument) -> None:
         """Replace the file durably.
 
-        :raises OSError: the file could not be written. The old one is unchanged.
+        :raises OSError: if the file could not be written. The old one is unchanged.
         """
         atomic_write(self._path, _bytes_of(document))
         # A program that replaces the file within these microseconds is noticed at its next write.
@@ -94,8 +94,8 @@ class VaultFile:
     def create(self, document: VaultDocument) -> None:
         """Write the first file.
 
-        :raises FileExistsError: the file exists already.
-        :raises OSError: the file could not be written.
+        :raises FileExistsError: if the file exists already.
+        :raises OSError: if the file could not be written.
         """
         atomic_write(self._path, _bytes_of(document), replace=False)
 
@@ -133,8 +133,8 @@ class OpenVault:
 
     :param has_history: returns whether the database has records of a vault. Called only if there is no file.
     :param key: the key of this vault, or None to stay locked.
-    :raises NoVault: there is a key but no file.
-    :raises VaultDamaged: the file is damaged, or its MAC is invalid under the key.
+    :raises NoVault: if there is a key but no file.
+    :raises VaultDamaged: if the file is damaged, or its MAC is invalid under the key.
     """
 
     def __init__(
@@ -168,24 +168,24 @@ class OpenVault:
             self._waiting.fire()
 
     def locked(self) -> Deferred[None]:
-        """Return a Deferred that fires when the key is wiped, or has fired if there is no key."""
+        """Return a Deferred that fires with None when the key is wiped, or has fired if there is no key."""
         return self._waiting.wait(over=self._key is None)
 
     def key(self) -> DataKey:
         """Return the key without checking the contents of the file.
 
-        :raises VaultLocked: the vault is not unlocked.
+        :raises VaultLocked: if the vault is not unlocked.
         """
         if self._key is None or not self._stored.exists():
             raise self._not_open()
         return self._key
 
-    def look(self) -> VaultDocument | None:
+    def read_unverified(self) -> VaultDocument | None:
         """Return the contents of the file for display, or None if there is no file.
 
         While locked, they are not verified.
 
-        :raises VaultDamaged: the file is damaged.
+        :raises VaultDamaged: if the file is damaged.
         """
         found = self._stored.read()
         return found if self._key is None or found is None else self._make_expected(found)
@@ -193,8 +193,8 @@ class OpenVault:
     def opened(self) -> tuple[DataKey, VaultDocument]:
         """Return the key and the verified contents of the file.
 
-        :raises VaultLocked: the vault is not unlocked.
-        :raises VaultDamaged: the file is not what was written last.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises VaultDamaged: if the file is not what was written last.
         """
         key, found = self.key(), self._stored.read()
         if found is None:
@@ -202,16 +202,21 @@ class OpenVault:
         return key, self._make_expected(found)
 
     def current(self) -> VaultDocument:
-        """Return the verified contents of the file.  Raises like L{opened}."""
+        """Return the verified contents of the file.
+
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises VaultDamaged: if the file is not what was written last.
+        """
         _key, document = self.opened()
         return document
 
     def write(self, changed: VaultDocument) -> None:
         """Write C{changed} durably, as a new revision and without marks that have ended.
 
-        :raises VaultLocked: the vault is not unlocked.
-        :raises VaultDamaged: another program wrote the file.
-        :raises StoreUnavailable: the file could not be written. The old contents stay in use.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises VaultDamaged: if another program wrote the file.
+        :raises InvalidRequest: if a text or a number cannot be stored.
+        :raises StoreUnavailable: if the file could not be written. The old contents stay in use.
         """
         key, known = self.opened()
         fresh = changed.spent.keys() - known.spent.keys()
@@ -224,7 +229,12 @@ class OpenVault:
         self.known = self._attempted
 
     def change(self, **changes: Any) -> None:
-        """Write the file with these members changed.  If they are unchanged, nothing is written."""
+        """Write the file with these members changed.  If they are unchanged, nothing is written.
+
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises VaultDamaged: if another program wrote the file.
+        :raises StoreUnavailable: if the file could not be written. The old contents stay in use.
+        """
         known = self.current()
         changed = evolve(known, **changes)
         if changed != known:

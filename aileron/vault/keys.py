@@ -7,20 +7,36 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from itertools import count
 from pathlib import Path
 
 from attrs import evolve
 
+from aileron.base.json import JSON
+from aileron.base.signatures import write_base64url
 from aileron.model.errors import Conflict, NoVault, StoreUnavailable, VaultDamaged, WrongPassphrase, damaged
-from aileron.model.vault import Binding
+from aileron.model.interfaces.vault import IKeySource
+from aileron.model.vault import Binding, KeySource, KeySourceKind, SecurityKey
 
-from ._cipher import SALT_BYTES, DataKey, KdfParameters, Randomness, Sealed, new_data_key, read_key, stretch, unseal
-from ._format import VERSION, RecordKeys, Stretch, VaultDocument
+from ._cipher import (
+    KEY_BYTES,
+    SALT_BYTES,
+    DataKey,
+    KdfParameters,
+    Randomness,
+    Sealed,
+    new_data_key,
+    read_key,
+    stretch,
+    unseal,
+)
+from ._format import VERSION, RecordKeys, Stretch, VaultDocument, part_json
+from ._key_sources import CREDENTIAL, SystemdCredential, open_with_sources, prove, public_key_of, rewrapped, wrap
 from ._passphrase import check_passphrase, generate_words
-from ._proofs import NONCE_BYTES, LoginExchange, base64url, client_proof, daemon_proof, operator_key, same
+from ._proofs import NONCE_BYTES, LoginExchange, client_proof, daemon_proof, operator_key, same
 from ._sealing import (
     SIGNING,
     authenticated,
@@ -31,23 +47,31 @@ from ._sealing import (
     unseal_part,
     wrapping_context,
 )
+from ._security_keys import EnrolledSecurityKey, derive_private_key
 from ._vault_file import VaultFile
 
 __all__ = [
+    "CREDENTIAL",
     "SALT_BYTES",
     "DataKey",
+    "EnrolledSecurityKey",
     "KdfParameters",
     "LoginExchange",
     "Randomness",
+    "SystemdCredential",
     "change_passphrase",
     "check_file",
     "check_passphrase",
     "client_proof",
     "create",
     "daemon_proof",
+    "find_security_keys",
     "format_versions",
     "generate_words",
+    "make_key_source",
+    "make_security_key_source",
     "new_nonce",
+    "open_by_source",
     "open_vault",
     "operator_key",
     "read_key",
@@ -60,9 +84,9 @@ __all__ = [
 def create(path: Path, passphrase: str, randomness: Randomness = secrets.token_bytes) -> DataKey:
     """Create an empty vault and return its key.
 
-    :raises WeakPassphrase: the passphrase is too weak.
-    :raises Conflict: a file exists already. It is unchanged.
-    :raises StoreUnavailable: the file could not be written.
+    :raises WeakPassphrase: if the passphrase is too weak.
+    :raises Conflict: if a file exists already. It is unchanged.
+    :raises StoreUnavailable: if the file could not be written.
     """
     check_passphrase(passphrase)
     document, key = new_document(passphrase, randomness)
@@ -74,31 +98,100 @@ def create(path: Path, passphrase: str, randomness: Randomness = secrets.token_b
 def open_vault(path: Path, passphrase: str) -> DataKey:
     """Open the vault at C{path} and return its key.
 
-    :raises NoVault: there is no vault.
-    :raises WrongPassphrase: the passphrase does not open the vault.
-    :raises VaultDamaged: the file is not a vault of this version, was altered, or has key derivation parameters that
+    :raises NoVault: if there is no vault.
+    :raises WrongPassphrase: if the passphrase does not open the vault.
+    :raises VaultDamaged: if the file is not a vault of this version, was altered, or has key derivation parameters that
         are not accepted.
     """
     return open_document(_present(VaultFile(path)), passphrase)
+
+
+def open_by_source(path: Path, sources: Iterable[IKeySource]) -> DataKey | None:
+    """Open the vault at C{path} by a key source, and return its key, or None if no source that it knows is available.
+
+    :raises Forbidden: if other users may have read or written the private key of a source.
+    :raises InvalidRequest: if the place of a private key has something else, or a security key failed.
+    :raises NoVault: if there is no vault.
+    :raises VaultDamaged: if the file was altered, or is not a vault of this version.
+    """
+    document = _present(VaultFile(path))
+    key = open_with_sources(document, sources)
+    if key is not None and not is_sound(document, key):
+        key.wipe()
+        raise damaged("The vault file was altered: its key does not stand behind all that it says.")
+    return key
+
+
+def make_key_source(
+    path: Path, key: DataKey, kind: KeySourceKind, name: str, at: datetime, randomness: Randomness = secrets.token_bytes
+) -> tuple[bytes, JSON, str]:
+    """Make a key source for a vault.
+
+    :return: the private key, the entry for the vault's file, and the proof that goes with the entry.
+    :raises NoVault: if there is no vault.
+    :raises VaultDamaged: if the file is not a vault of this version.
+    """
+    secret = randomness(KEY_BYTES)
+    source = KeySource(randomness(_SOURCE_ID_BYTES).hex(), kind, name, public_key_of(secret), at)
+    return secret, *_seal_to(_present(VaultFile(path)), key, source, randomness)
+
+
+def make_security_key_source(
+    path: Path,
+    key: DataKey,
+    name: str,
+    at: datetime,
+    security_key: SecurityKey,
+    secret: bytes,
+    randomness: Randomness = secrets.token_bytes,
+) -> tuple[JSON, str]:
+    """Make a key source whose private key is derived from what a security key computes (ADR 90).
+
+    :param secret: the output of the security key for C{security_key}, 32 bytes. It is not stored.
+    :return: the entry for the vault's file, and the proof that goes with the entry.
+    :raises NoVault: if there is no vault.
+    :raises VaultDamaged: if the file is not a vault of this version.
+    """
+    document = _present(VaultFile(path))
+    public_key = public_key_of(derive_private_key(document.vault, security_key, secret))
+    id_ = randomness(_SOURCE_ID_BYTES).hex()
+    source = KeySource(id_, KeySourceKind.SECURITY_KEY, name, public_key, at, security_key)
+    return _seal_to(document, key, source, randomness)
+
+
+def _seal_to(document: VaultDocument, key: DataKey, source: KeySource, randomness: Randomness) -> tuple[JSON, str]:
+    entry: JSON = part_json(wrap(document.vault, key, source, randomness))
+    return entry, prove(key, entry)
+
+
+def find_security_keys(path: Path) -> tuple[EnrolledSecurityKey, ...]:
+    """Return the security keys that the file at C{path} names, oldest first. Its MAC is not verified.
+
+    :raises NoVault: if there is no vault.
+    :raises VaultDamaged: if the file is not a vault of this version.
+    """
+    document = _present(VaultFile(path))
+    found = ((entry.source, entry.source.security_key) for entry in document.key_sources)
+    return tuple(EnrolledSecurityKey(document.vault, source, key) for source, key in found if key is not None)
 
 
 def check_file(path: Path) -> tuple[Binding, ...]:
     """Check whether the file at C{path} has the form of a vault.  Alterations cannot be detected without the key.
 
     :return: the bindings that an earlier release accepted and this one does not open.
-    :raises NoVault: there is no vault.
-    :raises VaultDamaged: the file is not a vault of this version.
+    :raises NoVault: if there is no vault.
+    :raises VaultDamaged: if the file is not a vault of this version.
     """
     return tuple(entry.binding for entry in _present(VaultFile(path)).entries if entry.binding.address_problem)
 
 
 def format_versions(path: Path) -> tuple[int, int] | None:
-    """Return the format version of the vault and that of this release, or None if there is no vault.
+    """Return the format version of the vault and the one that this release would give it, or None without a vault.
 
-    :raises VaultDamaged: the file is not a vault.
+    :raises VaultDamaged: if the file is not a vault.
     """
     found = VaultFile(path).version()
-    return None if found is None else (found, VERSION)
+    return None if found is None else (found, min(found, VERSION))
 
 
 def change_passphrase(path: Path, old: str, new: str, randomness: Randomness = secrets.token_bytes) -> DataKey:
@@ -107,10 +200,12 @@ def change_passphrase(path: Path, old: str, new: str, randomness: Randomness = s
     Bindings, trust and used marks stay. An old copy of the file decrypts nothing of the new one.  A daemon that runs
     with the old key refuses the new file, so the caller must restart it.
 
-    :raises WeakPassphrase: the new passphrase is too weak.
-    :raises Conflict: the file was written meanwhile. It is unchanged.
-    :raises StoreUnavailable: the file could not be written. The old passphrase stays valid.
-    :raises NoVault, WrongPassphrase, VaultDamaged: see L{open_vault}.
+    :raises WeakPassphrase: if the new passphrase is too weak.
+    :raises Conflict: if the file was written meanwhile. It is unchanged.
+    :raises StoreUnavailable: if the file could not be written. The old passphrase stays valid.
+    :raises NoVault: if there is no vault.
+    :raises WrongPassphrase: if the old passphrase does not open it.
+    :raises VaultDamaged: if the file is not a vault of this version, or was altered.
     """
     check_passphrase(new)
     file = VaultFile(path)
@@ -131,9 +226,9 @@ def reset(
     """Create an empty vault with a new id, without bindings and trust, and return its key.
 
     :param replace: whether to rename an existing file to C{<name>.before-reset-<n>}.
-    :raises WeakPassphrase: the passphrase is too weak.
-    :raises Conflict: a file exists and C{replace} is false. It is unchanged.
-    :raises StoreUnavailable: the new file could not be written. The old one is restored.
+    :raises WeakPassphrase: if the passphrase is too weak.
+    :raises Conflict: if a file exists and C{replace} is false. It is unchanged.
+    :raises StoreUnavailable: if the new file could not be written. The old one is restored.
     """
     check_passphrase(passphrase)
     if not os.path.lexists(path):
@@ -155,7 +250,7 @@ def reset(
 
 def new_nonce(randomness: Randomness = secrets.token_bytes) -> str:
     """Return a nonce for one login."""
-    return base64url(randomness(NONCE_BYTES))
+    return write_base64url(randomness(NONCE_BYTES))
 
 
 def _present(file: VaultFile) -> VaultDocument:
@@ -184,7 +279,7 @@ def _free_name(path: Path) -> Path:
     return next(name for name in names if not os.path.lexists(name))
 
 
-_VAULT_ID_BYTES = 16
+_VAULT_ID_BYTES, _SOURCE_ID_BYTES = 16, 8
 
 
 def new_document(passphrase: str, randomness: Randomness) -> tuple[VaultDocument, DataKey]:
@@ -197,8 +292,8 @@ def new_document(passphrase: str, randomness: Randomness) -> tuple[VaultDocument
 def open_document(document: VaultDocument, passphrase: str) -> DataKey:
     """Return the key of a vault.
 
-    :raises WrongPassphrase: the passphrase does not open the vault.
-    :raises VaultDamaged: the MAC of the file is invalid under the key.
+    :raises WrongPassphrase: if the passphrase does not open the vault.
+    :raises VaultDamaged: if the MAC of the file is invalid under the key, or the key has the wrong length.
     """
     wrapping_key = stretch(passphrase, document.kdf)
     try:
@@ -219,7 +314,7 @@ def rekeyed(
 ) -> tuple[VaultDocument, DataKey]:
     """Return the vault encrypted with a new data key and another passphrase, and the new key.
 
-    :raises VaultDamaged: an entry does not decrypt.
+    :raises VaultDamaged: if an entry does not decrypt.
     """
     new_key, kdf, wrapped = _new_key(document.vault, passphrase, randomness)
     entries = tuple(
@@ -228,6 +323,7 @@ def rekeyed(
     record = None if document.record is None else _record_under(document, document.record, key, new_key)
     revision = document.revision + 1
     changed = evolve(document, kdf=kdf, data_key=wrapped, entries=entries, record=record, revision=revision)
+    changed = evolve(changed, key_sources=rewrapped(document, new_key, randomness))
     return authenticated(changed, new_key), new_key
 
 
