@@ -19,19 +19,20 @@ from ._checks import MOST_STEPS, Check, TooMuchWork, Work, check_of
 from ._tool import ArgumentChecks, argument_checks, property_schema
 
 MOST_PROBLEMS = 100
-"""The most problems listed in one answer: a caller can send a megabyte of them."""
+"""The maximum number of problems listed in one error."""
 
 _TOO_MUCH = "holds too much to be checked by its schema"
 _log = Logger()
 
 
 def check_arguments(action: Action, arguments: JSON) -> Mapping[str, JSON]:
-    """Check the arguments and return them with defaults filled in. If any is invalid, raise.
+    """Check the arguments of a call and return them with defaults filled in.
 
     Strings stay as they are: they are not trimmed, converted or normalised.
 
     :param arguments: the arguments that the caller sent.
-    :raises InvalidRequest: an argument is invalid. It lists every problem at once. No message repeats a value.
+    :raises InvalidRequest: if an argument is invalid or missing. The error lists every problem (at most 100) and
+        repeats no value.
     """
     if not isinstance(arguments, Mapping):
         raise _refusal([("/args", "must be an object")])
@@ -60,7 +61,7 @@ def _find(action: Action, arguments: Mapping[str, JSON]) -> list[tuple[str, str]
         return [*islice(_problems(argument_checks(action), arguments), MOST_PROBLEMS)]
     except TooMuchWork:
         return [("/args", _TOO_MUCH)]
-    except Exception as error:  # noqa: BLE001 - a schema that we cannot follow ends its own call and nothing else
+    except Exception as error:  # noqa: BLE001 - an error in the check of one schema must fail only this call
         where = traceback.extract_tb(error.__traceback__)[-1]
         _log.error(
             "checking arguments of {action} failed: {kind}, {file}:{line}",  # no message: it may repeat a value

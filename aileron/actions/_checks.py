@@ -19,7 +19,7 @@ from aileron.base.patterns import compile_pattern
 from ._formats import FORMATS, MOST_CHARACTERS
 
 MOST_STEPS = 100_000
-"""The most work of one call, for all its arguments whose schema the author wrote: a tenth of a second."""
+"""The maximum work of one call, for all arguments whose schema the action's author wrote: a tenth of a second."""
 
 _AN_IDENTITY = 3
 _CHARACTERS_A_STEP = 25
@@ -27,7 +27,7 @@ _INSTRUCTIONS_A_STEP = 200
 
 
 class TooMuchWork(Exception):
-    """The error for a value whose check would take more steps than are allowed."""
+    """Raised if the check of a value would take more steps than are allowed."""
 
 
 @define
@@ -42,7 +42,7 @@ class Work:
     def take(self, steps: int) -> None:
         """Subtract C{steps} from the budget.
 
-        :raises TooMuchWork: fewer steps are left.
+        :raises TooMuchWork: if fewer than C{steps} are left.
         """
         self.left -= steps
         if self.left < 0:
@@ -63,7 +63,7 @@ class Problem:
     wanted: Any
 
     def within(self, key: str | int) -> Problem:
-        """Return the problem with its path prefixed by C{key}, for the value that contains this one."""
+        """Return the problem with its path prefixed by C{key}, as a problem of the enclosing value."""
         return evolve(self, path=(key, *self.path))
 
 
@@ -73,7 +73,10 @@ _Schema: TypeAlias = Mapping[str, Any]
 
 
 def check_of(schema: _Schema) -> Check:
-    """Return a check that yields the problems of a value lazily. The check may raise L{TooMuchWork}."""
+    """Compile C{schema} into a check: a function of a value and a L{Work} that yields the value's problems lazily.
+
+    The check raises L{TooMuchWork} if the work is used up.
+    """
     asked = ((key, wanted, *_ASKED[key]) for key, wanted in schema.items() if key in _ASKED)
     questions = tuple((key, wanted, about, make(wanted, schema)) for key, wanted, about, make in asked)
     inner = tuple((_INNER[key][0], _INNER[key][1](wanted, schema)) for key, wanted in schema.items() if key in _INNER)
@@ -127,6 +130,8 @@ def _identity(value: Any, work: Work) -> object:
     """Return a key that is equal for values that JSON Schema considers equal.
 
     The key of a number is text, so that a caller cannot cause hash collisions.
+
+    :raises TooMuchWork: if the work is used up.
     """
     kind = _kind(value)
     work.take(_AN_IDENTITY + (len(value) // _CHARACTERS_A_STEP if kind == "string" else 0))
@@ -155,7 +160,7 @@ def _divides(step: float, value: float) -> bool:
 
 
 def _pattern(wanted: str, schema: _Schema) -> _Question:
-    """Make the check of a pattern. A text that is too long is not searched, since C{maxLength} refuses it."""
+    """Return the check of a pattern. A text longer than C{maxLength} passes, since that keyword refuses it."""
     found, most = compile_pattern(wanted), schema.get("maxLength", MOST_CHARACTERS)
 
     def holds(value: str, work: Work) -> bool:

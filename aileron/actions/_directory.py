@@ -13,14 +13,17 @@ from aileron.model.actions import Action, Catalogue
 from aileron.model.interfaces.connectors import ICatalogue
 
 from ._parse import MAX_FILE_BYTES, ManifestFault, parse, unreadable
-from ._tool import told_apart
+from ._tool import with_unique_tool_names
 
 SUFFIX = ".md"
 
 
 @frozen
 class _ReadFile:
-    """The result of reading one file as it stood at C{stamp}."""
+    """The result of reading one file.
+
+    :ivar stamp: the stamp of the file when it was read. The file is read again if its stamp has changed.
+    """
 
     stamp: Stamp | None
     action: Action | None
@@ -32,12 +35,11 @@ class _ReadFile:
 class DirectoryCatalogue:
     """A catalogue of the action files of one directory. L{refresh} reads the files that changed.
 
-    A file that is not a valid action is reported, and the others load. Of two files with one name the later is left
-    out.
-    Actions with different names and the same tool name get distinct tool names.
+    A file that is not a valid action is reported, and the others load. If two files have actions of one name, the later
+    file is reported and left out. Actions with different names and the same tool name get distinct tool names.
 
-    :ivar directory: its path. It need not exist.
-    :ivar generation: the first generation. It is higher than every generation of earlier processes.
+    :ivar directory: the path of the directory, which need not exist.
+    :ivar generation: the first generation. It must be higher than every generation of earlier processes.
     """
 
     directory: str
@@ -56,10 +58,10 @@ class DirectoryCatalogue:
             stamps = list_files(self.directory, SUFFIX)
         except Unreadable as fault:
             self._entries = {}
-            self._catalogue = self._catalogue.after_a_look({}, (unreadable(fault),))
+            self._catalogue = self._catalogue.updated({}, (unreadable(fault),))
         else:
             self._entries = {path: self._entry(path, stamp) for path, stamp in stamps.items()}
-            self._catalogue = self._catalogue.after_a_look(*_choose(self._entries.values()))
+            self._catalogue = self._catalogue.updated(*_choose(self._entries.values()))
         return self._catalogue
 
     def _entry(self, path: str, stamp: Stamp | None) -> _ReadFile:
@@ -70,7 +72,7 @@ class DirectoryCatalogue:
 
 
 def read_actions(directory: str) -> Sequence[Action]:
-    """Return the valid actions of a directory."""
+    """Return the valid actions of a directory. Faults of files are ignored."""
     return tuple(DirectoryCatalogue(directory, 1).refresh().actions.values())
 
 
@@ -86,14 +88,14 @@ def _load(path: str, stamp: Stamp | None) -> _ReadFile:
 
 
 def _choose(entries: Collection[_ReadFile]) -> tuple[Mapping[str, Action], tuple[LoadError, ...]]:
-    """Return the actions with distinct names by name, and every error."""
+    """Return the actions by name, the first one of each name, and all errors of files."""
     actions: dict[str, Action] = {}
     errors = [error for entry in entries for error in entry.errors]
     for action in (entry.action for entry in entries if entry.action is not None):
         first = actions.setdefault(action.name, action)
         if first is not action:
             errors.append(_duplicate(action, f"the action `{action.name}` is already in {first.path}"))
-    return told_apart(actions), tuple(errors)
+    return with_unique_tool_names(actions), tuple(errors)
 
 
 def _duplicate(action: Action, message: str) -> LoadError:

@@ -18,7 +18,7 @@ _MOMENT = re.compile(
 
 
 def is_email(text: str) -> bool:
-    """Return whether the text is a bare address (RFC 5322 C{dot-atom} or wider left, a host name right)."""
+    """Return whether the text is a mail address without a display name. The part after the C{@} must be a host name."""
     return len(text) <= 254 and _EMAIL.fullmatch(text) is not None
 
 
@@ -55,15 +55,15 @@ FORMATS: Mapping[str, Callable[[str], bool]] = {
 
 
 MOST_CHARACTERS = 65_536
-"""The longest text that is matched against a pattern."""
+"""The maximum length of a text that is matched against a pattern."""
 
 _MOST_INSTRUCTIONS = 2_000
 _MOST_WORK = 150 * MOST_CHARACTERS
-"""The most instructions times characters of a match: 50 milliseconds in the worst case."""
+"""The maximum product of a pattern's instructions and a text's characters: 50 milliseconds in the worst case."""
 
 
 def pattern_problem(pattern: str, most_characters: int) -> str | None:
-    """Return why C{pattern} may not be matched against texts of up to C{most_characters}, or None if it may."""
+    """Return the reason why C{pattern} may not be used for texts of up to C{most_characters}, or None if it may."""
     try:
         size: int = compile_pattern(pattern).programsize
     except ValueError as error:

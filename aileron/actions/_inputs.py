@@ -1,4 +1,4 @@
-"""C{[[inputs]]}: the inputs of an action, and which of them a form can ask the person for."""
+"""Parses C{[[inputs]]}, the inputs of an action, and checks which inputs a form can request from a person."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SEVERAL = (
 
 
 def asking_problem(schema: Mapping[str, Any]) -> str | None:
-    """Return why no form can ask for an input of this schema, or None if one can."""
+    """Return the reason why no form can request an input of this schema from a person, or None if a form can."""
     kind = schema["type"]
     if kind not in _KNOWN:
         return f"no form can ask for an {kind}"
@@ -76,7 +76,7 @@ MAX_INPUTS = 64
 MAX_CHOICES = 200
 MAX_LENGTH = 1_000_000
 MOST_STEPS_OF_A_FILE = 20_000
-"""The most steps to check the default values of a file. Files are read before anyone trusts them."""
+"""The maximum number of steps to check the default values of a file. Files are read before the operator trusts them."""
 
 _NAME = TextRule.shape(r"[a-z][a-z0-9_]{0,63}", "must match ^[a-z][a-z0-9_]*$, with at most 64 characters")
 _TYPE = TextRule.choice(TYPES)
@@ -94,7 +94,7 @@ _ONLY_FOR: Mapping[str, tuple[str, ...]] = {
 
 
 def read_inputs(tables: Sequence[FileTable]) -> tuple[Input, ...]:
-    """Parse the inputs, in order. Faults are recorded with their tables."""
+    """Parse the inputs of an action, in order. Faults are recorded in C{tables}."""
     work = Work(MOST_STEPS_OF_A_FILE)
     inputs = tuple(_read_input(table, work) for table in tables)
     for index in repeated([one.name for one in inputs]):
@@ -169,7 +169,7 @@ def _check_asking(table: FileTable, one: Input) -> None:
 
 
 def _check_values(table: FileTable, one: Input, work: Work) -> None:
-    """Check the values in the declaration itself, such as its default, against the declaration."""
+    """Check the values in the declaration itself, such as its default, against the declaration. Record faults."""
     if one.minimum is not None and one.maximum is not None and one.minimum > one.maximum:
         table.fault("minimum", "is greater than `maximum`")
     if one.has_default and table.flag("required", default=False):

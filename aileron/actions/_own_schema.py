@@ -18,13 +18,16 @@ TYPES = ("string", "integer", "number", "boolean", "array", "object")
 MAX_SCHEMA_BYTES = 16 * 1024
 MAX_LEVELS = 16
 _MOST_INSTRUCTIONS = 10_000
-"""The most instructions of all patterns of a schema. Each takes time to compile, and the file is not trusted yet."""
+"""The maximum number of instructions of all patterns of a schema. Compiling takes time, and the file is not trusted."""
 
 _REPLACED = ("type", "items_type", "enum", "minimum", "maximum", "max_length", "format")
 
 
 def read_schema(table: FileTable) -> Mapping[str, JSON] | None:
-    """Parse the key C{schema}, or return None. Faults of it or of keys beside it are recorded with the table."""
+    """Parse the key C{schema} of an input.
+
+    :return: the schema, or None if the key is missing or has faults, which are recorded in C{table}.
+    """
     beside = [key for key in _REPLACED if key in table.values]
     for key in beside:
         table.fault(key, "cannot stand beside `schema`: say it inside")
@@ -39,12 +42,15 @@ def read_schema(table: FileTable) -> Mapping[str, JSON] | None:
 
 
 def input_schema_problem(schema: Mapping[str, JSON]) -> str | None:
-    """Return why no input can have this schema, or None if one can."""
+    """Return the reason why an input cannot have this schema, or None if an input can."""
     return next(_problems(schema), None)
 
 
 def choices(schema: Mapping[str, JSON]) -> Sequence[JSON] | None:
-    """Return the values of which one must be chosen (C{enum}, or C{const} of each alternative), or None."""
+    """Return the only values that the schema allows, from its C{enum} or the C{const} of each alternative.
+
+    Return None if the schema has no such list.
+    """
     if _is_list(options := schema.get("enum")):
         return options
     for key in ("oneOf", "anyOf"):

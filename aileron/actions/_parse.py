@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from attrs import define, frozen
 from twisted.logger import Logger
 
@@ -24,9 +26,9 @@ _FENCE = "+++"
 
 @define(eq=False)
 class ManifestFault(Exception):
-    """The error for a file that is not a valid action.
+    """Raised if a file is not a valid action.
 
-    :ivar errors: every fault found, in the order of lines. It is never empty.
+    :ivar errors: every fault found, in the order of lines. Never empty.
     """
 
     errors: tuple[LoadError, ...]
@@ -61,7 +63,7 @@ def read_source(data: bytes, file: str) -> ActionSource:
     A byte order mark, blank lines before the first C{+++} and either kind of line end are accepted.
 
     :param file: the name of the file in faults.
-    :raises ManifestFault: it cannot be split.
+    :raises ManifestFault: if C{data} is too large or no UTF-8, or has no front matter between two lines of C{+++}.
     """
     lines = _decode(data, file).split("\n")
     opening = next((number for number, line in enumerate(lines) if line.strip()), 0)
@@ -100,6 +102,7 @@ def _fault(file: str, line: int | None, message: str) -> ManifestFault:
 _log = Logger()
 
 MAX_CONNECTORS = 16
+MAX_TAGS = 16
 DEFAULT_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS = 60.0, 3600.0
 RESERVED_TOOL_NAMES = frozenset(
     {"check_action_status", "aileron_diagnostics", "search_actions", "describe_action", "run_action"}
@@ -114,14 +117,15 @@ _SOURCE = TextRule.shape(rf"{_OWNED}@{SEMVER}", "must look like github://owner/p
 _FQN = TextRule.shape(
     rf"builtin://{_SEGMENT}|{_OWNED}", "must look like builtin://name or github://owner/path (or gitlab, hub, local)"
 )
+_TAG = re.compile(r"[a-z0-9][a-z0-9._-]{0,31}")
 _HASH = TextRule.shape(r"sha256:\S+", "must begin with sha256: and go on")
 
 
 def parse(data: bytes, path: str) -> Action:
-    """Parse the action that C{data} describes.
+    """Parse the action that C{data} describes. An unexpected exception is logged, and becomes a fault.
 
     :param path: the path of the file, named by faults and by the action.
-    :raises ManifestFault: the file has faults. It lists every fault with its line.
+    :raises ManifestFault: if the file has faults. The error lists every fault with its line.
     """
     try:
         return _parse(data, path)
@@ -171,6 +175,7 @@ def _read_action(root: FileTable, data: bytes, body: str, path: str) -> Action:
         limits=read_limits(root.table("limits"), {one.name for one in inputs}),
         output_schema=root.output_schema(),
         inverse=_read_inverse(root, scope, steps),
+        tags=_read_tags(root),
     )
     root.close()
     return action
@@ -228,15 +233,23 @@ def _read_intent(root: FileTable, body: str) -> str:
     return intent
 
 
+def _read_tags(root: FileTable) -> tuple[str, ...]:
+    tags = root.texts("tags", required=False)
+    if len(tags) > MAX_TAGS or not all(map(_TAG.fullmatch, tags)) or len(set(tags)) < len(tags):
+        root.fault("tags", f"must be at most {MAX_TAGS} different words of a-z, 0-9, ., _ and -")
+        return ()
+    return tags
+
+
 def _read_timeout(root: FileTable) -> float:
     seconds = root.number("timeout_seconds", 1, MAX_TIMEOUT_SECONDS)
     return DEFAULT_TIMEOUT_SECONDS if seconds is None else float(seconds)
 
 
 def check(path: str) -> list[LoadError]:
-    """Return every fault of the action file at C{path}. Other files are not read.
+    """Return every fault of the action file at C{path}, or an empty list. Other files are not read.
 
-    A file that would load, but whose body has no text for the model beyond a heading, has a fault here as well.
+    In addition to the faults that prevent loading, a body that is only a heading is a fault.
     """
     try:
         action = parse(read_file(path, MAX_FILE_BYTES).data, printable(path))

@@ -48,7 +48,7 @@ Part: TypeAlias = str | Reference
 def template_parts(text: str) -> tuple[Part, ...]:
     """Split C{text} into literal pieces and references, in order. No piece is empty.
 
-    :raises ValueError: a C{${…}} is not a valid reference.
+    :raises ValueError: if a C{${…}} is not a valid reference.
     """
     return tuple(part for part in _parts(text) if part != "")
 
@@ -78,15 +78,15 @@ _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
 def is_path(text: str) -> bool:
-    """Return whether C{text} is a path: segments between dots, none of them empty."""
+    """Return whether C{text} is a dotted path whose segments are printable and not blank."""
     return bool(text) and all(segment.strip() and segment.isprintable() for segment in text.split("."))
 
 
 def look_up(value: JSON, path: str) -> JSON:
     """Return the value at C{path} below C{value}, or None if there is none.
 
-    A segment is a key of an object. On an array it is first the C{name} of an entry whose C{value} is used (as in lists
-    of headers), else an index.
+    A segment of the path is a key of an object. In an array, it selects the C{value} of the entry with that C{name}, as
+    in lists of headers. If no entry has the name, the segment is an index.
     """
     for segment in path.split("."):
         value = _child(value, segment)

@@ -49,18 +49,28 @@ def resolve(step: Step, known: KnownValues) -> Mapping[str, JSON]:
     booleans are inserted. An optional argument that was left out drops its key or element. Inserted values are not
     searched for further references.
 
-    :raises InvalidRequest: a reference cannot be replaced.
+    :raises InvalidRequest: if a reference cannot be replaced.
     """
     return _Values(known).fill_table(step.inputs, ("steps", step.id, "inputs"))
 
 
 def resolve_preview(rule: PreviewRule, arguments: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    """Return the inputs of the operation of a preview with every reference replaced, as L{resolve} does."""
+    """Return the inputs of the operation of a preview with every reference replaced by its value.
+
+    An optional argument that was left out drops its key or element.
+
+    :raises InvalidRequest: if a reference has no value.
+    """
     return _Values(KnownValues(arguments)).fill_table(rule.args, ("approval", "preview", "args"))
 
 
 def resolve_inverse(rule: Inverse, known: KnownValues) -> Mapping[str, JSON]:
-    """Return the arguments of the action that undoes a run with every reference replaced, as L{resolve} does."""
+    """Return the arguments of the action that undoes a run with every reference replaced by its value.
+
+    An optional argument that was left out drops its key or element.
+
+    :raises InvalidRequest: if a reference has no value.
+    """
     return _Values(known).fill_table(rule.arguments, ("undo", "args"))
 
 
@@ -70,7 +80,7 @@ def uses_outputs(step: Step) -> bool:
 
 
 def inputs_given(step: Step, argument: str) -> tuple[str, ...]:
-    """Return the inputs of the step's operation that contain an argument of the action, alone or in a list."""
+    """Return the names of the step's inputs whose value refers to C{argument} alone, or is a list with such a value."""
     return tuple(name for name, value in step.inputs.items() if _is_given(value, ArgumentReference(argument)))
 
 
@@ -90,12 +100,17 @@ def _parts(inputs: JSON) -> Iterator[Part]:
 
 @frozen
 class _Values:
-    """The values of a run, with methods that replace references by them."""
+    """The values of a run, with methods that replace references by these values."""
 
     known: KnownValues
 
     def fill_table(self, table: Mapping[str, JSON], path: _Path) -> Mapping[str, JSON]:
-        """Return C{table} with every reference replaced. C{path} is the place of the table, for errors."""
+        """Return C{table} with every reference replaced. C{path} is the place of the table, for errors.
+
+        A missing optional argument is left out.
+
+        :raises InvalidRequest: if a reference leads to no value. The error has the place.
+        """
         filled = ((key, self._fill(value, (*path, key))) for key, value in table.items())
         return {key: value for key, value in filled if not isinstance(value, _MissingValue)}
 
@@ -131,9 +146,9 @@ class _Values:
 
 
 def _carry(carried: Mapping[str, JSON], path: str) -> JSON:
-    """Return the value that the preview showed at C{path}. A write without it would not be tied to the preview.
+    """Return the value that the preview showed at C{path}.
 
-    :raises ValueError: the preview showed no value that can tie the write.
+    :raises ValueError: if the preview showed no value there. Without it, a write would not depend on the preview.
     """
     if path not in carried:
         raise ValueError(f"needs `preview.{path}`, of which the preview shows nothing")
@@ -143,7 +158,7 @@ def _carry(carried: Mapping[str, JSON], path: str) -> JSON:
 def _follow(value: JSON, path: Sequence[str]) -> JSON:
     """Return the value at C{path} below C{value}: keys of objects, indexes of arrays.
 
-    :raises ValueError: there is no such value.
+    :raises ValueError: if there is no such value.
     """
     for segment in path:
         try:

@@ -1,4 +1,4 @@
-"""C{[approval]} and C{[limits]}: whether a person must approve, what the preview shows, how often runs may start."""
+"""Parses C{[approval]} and C{[limits]}: the approval rule with its preview, and the caps on the number of runs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ MAX_RENDERED = 32
 MAX_LABEL = 80
 _DURATION = re.compile(r"([0-9]{1,8})([smhd])")
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_GATED_KEYS = ("expires_after", "undo_seconds", "cool_down", "on_cancel", "preview")
+_GATED_KEYS = ("expires_after", "undo_seconds", "cool_down", "on_cancel", "on_repeat", "preview")
 
 
 def read_approval(table: FileTable) -> ApprovalRule:
-    """Parse the approval rule without its preview. Faults are recorded with the table."""
+    """Parse the approval rule without its preview. Faults are recorded in C{table}."""
     undo = table.number("undo_seconds", 0, MAX_UNDO_SECONDS) or 0
     cool_down = _read_duration(table, "cool_down", 0, MAX_COOL_DOWN_SECONDS, "24h")
     rule = ApprovalRule(
@@ -34,6 +34,7 @@ def read_approval(table: FileTable) -> ApprovalRule:
         undo_seconds=float(undo),
         cool_down_seconds=USUAL_COOL_DOWN_SECONDS if cool_down is None else cool_down,
         withdrawn_on_cancel=table.choice("on_cancel", ("withdraw", "keep"), "keep") == "withdraw",
+        replaced_on_repeat=table.choice("on_repeat", ("replace", "keep"), "keep") == "replace",
     )
     for key in _GATED_KEYS:
         if key in table.values and not rule.gated:
@@ -44,7 +45,11 @@ def read_approval(table: FileTable) -> ApprovalRule:
 
 
 def with_preview(rule: ApprovalRule, table: FileTable, scope: StepScope, steps: Sequence[Step]) -> ApprovalRule:
-    """Return C{rule} with the preview that C{[approval]} declares, or unchanged if it declares none."""
+    """Return C{rule} with the preview that C{[approval]} declares, or C{rule} unchanged if there is no preview.
+
+    :param table: the table C{[approval]}. Faults are recorded in it.
+    :param steps: the action's steps. The connector of the first one is the preview's default connector.
+    """
     if "preview" not in table.values:
         return rule
     preview = table.table("preview")
@@ -76,9 +81,11 @@ _PATH = TextRule(is_path, "must be a dotted path into the output, such as messag
 
 
 def _read_duration(table: FileTable, key: str, low: int, high: int, most: str) -> float | None:
-    """Parse a key whose value is seconds or a duration, or return None if the key is missing or invalid.
+    """Parse a key whose value is a number of seconds or a duration such as C{24h}.
 
-    :param most: C{high} in words, for the error.
+    :param most: C{high} in words, for the fault.
+    :return: the seconds, or None if the key is missing. If the value is invalid, a fault is recorded and the
+        result is of no use.
     """
     written = table.values.get(key)
     if isinstance(written, str):
@@ -99,7 +106,7 @@ _SESSION = "per_session_"
 
 
 def read_limits(table: FileTable, inputs: Collection[str]) -> tuple[Cap, ...]:
-    """Parse the caps, in the order of the list of keys. Faults are recorded with their tables.
+    """Parse the caps: those of the action, of each session and of each value of an argument. Record faults in C{table}.
 
     :param inputs: the names of the action's inputs.
     """

@@ -1,4 +1,4 @@
-"""C{[[execute]]}: the steps of an action and the references in their inputs."""
+"""Parses C{[[execute]]}, the steps of an action, and checks the references in their inputs."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ _ID = TextRule.shape(
 class StepScope:
     """The names that a step's references may use.
 
+    :ivar pins: the connectors that the action requires, by name.
     :ivar inputs: the names of the action's inputs.
     :ivar gated: True if a person approves the action before its steps run.
     :ivar previewed: True if that person is shown a preview.
@@ -47,7 +48,7 @@ class Place:
 
 
 def read_steps(tables: Sequence[FileTable], scope: StepScope) -> tuple[Step, ...]:
-    """Parse the steps, in order. Faults are recorded with their tables."""
+    """Parse the steps, in order. Faults are recorded in C{tables}."""
     steps: list[Step] = []
     for table in tables:
         step = _read_step(table, scope, {one.id for one in steps})
@@ -59,7 +60,7 @@ def read_steps(tables: Sequence[FileTable], scope: StepScope) -> tuple[Step, ...
 
 
 def read_inputs_of(table: FileTable, key: str, scope: StepScope, place: Place) -> Mapping[str, JSON]:
-    """Parse the inputs of an operation and check their references."""
+    """Parse the inputs of an operation at C{key} and check their references. Faults are recorded in C{table}."""
     inputs = table.object(key) or {}
     for path, message in _template_faults(inputs, (), scope, place):
         table.faults.add((*table.path, key, *path), message)
@@ -67,7 +68,7 @@ def read_inputs_of(table: FileTable, key: str, scope: StepScope, place: Place) -
 
 
 def capability_faults(table: FileTable, connector: str, operation: str, scope: StepScope) -> None:
-    """Record a fault if the pins do not list C{operation} of C{connector}."""
+    """Record a fault in C{table} if the action's pins do not list C{connector} with C{operation}."""
     pin = scope.pins.get(connector)
     if pin is None and connector:
         table.fault("connector", f"{quote(connector)} is not among `[[requires.connectors]]`")

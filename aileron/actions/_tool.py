@@ -36,10 +36,10 @@ def tool_name(name: str) -> str:
     return plain if len(plain) <= MAX_TOOL_NAME else _mark(plain, name)
 
 
-def told_apart(actions: Mapping[str, Action]) -> Mapping[str, Action]:
-    """Return the actions with unique tool names. All actions that share a tool name get a new one, in any order.
+def with_unique_tool_names(actions: Mapping[str, Action]) -> Mapping[str, Action]:
+    """Return the actions, by name, with unique tool names. Each action that shares a tool name gets a new one.
 
-    None of them keeps the shared name, since a caller could not know which action it now calls.
+    No action keeps the shared name, since a caller could not know which action the name now calls.
     """
     uses = Counter(action.tool_name for action in actions.values())
     return {
@@ -84,7 +84,7 @@ def property_schema(one: Input) -> dict[str, JSON]:
 
 
 def _as_written(one: Input, schema: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Return the schema that the file wrote, with the keys that it lacks filled in from the input."""
+    """Return the schema that the author wrote, with missing keys added from the input."""
     added = _words(one)
     if one.type == "array":
         added["items"] = {}
@@ -128,14 +128,14 @@ class ArgumentChecks:
 
 
 def argument_checks(action: Action) -> ArgumentChecks:
-    """Return the checks of an action's arguments. They are made once while the action is in use."""
+    """Return the checks of an action's arguments. They are cached by the digest of the action's file."""
     own = frozenset(one.name for one in action.inputs if one.schema is not None)
     return _make(_KnownSchema(action.digest, own, action.input_schema))
 
 
 @frozen
 class _KnownSchema:
-    """A schema whose hash is the digest of its action's file."""
+    """The key of the cache of L{_make}: a schema that is hashed by the digest of its action's file."""
 
     digest: str
     own: frozenset[str]

@@ -1,4 +1,4 @@
-"""Writes the text of a new action."""
+"""Writes the text of a new action file."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ class Wanted:
 class Draft:
     """The description of a new action.
 
-    :ivar takes: the operation's inputs. An action input of the same name becomes the value.
+    :ivar op: the operation of the only step.
+    :ivar gated: whether each run needs an approval.
+    :ivar takes: the operation's inputs. Each gets the action's input of the same name as its value.
     :ivar about: the description for the model.
     """
 
@@ -85,7 +87,8 @@ class Draft:
     def __attrs_post_init__(self) -> None:
         """Check the draft.
 
-        :raises InvalidRequest: no valid action can be made from it.
+        :raises InvalidRequest: if the connector, its version or the operation has no valid name, or two inputs have the
+            same.
         """
         if not _FQN(self.connector) or not _VERSION(self.version):
             raise InvalidRequest(f"{self.connector}@{self.version} is not a connector with a version.")
@@ -97,9 +100,9 @@ class Draft:
 
 
 def wanted(text: str) -> Wanted:
-    """Parse an input written as C{name:type[:required]}.
+    """Parse an input written as C{name}, C{name:type} or C{name:type:optional}. The default type is C{string}.
 
-    :raises InvalidRequest: the text is malformed.
+    :raises InvalidRequest: if the text is malformed.
     """
     parts = text.split(":")
     name, kind = parts[0], parts[1] if len(parts) > 1 else "string"
@@ -112,7 +115,7 @@ def wanted(text: str) -> Wanted:
 
 
 def example(name: str) -> Draft:
-    """Return a valid sample action for a new name when no other options are set."""
+    """Return the draft of a sample action with the given name, for a new action without other options."""
     inputs = (Wanted("channel"), Wanted("text"))
     return Draft(name, "builtin://slack", "1.0.0", "post_message", inputs=inputs)
 

@@ -1,6 +1,6 @@
 """Connectors, one for each service: found by a registry, declared by a file or written in Python."""
 
-from ._answer import AddressRefused, OutgoingRequest, ServiceAnswer, ServiceUnreachable
+from ._answer import AddressRefused, Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable, TooLarge
 from ._connection import ConnectionOpener
 from ._fixtures import Replayed, replay
 from ._foreign import LoadedKinds, load_kinds
@@ -42,6 +42,7 @@ __all__ = [
     "ConnectorKind",
     "Enclose",
     "Enclosure",
+    "Flight",
     "GitConnector",
     "GitSpec",
     "HostKey",
@@ -74,6 +75,7 @@ __all__ = [
     "Spec",
     "Specimen",
     "SshTransport",
+    "TooLarge",
     "TriedRequest",
     "Workshop",
     "build_request",

@@ -15,7 +15,7 @@ _REQUEST_TIMEOUT, _TOO_MANY = 408, 429
 
 
 def may_pass(status: int) -> bool:
-    """Return whether a retry of a request with this status may succeed."""
+    """Return whether a retry of a request with this status may succeed: true for 408, 429 and 5xx."""
     return status >= 500 or status in {_REQUEST_TIMEOUT, _TOO_MANY}
 
 
@@ -24,7 +24,7 @@ class OutgoingRequest:
     """A request as sent, with its credential among the headers. It must never be displayed.
 
     :ivar headers: name and value, in order.
-    :ivar private_network: whether loopback and private addresses may be connected to.
+    :ivar private_network: whether loopback and private addresses are permitted.
     :ivar max_response_bytes: the limit of the response.
     :ivar private_key: the key for SSH, or empty for HTTP.
     """
@@ -42,7 +42,8 @@ class OutgoingRequest:
 class ServiceAnswer:
     """A complete response.
 
-    :ivar headers: by lower-case name. Of a repeated header the first, but all challenges, separated by commas.
+    :ivar headers: the headers by lower-case name. Of a repeated header, only the first value is kept, except that all
+        challenges are joined by commas.
     :ivar head: the reason phrase, and every header as received: its name, then its value.
     """
 
@@ -57,7 +58,7 @@ class Flight:
     """The progress of sending one request.
 
     :ivar sent: whether the first byte of the request was written, after the TLS handshake.
-    :ivar overdue: whether it was cancelled by a timeout before that.
+    :ivar overdue: whether a timeout cancelled the request before its first byte was written.
     """
 
     sent: bool = False
@@ -107,9 +108,11 @@ class StreamingTransport(Transport, Protocol):
     def stream(
         self, message: OutgoingRequest, flight: Flight, begin: BeginBody, consumer: IConsumer | None = None
     ) -> Deferred[ServiceAnswer]:
-        """Send C{message} like L{send}, and deliver each piece of the body as it arrives.
+        """Send C{message} once, without following redirects, and deliver each piece of the body as it arrives.
 
+        :param begin: called with the head of the response. Returns the function that processes the pieces.
         :param consumer: pauses the body if it cannot accept more. The body is registered as its producer.
-        :return: the response without a body, when it ended or enough of it arrived, or a failure: those of L{send}, or
-            L{NotUnderstood} raised by C{begin} or its result.
+        :return: a Deferred that fires with the response, without its body, when the body has ended or was accepted as
+            enough. It fails with L{AddressRefused}, L{ServiceUnreachable} or L{TooLarge}, or with L{NotUnderstood} if
+            C{begin} or the function raised it.
         """

@@ -40,11 +40,11 @@ _LENGTH = re.compile(rb"^content-length:[ \t]*+([0-9]{1,18})[ \t]*+\r?$", re.IGN
 class ServiceConnection:
     """The state of one connection while it carries a request.
 
-    :ivar private_network: whether loopback and private addresses may be connected to.
-    :ivar ask_for_tls: converses before TLS, for protocols that start without, or None if TLS comes first.
+    :ivar private_network: whether loopback and private addresses are permitted.
+    :ivar ask_for_tls: runs the protocol's exchange before TLS (STARTTLS), or None if the connection starts with TLS.
     :ivar given_up: whether the request was cancelled. Then no further address is tried.
     :ivar reason: the error of the last address that was tried.
-    :ivar keeps_head: whether the response's head is stored as received, because the HTTP client omits its length.
+    :ivar keeps_head: whether to store the response's head as received, since the HTTP client removes Content-Length.
     """
 
     flight: Flight
@@ -60,18 +60,24 @@ class ServiceConnection:
         self.given_up = True
 
     def carried_by(self, guard: GuardedConnection) -> None:
-        """Store the open connection. The request is written in the same turn of the reactor."""
+        """Store the open connection, and mark the request as sent.
+
+        The request is written in the same turn of the reactor.
+        """
         self._guard = guard
         guard.head = bytearray() if self.keeps_head else None
         self.flight.sent = True
 
     def length_headers(self) -> tuple[str, ...]:
-        """Return name and value of the Content-Length in a stored head, or nothing if it has none."""
+        """Return C{"Content-Length"} and its value in the stored head, or an empty tuple if no head has this header."""
         found = _LENGTH.findall(b"" if self._guard is None else self._guard.head or b"")
         return ("Content-Length", found[-1].decode("ascii")) if found else ()
 
     def is_whole(self, reason: Failure) -> bool:
-        """Return whether a body that ended with C{reason} is complete: it may end with its connection."""
+        """Return whether a body that ended with C{reason} is complete.
+
+        A body of unknown length is complete if its connection was closed properly.
+        """
         lost = reason.check(PotentialDataLoss) is not None
         return is_response_done(reason) or (lost and self._guard is not None and self._guard.closed_cleanly)
 
@@ -88,7 +94,8 @@ class ConnectionOpener:
 
     :ivar own_ports: returns the ports that the daemon itself listens on.
     :ivar tls: returns the verifier of a host's certificate.
-    :ivar reach: in a proof, returns the endpoint of an origin whose address was checked. None for TCP and TLS.
+    :ivar reach: returns the endpoint to which C{aileron connector prove} connects in place of an origin, or None to
+        connect by TCP and TLS. The origin's address is checked in both cases.
     """
 
     reactor: IConnectingReactor
@@ -100,8 +107,8 @@ class ConnectionOpener:
     async def open(self, origin: Origin, connection: ServiceConnection, speakers: IProtocolFactory) -> IProtocol:
         """Connect to C{origin}: to each permitted address in turn.
 
-        :raises AddressRefused: it has no address that may be connected to.
-        :raises ServiceUnreachable: no address answers, or none has a valid certificate.
+        :raises AddressRefused: if the origin has no permitted address.
+        :raises ServiceUnreachable: if no address answers, or none has a valid certificate.
         """
         for address in await self._list_permitted(origin, connection.private_network):
             protocol = await self._try(address, origin, connection, speakers)
@@ -149,9 +156,11 @@ class ConnectionOpener:
 
 
 def verifying(bundles: Iterable[str] = SYSTEM_BUNDLES) -> Callable[[str], IOpenSSLClientConnectionCreator]:
-    """Return a function from a host name to its verifier by the system's authorities, which are read at first use.
+    """Return a function that returns the TLS verifier of a host name. It trusts the system's certificate authorities.
 
-    Without authorities, no certificate is valid.
+    The authorities are read when the function is first called. If there are none, no certificate is valid.
+
+    :param bundles: the files that may contain the authorities.
     """
 
     @cache

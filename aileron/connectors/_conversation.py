@@ -34,20 +34,20 @@ class NotUnderstood(Exception):
 class Rejected(Exception):
     """The error for a step that the server refused or does not offer.
 
-    :ivar step: in words, such as C{the recipient a@b.example}.
+    :ivar step: the refused step in words, such as C{the recipient a@b.example}.
     :ivar text: the server's reason, or empty.
-    :ivar code: its code, or None if the protocol has none.
+    :ivar code: the server's code, or None if the protocol has no codes.
     """
 
     step: str
     text: str = ""
     code: int | None = None
 
-    def tell(self, name: str, said: str) -> str:
-        """Return the sentence for an error message.
+    def write_message(self, name: str, said: str) -> str:
+        """Return the error message, as a sentence.
 
-        :param name: of the connector.
-        :param said: C{text}, safe to show, with a colon before it, or empty.
+        :param name: the connector's name.
+        :param said: a colon and the server's reason, safe to show, or empty if there is no reason.
         """
         return f"{name} refused {self.step}{said}."
 
@@ -79,8 +79,8 @@ class LineConversation(Protocol):
     async def line(self) -> bytes:
         """Wait for the next line, and return it without its end.
 
-        :raises HungUp: the connection ended before.
-        :raises NotUnderstood: the server sent too much.
+        :raises HungUp: if the connection ends before the line is complete.
+        :raises NotUnderstood: if the server sent too much.
         """
         seen = 0
         while (end := self._heard.find(b"\r\n", seen)) < 0:
@@ -89,7 +89,11 @@ class LineConversation(Protocol):
         return self._take(end + 2)[:-2]
 
     async def exactly(self, size: int) -> bytes:
-        """Wait for the next C{size} bytes, and return them. Raises the errors of L{line}."""
+        """Wait for the next C{size} bytes, and return them.
+
+        :raises HungUp: if the connection ends before.
+        :raises NotUnderstood: if the server would send, or sent, more than its limit.
+        """
         if size > self.most_bytes + len(self._heard):
             raise NotUnderstood
         while len(self._heard) < size:
@@ -99,13 +103,16 @@ class LineConversation(Protocol):
     def check_turn(self) -> None:
         """Check that no bytes are buffered, which would be read as the response to the next command.
 
-        :raises NotUnderstood: there are buffered bytes.
+        :raises NotUnderstood: if there are buffered bytes.
         """
         if self._heard:
             raise NotUnderstood
 
     def become_tls(self, speakers: TLSMemoryBIOFactory) -> IProtocol:
-        """Upgrade the connection to TLS, and return the protocol inside of it. Raises the errors of L{check_turn}."""
+        """Upgrade the connection to TLS, and return the protocol inside of it.
+
+        :raises NotUnderstood: if bytes are buffered, as in L{check_turn}.
+        """
         self.check_turn()
         tls: Any = speakers.buildProtocol(self.transport.getPeer())
         self._next = tls
@@ -161,7 +168,7 @@ class TlsEndpoint:
     """An endpoint that puts TLS between a protocol and another endpoint.
 
     :ivar creator: verifies the server.
-    :ivar ask: converses before TLS on the plain connection, or None if TLS comes first.
+    :ivar ask: runs the protocol's exchange before TLS (STARTTLS), or None if the connection starts with TLS.
     """
 
     endpoint: IStreamClientEndpoint

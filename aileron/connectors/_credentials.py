@@ -21,9 +21,11 @@ def read_credential(
     logins: Collection[str] = KINDS,
     resource: str = "",
 ) -> CredentialNeed | None:
-    """Read the credential that a connector needs, or return None if C{table} is None. Faults are added to the table.
+    """Read the credential that a connector needs. Faults are added to the table.
 
-    :param variables: of the base URL, with examples of their values.
+    If C{table} is None, or its kind of credential is missing or not permitted, return None.
+
+    :param variables: the variables of the base URL, with examples of their values.
     :param header: the header to use if the file cannot choose it, for credentials that log in.
     :param logins: the permitted kinds of credential.
     :param resource: the only resource for which tokens are requested (RFC 8707): the URL of an MCP server.
@@ -58,9 +60,9 @@ def read_credential(
 
 
 def _settings(table: FileTable, kind: CredentialKind, variables: Mapping[str, str]) -> dict[str, str]:
-    """Read the keys of a kind of credential.
+    """Return the settings of a kind of credential, without empty ones. Faults are added to the table.
 
-    :param variables: examples of the variables of the base URL. The settings may refer to them.
+    :param variables: examples of the base URL's variables, to which settings may refer.
     """
     found = {}
     for name, rule in kind.settings.items():
@@ -74,7 +76,7 @@ def _settings(table: FileTable, kind: CredentialKind, variables: Mapping[str, st
 
 
 def _implied(kind: CredentialKind, *, private_network: bool, resource: str) -> Mapping[str, str]:
-    """Return the settings implied by the rest of the file."""
+    """Return the settings that other parts of the file imply: a private network, and the resource of tokens."""
     network = {PRIVATE_NETWORK: "true"} if kind.exchanges and private_network else {}
     return network | ({RESOURCE: resource} if resource and DISCOVER in kind.settings else {})
 

@@ -14,7 +14,7 @@ MAX_SHOWN = 200
 
 
 def show_safely(text: str, most: int = MAX_SHOWN) -> str:
-    """Return C{text} with all characters visible, cut after C{most} characters."""
+    """Return C{text} with all characters visible. If it is longer than C{most}, cut it and add an ellipsis."""
     return visible(text[:most]) + ("…" if len(text) > most else "")
 
 
@@ -28,7 +28,7 @@ def decode(body: bytes) -> JSON:
 
     An integer beyond 2^53-1 becomes its digits as a text. A lone surrogate becomes U+FFFD.
 
-    :raises ValueError: it is not UTF-8, not JSON, not finite, or nested too deep.
+    :raises ValueError: if the body is not UTF-8, not JSON, nested too deep, or has a number that is not finite.
     """
     text = body.decode("utf-8-sig")
     parse_int = _integer if _LONG_NUMBER.search(text) else None  # most answers need neither this nor L{_carry}

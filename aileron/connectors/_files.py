@@ -30,7 +30,7 @@ LOCAL = "local"
 class ConnectorFile:
     """A connector file as found: its bytes, or the error of reading it.
 
-    :ivar name: for people.
+    :ivar name: the name of the file, for people.
     :ivar scheme: the required start of its connector's name, L{SHIPPED} or L{LOCAL}.
     """
 
@@ -48,7 +48,10 @@ def shipped() -> Iterator[ConnectorFile]:
 
 
 def of_directory(path: Path) -> Iterator[ConnectorFile]:
-    """Yield the connector files of the user's directory, by name, or none if there is no directory."""
+    """Yield the connector files of the user's directory, by name, or none if there is no directory.
+
+    If the directory cannot be read, yield one file with this error.
+    """
     try:
         paths = list_files(str(path), _SUFFIX)
     except Unreadable as fault:
@@ -67,7 +70,7 @@ def _is_connector(name: str) -> bool:
 
 
 def one_file(path: str) -> ConnectorFile:
-    """Read a connector file of the user's."""
+    """Return a connector file of the user's. If it cannot be read or is too large, the result contains the error."""
     try:
         data = read_file(path, MOST_FILE_BYTES).data
     except Unreadable as fault:
@@ -84,9 +87,9 @@ def name_fixtures(file: ConnectorFile) -> str:
 
 
 def read_fixtures(file: ConnectorFile) -> str:
-    """Return the text of a connector's recorded answers.
+    """Return the text of a connector's recorded answers, of a user's file C{MOST_FIXTURE_BYTES} and one byte at most.
 
-    :raises Unreadable: the file is missing, or not UTF-8.
+    :raises Unreadable: if the file is missing, cannot be read or is not UTF-8.
     """
     name = name_fixtures(file)
     try:

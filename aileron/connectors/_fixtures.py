@@ -25,7 +25,8 @@ _SHIPPED = KindTable()
 class Replayed:
     """The result of a replay.
 
-    :ivar seen: for each operation, the outcomes in its fixtures. C{reconcile} means that one looks for the effect.
+    :ivar seen: for each operation, the outcomes in its fixtures. C{reconcile} stands for a fixture of the search for
+        the operation's effect.
     """
 
     seen: Mapping[str, Sequence[str]] = field(factory=dict)
@@ -35,8 +36,8 @@ class Replayed:
 def replay(target: str, directory: Path, kinds: KindTable = _SHIPPED) -> Replayed | None:
     """Replay every fixture of a connector, and report differences from the recorded results.
 
-    :param target: the path of its file, or its name.
-    :param directory: of the user's connectors, for a name.
+    :param target: the path of the connector's file, or its name.
+    :param directory: the directory of the user's connectors, in which a name is searched.
     :return: the result, or None if there is no connector of that name.
     """
     if "://" not in target:
@@ -49,7 +50,7 @@ def replay(target: str, directory: Path, kinds: KindTable = _SHIPPED) -> Replaye
 
 
 def replay_file(file: ConnectorFile, kinds: KindTable) -> Replayed:
-    """Replay the fixtures of one connector file."""
+    """Replay the fixtures of one connector file. All errors are in the result: also those of reading either file."""
     reading, name = read_connector(file, kinds), name_fixtures(file)
     if reading.kind is None:
         return Replayed(problems=reading.problems)

@@ -88,7 +88,10 @@ class ForeignKind(ConnectorKind[Any]):
         return self.kind.recorded
 
     def read(self, document: FileTable, head: FileTable, identity: Identity) -> Any:
-        """Read a connector file, and check that the description is of that file. If not, add a fault."""
+        """Return the specification read from a connector file, or None if the kind raises an exception.
+
+        An exception, and a description with another name, version or digest than the file's, are added as faults.
+        """
         try:
             spec = self.kind.read(document, head, identity)
             about = spec.description
@@ -103,7 +106,7 @@ class ForeignKind(ConnectorKind[Any]):
     def make(self, spec: Any, workshop: Workshop) -> IConnector:
         """Create the connector of a file, which is checked and redacts secrets.
 
-        :raises NotMade: the kind raises, or its result provides no L{IConnector}.
+        :raises NotMade: if the kind raises, or its result provides no L{IConnector}.
         """
         try:
             made = self.kind.make(spec, workshop)
@@ -119,15 +122,15 @@ class ForeignKind(ConnectorKind[Any]):
         return self.kind.schema()
 
     def bench(self, specimen: Specimen, bench: Any) -> Any:
-        """Return the rig of the proof, or the reason why the connector cannot be proved."""
+        """Return the rig for C{aileron connector prove}, or a clause with the reason why there is none."""
         return self.kind.bench(specimen, bench)
 
     def check(self, file: ConnectorFile, spec: Any, note: Callable[[str], None]) -> Sequence[LoadError]:
-        """Return faults that only C{aileron connector check} looks for."""
+        """Return the faults that only C{aileron connector check} searches for."""
         return self.kind.check(file, spec, note)
 
     def build_request(
         self, spec: Any, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str
     ) -> Request | None:
-        """Build a request for C{aileron connector try}."""
+        """Build a request for C{aileron connector try}. Return None if the kind can build requests only for actions."""
         return self.kind.build_request(spec, operation, inputs, base_url, effect_key)

@@ -40,7 +40,7 @@ OURS = frozenset(
 def header_name(text: str) -> str:
     """Check the name of a header that a file sets, and return it.
 
-    :raises ValueError: it is invalid, or only the daemon sets this header.
+    :raises ValueError: if the name is invalid, only the daemon sets this header, or it requests a part of a response.
     """
     if not _TOKEN.fullmatch(text):
         raise ValueError("is not a valid header name")
@@ -54,7 +54,7 @@ def header_name(text: str) -> str:
 def header_value(text: str) -> str:
     """Check a header's value, and return it.
 
-    :raises ValueError: it has characters other than visible ASCII and inner spaces.
+    :raises ValueError: if the value has characters other than visible ASCII and inner spaces.
     """
     if not _VALUE.fullmatch(text) or text != text.strip():
         raise ValueError("must be visible ASCII without a line break")
@@ -64,7 +64,7 @@ def header_value(text: str) -> str:
 def credential_format(text: str) -> str:
     """Check the format of a credential's header, and return it.
 
-    :raises ValueError: C{{key}} is not in it exactly once, or it is no header value.
+    :raises ValueError: if C{{key}} is not in it exactly once, or it is no header value.
     """
     if text.count("{key}") != 1 or "{" in text.replace("{key}", ""):
         raise ValueError("must hold {key} exactly once")
@@ -74,7 +74,7 @@ def credential_format(text: str) -> str:
 def read_line(text: str) -> str:
     """Check one line of a mail, and return it. Control characters could end a header and start another.
 
-    :raises ValueError: it has control characters, or is too long.
+    :raises ValueError: if the line has control characters, or is too long.
     """
     if _CONTROL.search(text):
         raise ValueError("must not contain line breaks or control characters")

@@ -20,7 +20,7 @@ USUAL_KIND = "http"
 
 
 def read_identity(head: FileTable, content_hash: str, scheme: str | None) -> Identity:
-    """Read name and version of a connector.
+    """Return the name, the version and the content hash of a connector. Faults are added to the table.
 
     :param head: the table C{[connector]}.
     :param scheme: C{builtin} or C{local}, if the name must begin with it.

@@ -72,7 +72,7 @@ PRESENT: Schema = {"$ref": "#/$defs/present"}
 
 
 def presentation() -> Schema:
-    """Return what the schema of a kind has in C{$defs} to use L{PRESENT}."""
+    """Return the definitions that a schema with L{PRESENT} needs in its C{$defs}."""
     return {"present": {"oneOf": [_presented(kind, parts) for kind, parts in PRESENTATIONS.items()]}}
 
 

@@ -22,7 +22,10 @@ Identity: TypeAlias = tuple[str, str, str]
 
 
 def read_operations(document: FileTable, read: Callable[[str, FileTable], T]) -> Mapping[str, T]:
-    """Read the tables C{[operations.…]} of a file, each by C{read}. Faults are added to the document."""
+    """Read the tables C{[operations.…]} of a file, each by C{read}. Faults are added to the document.
+
+    A missing or empty table is a fault, and its result is an empty mapping.
+    """
     table, found = document.optional_table("operations", required=True), {}
     if table is None:
         return {}
@@ -76,7 +79,7 @@ def _read_irreversible(table: FileTable, *, destructive: bool, usual: bool) -> b
 def read_presentation(table: FileTable | None, inputs: Collection[str] | None) -> Presentation | None:
     """Read the table C{present}, or return None if C{table} is None. Faults are added to the table.
 
-    :param inputs: of the operation, or None if the file does not declare them.
+    :param inputs: the operation's inputs, or None if the file does not declare them.
     """
     if table is None:
         return None
@@ -92,7 +95,10 @@ def read_presentation(table: FileTable | None, inputs: Collection[str] | None) -
 
 
 def present(operation: Operation, kind: str, *titles: str) -> Operation:
-    """Return C{operation} with a kind and titles of its own, unless its file gives it some."""
+    """Return C{operation} with a presentation of this kind and with these titles.
+
+    If its file declares a presentation, only missing titles are added.
+    """
     given = operation.presentation
     if given is not None:
         return operation if given.titles else evolve(operation, presentation=evolve(given, titles=titles))
@@ -100,7 +106,7 @@ def present(operation: Operation, kind: str, *titles: str) -> Operation:
 
 
 def _read_titles(table: FileTable, inputs: Collection[str] | None) -> tuple[str, ...]:
-    """Return the templates of titles. The key holds one, or an array of them."""
+    """Return the templates of titles. The key holds one, or an array of them. Faults are added to the table."""
     titles = table.texts(HEADLINE) if isinstance(table.values[HEADLINE], list) else (table.text(HEADLINE),)
     for each in titles:
         named = inputs_of_title(each)
@@ -114,7 +120,10 @@ def _read_titles(table: FileTable, inputs: Collection[str] | None) -> tuple[str,
 
 
 def _inputs_shown(table: FileTable, part: str, inputs: Collection[str] | None) -> tuple[str, ...]:
-    """Return the inputs that a part of a presentation shows. The key names one or an array of them."""
+    """Return the inputs that a part of a presentation shows. The key names one or an array of them.
+
+    An input that the operation does not have is added to the table as a fault.
+    """
     several = isinstance(table.values[part], list)
     names = table.texts(part) if several else (table.text(part),)
     for name in filter(None, names):

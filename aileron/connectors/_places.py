@@ -43,11 +43,11 @@ class Places:
 
 
 def own_base_url(text: str, *, private_network: bool, ssh: bool = False) -> BaseUrl:
-    """Check the base URL of a connector, and return it. Digests include its exact text.
+    """Parse the base URL of a connector. The text must be in normal form, because digests cover it.
 
     :param private_network: whether the connector declares a private network. If not, plain http is refused.
     :param ssh: whether it may be a URL of SSH.
-    :raises ValueError: the URL is not permitted. The message is the end of a sentence.
+    :raises ValueError: if the URL is not permitted. The message is the end of a sentence.
     """
     base = read_base_url(text, exact=True, ssh=ssh)
     if base.origin.scheme == "http" and not private_network:
@@ -93,7 +93,10 @@ class _BaseUrlReader:
     ssh: bool
 
     def base_url(self, head: FileTable) -> tuple[str | None, bool]:
-        """Return the base URL, or None, and whether a binding may choose any base URL."""
+        """Read the key C{base_url}, which is a URL or a table. Faults are added to C{head}.
+
+        :return: the base URL, or None if it is missing or not valid, and whether a binding may choose any base URL.
+        """
         if not isinstance(head.values.get("base_url"), dict):
             return head.read("base_url", self.read, None, required=True), False
         table = head.table("base_url")
@@ -105,7 +108,10 @@ class _BaseUrlReader:
         return None if chosen is None else chosen.url, bindable
 
     def others(self, table: FileTable) -> Mapping[str, str]:
-        """Return the base URLs of the other hosts, by name."""
+        """Return the base URLs of the other hosts, by name. Invalid URLs are left out.
+
+        Faults are added to the table.
+        """
         for name in table.values:
             if not NAME.fullmatch(name):
                 table.fault(name, "must be named in a-z, 0-9 and '_'")
@@ -115,7 +121,7 @@ class _BaseUrlReader:
     def read(self, text: str) -> str:
         """Check a base URL with variables, and return it in normal form.
 
-        :raises ValueError: it is invalid. The message is the end of a sentence.
+        :raises ValueError: if the URL is invalid. The message is the end of a sentence.
         """
         if (problem := misplaced(text)) is not None:
             raise ValueError(problem)
@@ -132,7 +138,10 @@ class _BaseUrlReader:
 
 
 def _beside_another(name: str, text: str) -> bool:
-    """Return whether a variable in a setting is adjacent to another, so that their values would be ambiguous."""
+    """Return whether the variable C{name} occurs in a text in which a variable is at a place that is not permitted.
+
+    An example is a variable directly beside another, since the values could not be told apart.
+    """
     return name in variables_in(text) and misplaced(f"https://{text}") is not None
 
 
@@ -171,7 +180,7 @@ def _pattern(text: str) -> str:
 
 
 def _hosts(head: FileTable, declared: list[str], examples: Mapping[str, str], *, bindable: bool) -> tuple[str, ...]:
-    """Read C{hosts}. If the key is missing, return the hosts of the base URLs.
+    """Read C{hosts}. If the key is missing, return the hosts of the base URLs. Faults are added to C{head}.
 
     :param declared: the base URLs, with variables in braces.
     """

@@ -37,7 +37,8 @@ class FoundPlugin:
 def of_package(name: str) -> Iterator[FoundPlugin]:
     """Yield every plugin of the package C{name}.
 
-    If there is no such package, the problem's kind is C{missing}. If a plugin is no connector, it is C{malformed}.
+    If there is no such package, yield one error of the kind C{missing}. If the package or a module cannot be imported,
+    or a plugin is no connector, yield an error of the kind C{malformed} in its place.
     """
     try:
         package = find_package(name)

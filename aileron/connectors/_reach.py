@@ -20,7 +20,7 @@ from ._template import Omitted, ReferenceScope, Template, problem, render
 class Reach:
     """The addresses that a connector declares.
 
-    :ivar private_network: whether loopback and private addresses may be connected to.
+    :ivar private_network: whether loopback and private addresses are permitted.
     :ivar ssh: whether it uses SSH. Then its base URL is the only address.
     """
 
@@ -29,10 +29,11 @@ class Reach:
     ssh: bool = False
 
     def find_base_url(self, place: str | None, base_url: str) -> BaseUrl:
-        """Return the base URL of an operation, if its connector's is C{base_url}.
+        """Return the base URL to which an operation sends its requests.
 
-        :param place: the host that the operation names, or None for the connector's base URL.
-        :raises CapabilityDenied: the host is not declared.
+        :param place: the name of another host that the operation uses, or None for the connector's base URL.
+        :param base_url: the base URL with which the connector is used, its own or that of a binding.
+        :raises CapabilityDenied: if the connector does not declare this base URL, or the URL is not permitted.
         """
         about = self.about
         try:
@@ -47,10 +48,12 @@ class Reach:
         except ValueError as error:
             raise CapabilityDenied(f"The base URL of {about.name} {error}.") from error
 
-    def check_own(self, request: Request, operation: Operation, method: str, place: str | None) -> None:
+    def check_own(self, request: Request, operation: Operation, method: str, *places: str | None) -> None:
         """Check that the connector prepared a request itself, and that its host is declared.
 
-        :raises CapabilityDenied: the request is of another connector, or was changed.
+        :param places: the names of the other hosts that the operation uses. None is the connector's base URL.
+        :raises CapabilityDenied: if the request is of another connector, was changed, or its URL is invalid or not
+            declared.
         """
         expected = (self.about.name, operation.effect, operation.idempotent, method)
         if expected != (request.connector, request.effect, request.idempotent, request.method):
@@ -60,11 +63,16 @@ class Reach:
             own_base_url(origin.url, private_network=self.private_network, ssh=self.ssh)
         except ValueError as error:
             raise CapabilityDenied(f"The URL of the request {error}.") from error
-        if not self._leads_to(place, origin):
+        if not any(self._leads_to(place, origin) for place in places):
             raise self._refuse(origin)
 
     def _leads_to(self, place: str | None, origin: Origin) -> bool:
-        """Return whether an operation may send requests to C{origin}: its own host, or a permitted base URL."""
+        """Return whether an operation may send requests to C{origin}.
+
+        If bindings may choose any base URL, every origin is permitted.
+
+        :param place: the name of another host, the only one permitted, or None for the connector's base URL.
+        """
         about = self.about
         if self.ssh:
             return origin == read_origin(about.base_url or "", ssh=True)
@@ -91,7 +99,7 @@ class Reach:
 def refuse_strangers(inputs: Mapping[str, JSON], known: Collection[str]) -> None:
     """Check that an operation knows all its inputs.
 
-    :raises InvalidRequest: an input is unknown.
+    :raises InvalidRequest: if an input is unknown.
     """
     for name in inputs:
         if name not in known:
@@ -99,9 +107,9 @@ def refuse_strangers(inputs: Mapping[str, JSON], known: Collection[str]) -> None
 
 
 def encode_json(template: Template, scope: ReferenceScope) -> bytes:
-    """Return the JSON body made from a template.
+    """Return the JSON body made from a template. A value that is left out becomes null.
 
-    :raises InvalidRequest: an input cannot be encoded.
+    :raises InvalidRequest: if an input cannot be encoded, or a text refers to an input that L{text} refuses.
     """
     try:
         value = render(template, scope)

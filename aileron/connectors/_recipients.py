@@ -17,9 +17,10 @@ _NAMES = frozenset(
 def normalize_recipients(
     operation: Operation, name: str, value: JSON, read: Callable[[str], Iterable[str]] = normalize_addresses
 ) -> JSON:
-    """Return the addresses in an input that holds recipients, each once and in order, or any other value unchanged.
+    """Return an input in the form used for comparisons: addresses of recipients, or the name of a channel without C{#}.
 
-    The presentation of the operation declares the inputs with recipients. Without one, their names decide.
+    Addresses are returned as a list, each once and in order. Any other value, and one without an address, is returned
+    unchanged. The presentation of the operation declares the inputs with recipients. Without one, their names decide.
 
     :param read: returns the addresses that one text lists.
     """

@@ -67,9 +67,9 @@ class Registry:
     If two sources have a connector of one name, the earlier source wins. If one source has a name twice, neither is
     loaded.
 
-    :ivar directory: of the user's connector files, or None.
+    :ivar directory: the directory of the user's connector files, or None.
     :ivar workshop: the parts from which kinds build connectors.
-    :ivar plugin_packages: the only packages searched for Python connectors and kinds, once.
+    :ivar plugin_packages: the only packages that are searched, once, for Python connectors and kinds.
     """
 
     directory: Path | None
@@ -115,7 +115,7 @@ class Registry:
         return _merge((*self._fixed, own))
 
     def _make_once(self, file: ConnectorFile) -> FoundPlugin:
-        """Return the connector built from equal bytes before, or build it."""
+        """Return the connector of a file. If the file has the same name and bytes as before, it is not built again."""
         if file.data is None:
             return self._make(file)
         key = file.name, digest_of_bytes(file.data)
@@ -156,7 +156,10 @@ def _merge(sources: Iterable[Iterable[FoundPlugin]]) -> _Loaded:
 
 
 def _add(loaded: dict[str, FoundPlugin], found: list[FoundPlugin]) -> Iterator[LoadError]:
-    """Add the connectors of one source whose names are free and unique. Yield a fault for each other."""
+    """Add to C{loaded} the connectors of one source, by name.
+
+    If a name is already in C{loaded}, or occurs twice in C{found}, yield a fault instead for each connector with it.
+    """
     named = [(each.connector.describe().name, each) for each in found if each.connector is not None]
     names = Counter(fqn for fqn, _ in named)
     taken = set(loaded)

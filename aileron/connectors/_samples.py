@@ -53,5 +53,8 @@ def _specimen(file: ConnectorFile, wanted: Collection[str], kinds: KindTable) ->
 
 
 def keys_of(effect_key: str) -> tuple[str, str]:
-    """Return the two forms in which a request may contain an effect key."""
+    """Return the two forms in which a request may contain an effect key.
+
+    They are the key itself, and the UUID derived from it.
+    """
     return effect_key, str(ReferenceScope({}, effect_key).value("effect.uuid"))

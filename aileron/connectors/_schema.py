@@ -36,7 +36,9 @@ def read_connector(file: ConnectorFile, kinds: KindTable) -> FileReading:
 
 @lru_cache(maxsize=64)
 def read_file(data: bytes, file: str, scheme: str | None = None, kinds: KindTable | None = None) -> FileReading:
-    """Parse the bytes of a connector file. The result is cached, since some commands read shipped files several times.
+    """Parse the bytes of a connector file. If the file has faults, the result contains only the faults.
+
+    The result is cached, since some commands read shipped files several times.
 
     :param file: its name, for the faults.
     :param scheme: C{builtin} or C{local}, if the name must begin with it.

@@ -45,9 +45,11 @@ async def open_credential(
 
     If an error is raised, nothing was sent.
 
-    :raises BindingRequired: a credential is needed and none was given.
-    :raises BindingFailed: the credential has another kind, or cannot be sent in a header.
-    :raises NetworkError: the credential had to be renewed, which took too long or failed.
+    :raises BindingRequired: if a credential is needed and none was given.
+    :raises BindingFailed: if the credential has another kind, is empty, or has characters not allowed in a header.
+    :raises NetworkError: if the credential had to be renewed, which took too long or failed.
+    :raises VaultLocked: if the vault was locked meanwhile.
+    :raises CredentialNeedsYou: if a person must renew the credential first.
     """
     fqn = description.name
     if description.credential is None:
@@ -115,9 +117,9 @@ def not_understood(name: str) -> Fault:
 
 
 def describe_failure(name: str, error: BaseException, flight: Flight, *, seconds: float, most_bytes: int) -> Fault:
-    """Return the fault that describes why sending failed.
+    """Return the fault that describes C{error}, one of L{FAILURES}.
 
-    :raises CancelledError: the caller cancelled it.
+    :raises CancelledError: if the caller, and not a timeout, cancelled the request.
     """
     if isinstance(error, NotUnderstood | Rejected):
         return _describe_refusal(name, error)
@@ -139,4 +141,4 @@ def _describe_refusal(name: str, error: NotUnderstood | Rejected) -> Fault:
     if isinstance(error, NotUnderstood):
         return not_understood(name)
     said = " ".join(each for each in (str(error.code or ""), show_safely(error.text)) if each)
-    return evolve(ExternalApiError(error.tell(name, said and f": {said}")).fault(), retriable=error.may_pass)
+    return evolve(ExternalApiError(error.write_message(name, said and f": {said}")).fault(), retriable=error.may_pass)

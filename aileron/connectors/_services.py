@@ -43,6 +43,8 @@ class DeclaredService:
 def read_service(document: FileTable, head: FileTable, *, ssh: bool = False) -> DeclaredService:
     """Read C{[variables]}, C{[hosts]}, C{[credential]}, and their part of C{[connector]}.
 
+    Faults are added to the tables.
+
     :param ssh: whether the base URL may be one of SSH.
     """
     private_network = head.flag("private_network", default=False)

@@ -37,7 +37,7 @@ class BaseSpec:
     def find_operation(self, name: str) -> Operation:
         """Return the declaration of an operation.
 
-        :raises CapabilityDenied: there is no such operation.
+        :raises CapabilityDenied: if there is no such operation.
         """
         found = self.description.operations.get(name)
         if found is None:
@@ -47,7 +47,7 @@ class BaseSpec:
     def find_read(self, name: str) -> Operation:
         """Return the declaration of an operation that only reads.
 
-        :raises CapabilityDenied: there is no such operation, or it is not declared as a read.
+        :raises CapabilityDenied: if there is no such operation, or it is not declared as a read.
         """
         found = self.find_operation(name)
         if found.effect != READ:
@@ -58,6 +58,8 @@ class BaseSpec:
         self, operation: str, name: str, value: JSON, read: Callable[[str], Iterable[str]] = normalize_addresses
     ) -> JSON:
         """Return an input in the form used for limits and comparisons. Recipients become normalized addresses.
+
+        The inputs of an unknown operation are returned unchanged.
 
         :param read: returns the addresses that one text lists.
         """

@@ -41,8 +41,8 @@ class ReferenceScope:
     """The values of the references in one request.
 
     :ivar effect_key: created by the daemon for this run and step.
-    :ivar since: a moment before the effect, if the effect is being looked for.
-    :ivar item: the element of an input for which an C{as} is rendered.
+    :ivar since: a time before the effect, for a request that searches for the effect; else None.
+    :ivar item: the current element, while the C{as} of an C{each} is rendered.
     """
 
     inputs: Mapping[str, JSON]
@@ -107,7 +107,10 @@ def _is_each(template: Template) -> TypeGuard[Mapping[str, Template]]:
 
 
 def _each_faults(template: Mapping[str, Template]) -> Iterator[str]:
-    """Yield the faults of an C{each}. C{as} may refer to the element only, so the array grows with the input."""
+    """Yield the faults of a table C{each}, which renders C{as} for each element of an input.
+
+    C{as} may refer only to the element. With other inputs, the array could become much larger than the inputs.
+    """
     if not isinstance(template["each"], str) or not _LONE_INPUT.fullmatch(template["each"]):
         yield "`each` must be exactly one ${in.<name>}"
     for name in sorted(references(template["as"]) - {_ITEM}):
@@ -118,7 +121,7 @@ def _each_faults(template: Mapping[str, Template]) -> Iterator[str]:
 def render(template: Template, scope: ReferenceScope) -> JSON | Omitted:
     """Render C{template}: a lone reference retains its type, and an omitted one drops its key or element.
 
-    :raises InvalidRequest: a longer text refers to an omitted input, or to one that is no text, number or boolean.
+    :raises InvalidRequest: if a longer text refers to an omitted input, or to one that is no text, number or boolean.
     """
     if isinstance(template, str):
         lone = REFERENCE.fullmatch(template)
@@ -147,7 +150,7 @@ def _each(template: Mapping[str, Template], scope: ReferenceScope) -> JSON | Omi
 def text(template: str, scope: ReferenceScope) -> str:
     """Render C{template} as a text, with each reference as text.
 
-    :raises InvalidRequest: see L{render}.
+    :raises InvalidRequest: if C{template} refers to an omitted input, or to one that is no text, number or boolean.
     """
     return REFERENCE.sub(lambda found: scalar(scope.value(found[1]), found[1]), template)
 
@@ -155,7 +158,7 @@ def text(template: str, scope: ReferenceScope) -> str:
 def scalar(value: JSON | Omitted, reference: str) -> str:
     """Return a text unchanged, or a number or boolean as JSON.
 
-    :raises InvalidRequest: the value has another type, or was omitted.
+    :raises InvalidRequest: if the value has another type, or was omitted.
     """
     name = reference.removeprefix("in.")
     if isinstance(value, Omitted):

@@ -64,13 +64,21 @@ class HttpTransport:
     opener: ConnectionOpener = field(repr=False)
 
     def send(self, message: OutgoingRequest, flight: Flight) -> Deferred[ServiceAnswer]:
-        """Send the request on a new connection, which is always closed afterwards."""
+        """Send the request on a new connection, which is always closed afterwards.
+
+        :return: a Deferred that fires with the response, whatever its status. It fails with L{AddressRefused},
+            L{ServiceUnreachable} or L{TooLarge}.
+        """
         return self._exchange(message, flight, None, None)
 
     def stream(
         self, message: OutgoingRequest, flight: Flight, begin: BeginBody, consumer: IConsumer | None = None
     ) -> Deferred[ServiceAnswer]:
-        """Send the request like L{send}, and deliver each piece of the body until no more is wanted."""
+        """Send the request on a new connection, and deliver each piece of the body until no more is wanted.
+
+        :return: a Deferred that fires with the response, without its body. It fails with L{AddressRefused},
+            L{ServiceUnreachable} or L{TooLarge}, or with the L{NotUnderstood} that C{begin} or the function raised.
+        """
         return self._exchange(message, flight, begin, consumer)
 
     def _exchange(
@@ -123,8 +131,8 @@ class HttpExchange:
     async def __call__(self, asked: TokenRequest) -> TokenAnswer:
         """Send one request on a new connection, and return the response.
 
-        :raises BindingFailed: the URL or its address is not permitted.
-        :raises NetworkError: no complete response arrived in time.
+        :raises BindingFailed: if the URL or its address is not permitted.
+        :raises NetworkError: if no complete response arrived in time.
         """
         try:
             own_base_url(read_origin(asked.url).url, private_network=asked.private_network)
@@ -163,7 +171,8 @@ class HttpFetch:
     async def __call__(self, url: str) -> bytes:
         """Fetch C{url}: https, or http on loopback.
 
-        :raises NetworkError: the document could not be fetched. The message has the reason.
+        :raises NetworkError: if the URL is not permitted, the host does not answer in time, the document is too large,
+            or the status is not 200. The message has the reason.
         """
         try:
             origin = read_origin(url)

@@ -58,10 +58,10 @@ def build_request(
 ) -> TriedRequest:
     """Build the request of an operation of a connector, if its kind supports it.
 
-    :param target: the path of its file, or its name.
-    :param directory: of the user's connectors, for a name.
-    :param base_url: of the service, or None for the connector's own.
-    :raises NotTried: there is no such connector or operation, or no request can be built from the inputs.
+    :param target: the path of the connector's file, or its name.
+    :param directory: the directory of the user's connectors, in which a name is searched.
+    :param base_url: the base URL of the service, or None for the connector's own.
+    :raises NotTried: if there is no such connector or operation, or no request can be built from the inputs.
     """
     files = all_files(directory) if "://" in target else (one_file(target),)
     readings = [read_connector(file, kinds) for file in files]

@@ -27,11 +27,11 @@ class DeclaredOperation(Protocol):
 
     @property
     def operation(self) -> Operation:
-        """Its description for the rest of the program."""
+        """The description of the operation for the rest of the program."""
 
     @property
     def inputs(self) -> frozenset[str]:
-        """The names of its inputs, if the file declares them."""
+        """The names of the operation's inputs, or an empty set if the file does not declare them."""
 
 
 class Spec(Protocol):
@@ -64,8 +64,8 @@ class Workshop:
     :ivar reactor: the clock, which also starts processes.
     :ivar transport: sends HTTP. Its C{opener} opens other connections.
     :ivar environment: the daemon's environment variables.
-    :ivar threads: returns a function that calls others in at most so many threads at once, or None if there are no
-        threads. Equal names share the threads.
+    :ivar threads: returns, for a name and a number, a function that calls functions in at most this number of threads.
+        Equal names share their threads. None to use no threads.
     :ivar find_sandbox: returns a function that puts programs into sandboxes, or None if this machine has no sandbox.
     :ivar servers: the processes of local MCP servers, by connector.
     :ivar bridge: starts the event loop of the MCP client at first use.
@@ -86,7 +86,10 @@ class Workshop:
         return utc(self.reactor.seconds())
 
     def in_thread(self, name: str, at_once: int = 8) -> InThread | None:
-        """Return a function that calls others in threads, or None if there are no threads."""
+        """Return a function that calls functions in threads, at most C{at_once} of them, or None if there are none.
+
+        :param name: callers with the same name share their threads.
+        """
         return None if self.threads is None else self.threads(name, at_once)
 
 
@@ -103,7 +106,7 @@ class RecordedAnswers(Generic[S]):
     def find_samples(self, spec: S, base_url: str, recorded: FileFaults) -> tuple[Mapping[str, Any], Mapping[str, str]]:
         """Return a sample of each operation for the bench, and the reason for each operation without one.
 
-        :param recorded: the file, or an empty one if there is none.
+        :param recorded: the file of recorded answers, or an empty one if there is none.
         """
         raise NotImplementedError
 
@@ -112,11 +115,11 @@ class RecordedAnswers(Generic[S]):
 class Specimen:
     """A connector file with a sample of each operation that has one.
 
-    :ivar kind: None if the file has faults. Then there is no C{spec} either.
-    :ivar base_url: of the service, or an example if a binding must name it.
-    :ivar samples: by operation, in the form of the kind.
+    :ivar kind: the kind, or None if the file has faults. Then there is no C{spec} either.
+    :ivar base_url: the base URL of the service, or an example if a binding must name it.
+    :ivar samples: a sample of each operation, by name, in the form of the kind.
     :ivar without: the reason why there is no sample, by operation.
-    :ivar problems: of the file and of its recorded answers. If there are any, there is no sample.
+    :ivar problems: the faults of the file and of its recorded answers. If there are any, there are no samples.
     """
 
     name: str
@@ -145,9 +148,10 @@ class ConnectorKind(Generic[S]):
     """The reader of recorded answers, if connectors of this kind have such."""
 
     def read(self, document: FileTable, head: FileTable, identity: Identity) -> S:
-        """Read a connector file. Add faults to the tables. If there are any, the result is not used.
+        """Return the spec read from a connector file. Add faults to the tables.
 
-        Keys and tables that are not read are faults as well: close each table that you read, except these two.
+        If there are any, the result is not used. Keys and tables that are not read are faults as well: close each table
+        that you read, except these two.
 
         :param document: the whole file.
         :param head: its table C{[connector]}, of which C{name}, C{version}, C{kind} and C{description} were read.
@@ -183,8 +187,8 @@ class ConnectorKind(Generic[S]):
     def build_request(
         self, spec: S, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str
     ) -> Request | None:
-        """Build a request for C{aileron connector try}, or return None if the kind needs an action for that.
+        """Build a request for C{aileron connector try}. Return None if this kind can build requests only for actions.
 
-        :raises AileronError: no request can be built from the inputs.
+        :raises AileronError: if no request can be built from the inputs.
         """
         return None

@@ -24,9 +24,9 @@ class Confinement:
 
     :ivar argv: the command put before the program's own.
     :ivar opened: paths that are opened for it, from the descriptor L{OPENED} on, in this order.
-    :ivar is_current: returns whether everything that must not change is still mounted.
-    :ivar changes: reads the whole directory, and returns the new or changed paths that other programs load by
-        themselves.
+    :ivar is_current: returns whether every file and directory that must be protected is still mounted read-only.
+    :ivar changes: returns the paths of files that the program made or changed and that other programs load
+        automatically. It reads the whole directory. None if the sandbox does not support this.
     """
 
     argv: tuple[str, ...]

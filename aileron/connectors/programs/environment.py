@@ -74,8 +74,8 @@ class ProgramEnvironment:
     def enclosure(self, enclose: Enclose | None) -> Enclosure | None:
         """Return the current sandbox, or None if there is none.
 
-        :raises CapabilityDenied: a sandbox is required and missing, or the directory is reached through a link. A link
-            could be changed after the approval, and the program would work in another directory.
+        :raises CapabilityDenied: if a sandbox is required and missing, or the directory is reached through a link. A
+            link could be changed after the approval, and the program would work in another directory.
         """
         if os.path.realpath(self.directory) != os.path.normpath(self.directory):
             raise CapabilityDenied(f"{self.directory} is reached through a link. Name the real directory in the file.")
@@ -116,7 +116,7 @@ class ProgramEnvironment:
 
         :param daemon: the daemon's environment.
         :param more: further variables.
-        :raises BindingFailed: the value of a variable contains a null character.
+        :raises BindingFailed: if the value of a variable contains a null character.
         """
         if not all(map(_NO_NULL.holds, more.values())):
             raise BindingFailed("The credential holds a null character, which no variable can have; nothing was run.")
@@ -128,7 +128,8 @@ class ProgramEnvironment:
 async def reveal(about: ConnectorDescription, credential: ICredential | None) -> bytes:
     """Decrypt the credential of a program, or return empty bytes if it needs none.
 
-    :raises BindingRequired: it needs one, and none is bound.
+    :raises BindingRequired: if the program needs a credential, and none is bound.
+    :raises AileronError: if the credential cannot be decrypted.
     """
     if about.credential is None:
         return b""

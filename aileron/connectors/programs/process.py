@@ -69,7 +69,7 @@ class Launch:
     async def confine(self) -> Launch:
         """Build the sandbox, if there is one.
 
-        :raises CapabilityDenied: a file that other programs load could not be protected.
+        :raises CapabilityDenied: if a file that other programs load could not be protected.
         """
         if self.enclosure is None:
             return self
@@ -112,9 +112,12 @@ class Program(ProcessProtocol):
         return self._problem.decode("utf-8", "replace")
 
     def start(self, reactor: Any) -> None:
-        """Start the program, without any descriptor of the daemon's.
+        """Start a process that executes the program.
 
-        :raises OSError: it could not be started.
+        The process inherits none of the daemon's descriptors except those for its sandbox.
+        If the process cannot execute the program, L{problem} contains the reason later.
+
+        :raises OSError: if no process could be created.
         """
         launch, enclosure = self._launch, self._launch.enclosure
         built = launch.confinement or Confinement(())

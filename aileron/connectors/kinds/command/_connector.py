@@ -61,7 +61,7 @@ class CommandConnector:
         """Build the request. Its JSON body is everything that the program is given, except the credential.
 
         :raises CapabilityDenied: if the operation is unknown, or C{base_url} is not the connector's.
-        :raises InvalidRequest: if an input is unknown or malformed.
+        :raises InvalidRequest: if an input is unknown, missing or malformed.
         """
         declared, spec = self.spec.find_declared(operation), self.spec
         if base_url != spec.description.base_url:
@@ -93,7 +93,9 @@ class CommandConnector:
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
         """Run the program of an operation that is declared to change nothing.
 
-        :raises CapabilityDenied: as L{invoke}, or if the operation is not a read.
+        :raises CapabilityDenied: if the operation is not a read, another connector prepared the request, the sandbox is
+            not the approved one, or the program cannot be executed. No program was run.
+        :raises VaultLocked, BindingFailed: if the credential cannot be opened.
         """
         self.spec.find_read(request.operation)
         return await self.invoke(request, credential, seconds)
@@ -103,10 +105,12 @@ class CommandConnector:
     ) -> Outcome:
         """Run the program once, and kill the process after C{seconds + late_seconds}.
 
-        The sandbox must be ready within C{seconds}. Failures after that are returned as an outcome.
+        The sandbox must be ready within C{seconds}. A slow sandbox, a program that does not start or is killed, and a
+        failure of the program are returned as an outcome.
 
         :raises CapabilityDenied: if another connector prepared the request, the sandbox is not the approved one, or the
             program cannot be executed. No program was run.
+        :raises VaultLocked, BindingFailed: if the credential cannot be opened.
         """
         declared, shown = self._own(request)
         launch = self._launch(shown, await reveal(self.spec.description, credential))
@@ -135,7 +139,11 @@ class CommandConnector:
         return await self._note_changes(launch, _judge(declared, ended))
 
     async def _note_changes(self, launch: Launch, outcome: Outcome) -> Outcome:
-        """Add to the outcome's notes the files that the program changed and that other programs load automatically."""
+        """Return the outcome with a note of the files that the program changed and that other programs load.
+
+        If there are none, or the sandbox cannot find them, return the outcome unchanged. The list of files is cut if
+        it is long. If finding them takes too long, the note says so.
+        """
         changes = launch.confinement.changes if launch.confinement else None
         if changes is None:
             return outcome
@@ -151,7 +159,7 @@ class CommandConnector:
     def _own(self, request: Request) -> tuple[CommandOperation, Mapping[str, Any]]:
         """Check that this connector prepared the request, and return its operation and its decoded body.
 
-        :raises CapabilityDenied: if another connector prepared the request.
+        :raises CapabilityDenied: if another connector prepared the request, or the operation is unknown.
         """
         declared = self.spec.find_declared(request.operation)
         shown = json.loads(request.body or b"{}")
@@ -168,7 +176,7 @@ class CommandConnector:
     def _launch(self, shown: Mapping[str, Any], secret: bytes) -> Launch:
         """Return what is needed to start the program: arguments, environment, sandbox and standard input.
 
-        :raises CapabilityDenied: if the sandbox is not the approved one.
+        :raises CapabilityDenied: if the sandbox is not the approved one, or a required one is missing.
         """
         environment, need = self.spec.environment, self.spec.description.credential
         enclosure = environment.enclosure(self.enclose)
@@ -190,9 +198,10 @@ class CommandConnector:
 
 
 def _argument(template: str, declared: CommandOperation, scope: ReferenceScope) -> str:
-    """Return an argument with its input filled in. An input may begin with a dash only if the file allows that.
+    """Return an argument with its input filled in.
 
-    :raises InvalidRequest: if the input is not valid as an argument.
+    :raises InvalidRequest: if the input was not given, is no text, number or boolean, has a null character, is too
+        long, or begins with a dash although the file does not allow that.
     """
     if not references(template):
         return template
@@ -219,7 +228,10 @@ def _last_words(ended: Ended) -> str:
 
 
 def _judge(declared: CommandOperation, ended: Ended) -> Outcome:
-    """Return the outcome of a program that has ended, judged by its exit code as the file declares."""
+    """Return the outcome of a program that has ended, judged by its exit code as the file declares.
+
+    An output that cannot be read, or an exit code that the file does not list, leaves the effect in doubt.
+    """
     stdout, stderr = (each.decode("utf-8", "replace") for each in (ended.stdout, ended.stderr))
     if ended.code in declared.success:
         if declared.answer == "text":

@@ -21,7 +21,7 @@ class CommandKind(ConnectorKind[CommandSpec]):
     name = "command"
 
     def read(self, document: FileTable, head: FileTable, identity: Identity) -> CommandSpec:
-        """Return the spec read from a connector file."""
+        """Return the spec read from a connector file. Faults are added to the tables."""
         return read_command(document, head, identity)
 
     def make(self, spec: CommandSpec, workshop: Workshop) -> IConnector:

@@ -72,7 +72,10 @@ class CommandSpec(BaseSpec):
 
 
 def read_command(document: FileTable, _head: FileTable, identity: Identity) -> CommandSpec:
-    """Return the spec read from a connector file: C{[command]}, C{[credential]} and C{[operations.…]}."""
+    """Return the spec read from a connector file: C{[command]}, C{[credential]} and C{[operations.…]}.
+
+    Faults are added to the tables.
+    """
     table = document.table("command", required=True)
     environment = read_environment(table)
     need = read_program_credential(document.optional_table("credential"))

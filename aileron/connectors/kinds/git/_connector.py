@@ -132,9 +132,11 @@ class GitConnector:
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
         """Execute a read on the local repository, the remote, or both.
 
-        Failures are returned as an outcome, except those of opening the credential.
+        Failures of the repository and the remote are returned as an outcome. Failures to open the credential are
+        raised.
 
         :raises CapabilityDenied: if the operation is not a read, or another connector prepared the request.
+        :raises AileronError: if the repository or the credential cannot be opened.
         """
         operation = self.spec.find_read(request.operation)
         if request.effect != READ:
@@ -182,7 +184,10 @@ class GitConnector:
         return await self._here(until, lambda here: compare(here, remote, ref, revision))
 
     async def _here(self, until: float, work: Callable[[LocalRepository], _T]) -> _T:
-        """Open the local repository and return C{work(repository)}, called in another thread."""
+        """Open the local repository and return C{work(repository)}, called by C{in_thread} if that is not None.
+
+        :raises AileronError: if the repository cannot be opened, or for any reason of C{work}.
+        """
         path, deadline = self.spec.repository, Deadline.after(until - self.clock.seconds())
 
         def look() -> _T:
@@ -192,7 +197,7 @@ class GitConnector:
         return await self._apart(True, look)
 
     async def _apart(self, is_long: bool, work: Callable[..., _T], *args: Any) -> _T:
-        """Return C{work(*args)}, called in another thread if C{is_long}."""
+        """Return C{work(*args)}, called by C{in_thread} if that is not None and C{is_long} is true."""
         if self.in_thread is None or not is_long:
             return work(*args)
         found: _T = await self.in_thread(work, *args)
@@ -203,7 +208,8 @@ class GitConnector:
     ) -> Remote:
         """Request the list of refs from the remote.
 
-        :raises _Failed: if the remote does not respond with a list of refs; nothing was changed.
+        :raises _Failed: if the remote cannot be reached, or does not respond with a list of refs. Nothing was changed.
+            If the remote refused the credential, the credential is told, and the failure may be retriable.
         :raises AileronError: if no time is left; nothing was changed.
         """
         if self.spec.over_ssh:
@@ -260,9 +266,10 @@ class GitConnector:
     ) -> Outcome:
         """Update one ref of the remote, if the ref is still at the expected commit. Execute a read by L{read}.
 
-        Failures after the credential was opened are returned as an outcome.
+        Failures after the credential was opened are returned as an outcome. Failures to open it are raised.
 
         :raises CapabilityDenied: if another connector prepared the request, or the file does not allow the update.
+        :raises VaultLocked, BindingFailed, NetworkError: if the credential cannot be opened.
         """
         operation = self.spec.check_own(request)
         if operation.operation.effect == READ:
@@ -334,9 +341,11 @@ class GitConnector:
         """Look up where the ref is now, to find out whether an update took effect.
 
         It did if the ref is at the new commit. It did not if the ref is at the old commit and ten minutes have passed.
-        Otherwise, the finding is undecided.
+        Otherwise, and if the remote cannot be asked, the finding is undecided.
 
-        :raises CapabilityDenied: if the operation is not reconcilable.
+        :raises CapabilityDenied: if the operation is not reconcilable, or the file does not allow its host.
+        :raises InvalidRequest: if an input is not valid any more.
+        :raises VaultLocked, BindingFailed, NetworkError: if the credential cannot be opened.
         """
         if not self.spec.find_operation(sought.operation).reconcilable:
             raise CapabilityDenied(f"The operation {sought.operation} has no effect to look for.")

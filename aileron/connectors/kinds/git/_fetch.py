@@ -39,7 +39,7 @@ class RemoteRepository:
     """A remote repository that is read without a connector.
 
     :ivar url: an HTTP or SSH URL, as C{transport} requires.
-    :ivar secret: for HTTP: a token, or a user and a password with a colon between.
+    :ivar secret: the credential for HTTP: a token, or a user name and a password separated by a colon.
     """
 
     url: str
@@ -52,7 +52,8 @@ class RemoteRepository:
     async def tags(self) -> Mapping[str, str]:
         """Return the id of the object that each tag points to, by the tag's name.
 
-        :raises AileronError: if the remote cannot be reached, or does not respond with a list of refs.
+        :raises AileronError: if the remote cannot be reached, does not respond with a list of refs, or lacks a needed
+            capability.
         """
         answer = await self._ask("GET", f"/info/refs?service={UPLOAD}", None, _MOST_LIST_BYTES)
         try:
@@ -68,7 +69,8 @@ class RemoteRepository:
 
         :param name: the id of the object, a tag or a commit.
         :return: the id of the commit, and the contents of the files by their paths.
-        :raises AileronError: if the files are not sent, are malformed or too large, or include links or submodules.
+        :raises AileronError: if the remote cannot be reached, or the files are not sent, are malformed or too large, or
+            include links or submodules.
         """
         want = write_packet(f"want {name} side-band-64k no-progress agent=aileron\n".encode())
         body = want + write_packet(b"deepen 1\n") + b"0000" + write_packet(b"done\n")
@@ -113,7 +115,7 @@ class RemoteRepository:
 def _unwrap(body: bytes) -> bytes:
     """Return the pack in the body of a response.
 
-    :raises NotGit: if the body has no pack.
+    :raises NotGit: if the body has no pack, has too many packets, or reports an error.
     """
     packets = list(islice(read_packets(body), _MOST_PACKETS + 1))
     if len(packets) > _MOST_PACKETS:
@@ -138,7 +140,7 @@ def _content(objects: Objects, name: str, kind: int) -> bytes:
 
 
 def _find_tree(objects: Objects, name: str) -> tuple[str, str]:
-    """Return the ids of the commit that an object points to, and of the commit's tree.
+    """Return two ids: of the commit that an object points to, and of the commit's tree.
 
     :raises Damaged: if an object is missing or of another type.
     :raises InvalidRequest: if an object is malformed.

@@ -26,7 +26,9 @@ def walk(repository: LocalRepository, tips: Iterable[str], hidden: Collection[st
 
     Commit times may be wrong: then a hidden commit may be yielded, but no other commit is left out.
 
-    :raises ResourceLimitExceeded: if more than L{MOST_COMMITS} commits would have to be read.
+    :raises ResourceLimitExceeded: if more than L{MOST_COMMITS} commits would have to be read, or the deadline has
+        passed.
+    :raises InvalidRequest: if a commit is missing or malformed.
     """
     gone, seen = set(hidden), set(tips) | set(hidden)
     heap = [(-repository.commit(name).when, name) for name in seen]
@@ -58,7 +60,9 @@ def is_ancestor(repository: LocalRepository, old: str, new: str) -> bool:
 
     Stops at commits more than a day older than C{old}, so wrong commit times may give False.
 
-    :raises ResourceLimitExceeded: if more than L{MOST_COMMITS} commits would have to be read.
+    :raises ResourceLimitExceeded: if more than L{MOST_COMMITS} commits would have to be read, or the deadline has
+        passed.
+    :raises InvalidRequest: if a commit is missing or malformed.
     """
     oldest = repository.commit(old).when - _SLOP_SECONDS
     for commit in walk(repository, [new]):
@@ -89,6 +93,7 @@ def find_update(repository: LocalRepository, new: str, old: str | None, remote: 
     :param old: the commit that the ref is at, or None if the ref or (in the local repository) its commit is missing.
     :param remote: ids of objects that the remote has.
     :raises InvalidRequest: if an object is missing, malformed or not a commit.
+    :raises ResourceLimitExceeded: if too many commits would have to be read, or the deadline has passed.
     """
     tags: list[str] = []
     kind, content = repository.read(new)
@@ -111,7 +116,8 @@ def find_update(repository: LocalRepository, new: str, old: str | None, remote: 
 def pack(repository: LocalRepository, update: Update) -> bytes:
     """Return a pack of the objects that the remote lacks, each in full (no deltas).
 
-    :raises InvalidRequest: if the pack would be too large.
+    :raises InvalidRequest: if the pack would be too large, or an object is missing or malformed.
+    :raises ResourceLimitExceeded: if the deadline has passed.
     """
     names = dict.fromkeys((*update.tags, *(commit.id for commit in update.commits)))
     for commit in update.commits:
@@ -133,7 +139,8 @@ def _add_new(repository: LocalRepository, tree: str, before: set[str], names: di
     """Add the ids of a tree and its content to C{names}, without those at the same path of an older tree.
 
     :param before: the ids of the older trees.
-    :raises InvalidRequest: if there are too many objects.
+    :raises InvalidRequest: if there are too many objects, or a tree is missing or malformed.
+    :raises ResourceLimitExceeded: if the deadline has passed.
     """
     todo = [(tree, before)]
     while todo:

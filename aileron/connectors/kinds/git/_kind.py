@@ -25,7 +25,7 @@ class GitKind(ConnectorKind[GitSpec]):
     name = "git"
 
     def read(self, document: FileTable, head: FileTable, identity: Identity) -> GitSpec:
-        """Return the spec read from a connector file."""
+        """Return the spec read from a connector file. Faults are added to the tables."""
         return read_git(document, head, identity)
 
     def make(self, spec: GitSpec, workshop: Workshop) -> IConnector:

@@ -27,7 +27,7 @@ _DIGITS = re.compile(rb"[0-9]{1,11}")
 
 
 class Damaged(Exception):
-    """A file of the repository is not in git's format."""
+    """Raised if a file of the repository is not in git's format."""
 
 
 @frozen
@@ -89,7 +89,7 @@ def parse_commit(name: str, content: bytes) -> Commit:
 
 
 def show_message(content: bytes) -> str:
-    """Return the message of a commit, cut if it is long."""
+    """Return the message of a commit, cut if it is long. Invalid UTF-8 is replaced."""
     return _beginning(content.partition(b"\n\n")[2])
 
 

@@ -50,7 +50,8 @@ def _read_entry(body: memoryview, at: int, left: int, check: Callable[[], None])
 
     :return: the type of the entry, the id of the base object if the entry is a delta (else empty), the content, and
         the offset of the next entry.
-    :raises Damaged: if the entry is too large or of an unsupported type.
+    :raises Damaged: if the entry is too large, malformed or of an unsupported type.
+    :raises zlib.error: if the compressed data is malformed.
     """
     head = bytes(body[at : at + 32])
     kind, size, end = read_head(head)

@@ -43,7 +43,8 @@ class Packs:
 
         :param objects: a file descriptor of the directory.
         :param check: called regularly; raises an error if the time limit has passed.
-        :raises InvalidRequest: if a pack is damaged or is not a regular file of this user, or there are too many packs.
+        :raises InvalidRequest: if a pack is damaged, a pack or the directory does not belong to this user, or there
+            are too many packs.
         """
         with ExitStack() as opened:
             try:
@@ -65,7 +66,10 @@ class Packs:
         self._opened.close()
 
     def has(self, name: str) -> bool:
-        """Return True if a pack has the object."""
+        """Return True if a pack has the object.
+
+        :raises InvalidRequest: if an index is damaged.
+        """
         return self._locate(name) is not None
 
     def read(self, name: str) -> tuple[int, bytes] | None:
@@ -153,7 +157,7 @@ class Pack:
     def read(self, offset: int) -> tuple[int, bytes]:
         """Return the type and content of the object at an offset.
 
-        :raises Damaged: if the pack is damaged.
+        :raises Damaged: if the pack is damaged, or the object is made of too many or too large deltas.
         :raises zlib.error: if the compressed data is damaged.
         :raises InvalidRequest: if the object is too large.
         """
@@ -183,7 +187,8 @@ class Pack:
     def _head(self, offset: int) -> tuple[int, int, int, int | None]:
         """Read the head of the entry at an offset.
 
-        :return: the type and size of the entry, the offset of its content, and the offset of its base (or None).
+        :return: the type and size of the entry, the offset of its content, and the offset of its base, or None if the
+            entry is no delta.
         :raises Damaged: if the base is missing, or the head is malformed.
         """
         head = os.pread(self._data, 64, offset)
@@ -212,7 +217,7 @@ def inflate(read: Callable[[int], bytes], at: int, size: int, check: Callable[[]
     :param read: returns some of the bytes that begin at an offset.
     :param size: the expected size of the decompressed data.
     :return: the decompressed data, and the offset at which the compressed data ends.
-    :raises Damaged: if the decompressed data is longer or shorter than C{size}.
+    :raises Damaged: if the decompressed data is longer or shorter than C{size}, or the compressed data has no end.
     :raises zlib.error: if the compressed data is malformed.
     """
     unpacking, parts, left, raw = zlib.decompressobj(), [], size, b""
@@ -269,7 +274,7 @@ def _read_byte(data: bytes, at: int) -> int:
 
 
 def read_sizes(delta: bytes) -> tuple[int, int, int]:
-    """Return the size of a delta's base, the size of its result, and the offset of its first instruction.
+    """Return the sizes of a delta's base and of its result, and the offset of its first instruction.
 
     :raises Damaged: if C{delta} is malformed.
     """
@@ -279,7 +284,7 @@ def read_sizes(delta: bytes) -> tuple[int, int, int]:
 
 
 def read_head(data: bytes) -> tuple[int, int, int]:
-    """Return the type and size in the entry head at the beginning of C{data}, and the length of the head.
+    """Return the object's type, its size, and the length of the head that C{data} begins with.
 
     :raises Damaged: if C{data} is malformed.
     """

@@ -67,7 +67,10 @@ class Patch:
         return f"sha256:{self._digest.hexdigest()}"
 
     def add(self, text: str) -> None:
-        """Append text to the patch."""
+        """Append text to the patch.
+
+        The text beyond L{MOST_SHOWN_CHARACTERS} only counts for the digest and the size.
+        """
         data = text.encode("utf-8", "replace")
         self._digest.update(data)
         self.bytes += len(data)
@@ -91,7 +94,11 @@ class Patch:
 
 
 def write_patch(repository: LocalRepository, old: str | None, new: str | None) -> Patch:
-    """Return the patch between two trees; None stands for the empty tree."""
+    """Return the patch between two trees. None is the empty tree. The patch is cut if it is long.
+
+    :raises InvalidRequest: if an object is missing or malformed, or the trees are too large.
+    :raises ResourceLimitExceeded: if the deadline has passed.
+    """
     patch = Patch()
     _write_all(repository, changes(repository, old, new), patch)
     return patch
@@ -101,6 +108,9 @@ def write_commit(repository: LocalRepository, commit: Commit, patch: Patch) -> N
     """Append the changes of a commit to a patch.
 
     For a merge, append only the files that differ from every parent, compared with the first parent.
+
+    :raises InvalidRequest: if an object is missing or malformed, or the trees are too large.
+    :raises ResourceLimitExceeded: if the deadline has passed.
     """
     before: list[str | None] = [repository.commit(parent).tree for parent in commit.parents]
     first, *others = before or [None]
@@ -134,7 +144,8 @@ def changes(
 
     :param above: the path of both trees, with a slash at its end.
     :param entries: the number of entries of the parent trees, which are still open.
-    :raises InvalidRequest: if the trees are too large or too deep, or a path is too long.
+    :raises InvalidRequest: if a tree is missing, malformed, too large or too deep, or a path is too long.
+    :raises ResourceLimitExceeded: if the deadline has passed.
     """
     if old == new:
         return
@@ -207,14 +218,17 @@ def _content(repository: LocalRepository, entry: _Entry | None) -> bytes:
 
 
 def _lines(content: bytes) -> list[str]:
-    """Split content at line feeds only, as git does, and mark a last line that has no line feed."""
+    """Split content at line feeds only, as git does.
+
+    Mark a last line without a line feed, and replace invalid UTF-8.
+    """
     lines = content.decode("utf-8", "replace").split("\n")
     last = lines.pop()
     return [f"{line}\n" for line in lines] + ([f"{last}\n\\ No newline at end of file\n"] if last else [])
 
 
 class _TooMuch(Exception):
-    """Two texts are too different to be compared line by line."""
+    """Raised if two texts are too different to be compared line by line."""
 
 
 class _Matcher(SequenceMatcher[str]):

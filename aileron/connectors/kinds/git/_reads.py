@@ -22,9 +22,10 @@ _USUAL = 20
 
 
 def read_local(repository: LocalRepository, operation: str, inputs: Mapping[str, JSON]) -> JSON:
-    """Execute a read that needs the local repository only.
+    """Execute the operation C{diff}, C{show}, C{merges} or the log, which read only the local repository.
 
-    :raises InvalidRequest: if an input is malformed, or names a revision that does not exist.
+    :raises InvalidRequest: if an input is malformed or names a revision that does not exist, or an object is malformed.
+    :raises ResourceLimitExceeded: if the deadline has passed, or too many commits would have to be read.
     """
     if operation == "diff":
         old, new = (repository.peel(repository.resolve(_text(inputs, key))) for key in ("from", "to"))
@@ -48,6 +49,9 @@ def compare(repository: LocalRepository, remote: Remote, ref: str, revision: str
 
     If the update has several commits, the patch of each commit follows the total patch, because content that one
     commit adds and the next removes is sent, too.
+
+    :raises InvalidRequest: if the revision does not exist, or an object is missing or malformed.
+    :raises ResourceLimitExceeded: if the deadline has passed, or too many commits would have to be read.
     """
     new = repository.resolve(revision)
     old = remote.refs.get(ref)

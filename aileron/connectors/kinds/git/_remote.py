@@ -26,8 +26,8 @@ class HostKeyDiffers(Rejected):
     def __init__(self) -> None:
         super().__init__("")
 
-    def tell(self, name: str, said: str) -> str:
-        """Return the message for the user, with advice."""
+    def write_message(self, name: str, said: str) -> str:
+        """Return the message for the user, with advice. C{said} is not used."""
         return (
             f"The host key of {name} is not the one in its file, so nothing was sent. Either the server has another "
             "key by now, or it is another server: ask its provider."
@@ -95,14 +95,14 @@ def find_end(data: bytearray, at: int) -> tuple[int, bool]:
 
 
 def write_packet(data: bytes) -> bytes:
-    """Return C{data} as one packet."""
+    """Return C{data} as one packet: with its length, in four hexadecimal digits, before it."""
     return b"%04x" % (len(data) + 4) + data
 
 
 def read_remote(answer: ServiceAnswer, service: str) -> Remote:
     """Return the refs in a response to the request for the refs of C{service}.
 
-    :raises NotGit: if the response is not a list of refs, or the remote does not use SHA-1.
+    :raises NotGit: if the response is not a list of refs, the list is too long, or the remote does not use SHA-1.
     """
     if answer.headers.get("content-type", "").partition(";")[0].strip() != f"application/x-{service}-advertisement":
         raise NotGit("it is no list of refs in git's smart protocol")
@@ -134,9 +134,10 @@ def _read_refs(lines: Iterable[str]) -> tuple[Mapping[str, str], frozenset[str]]
 
 
 def write_update(ref: str, old: str, new: str, effect_key: str, remote: Remote, pack: bytes) -> bytes:
-    """Return the request that updates one ref and asks for a report, followed by the pack unless the ref is deleted.
+    """Return the request that updates C{ref} from C{old} to C{new}, and asks for a report.
 
-    The remote does the update only if the ref is at C{old}.
+    The pack follows, unless C{new} is L{NOTHING}, which deletes the ref. The remote does the update only if the ref is
+    at C{old}. The effect key is sent as the session id, if the remote supports that.
     """
     wanted = ["report-status", "agent=aileron"]
     if any(each.startswith("session-id=") for each in remote.capabilities) and _WORD.fullmatch(effect_key):

@@ -48,7 +48,7 @@ _MOST_HEAD_BYTES = 64
 class Deadline:
     """The time by which reading a repository must end.
 
-    :ivar at: in seconds of the monotonic clock.
+    :ivar at: the deadline, in seconds of the monotonic clock.
     """
 
     at: float
@@ -87,7 +87,8 @@ class LocalRepository:
     def open(cls, path: str, deadline: Deadline) -> Self:
         """Open the repository of a working directory, or a bare repository.
 
-        :raises InvalidRequest: if there is no repository, or the repository cannot be read.
+        :raises InvalidRequest: if there is no repository, or it cannot be read, belongs to another user or has damaged
+            packs.
         """
         with ExitStack() as opened:
             here = _open_directory(opened, path)
@@ -113,6 +114,7 @@ class LocalRepository:
         """Return True if the repository has the object.
 
         :raises ResourceLimitExceeded: if the deadline has passed.
+        :raises InvalidRequest: if the index of a pack is damaged.
         """
         self.deadline.check()
         return is_object_id(name) and (_is_there(_loose(name), self._objects) or self._packs.has(name))
@@ -158,19 +160,25 @@ class LocalRepository:
         """Return the commit with an id. Parsed commits are cached.
 
         :raises InvalidRequest: if the commit is missing or malformed, or the object is not a commit.
+        :raises ResourceLimitExceeded: if the deadline has passed.
         """
         if name not in self._commits:
             self._commits[name] = parse_commit(name, self.read(name, COMMIT)[1])
         return self._commits[name]
 
     def message(self, name: str) -> str:
-        """Return the message of a commit, cut if it is long. The message is not cached."""
+        """Return the message of a commit, cut if it is long. The message is not cached.
+
+        :raises InvalidRequest: if the commit is missing, damaged or too large, or the object is not a commit.
+        :raises ResourceLimitExceeded: if the deadline has passed.
+        """
         return show_message(self.read(name, COMMIT)[1])
 
     def tree(self, name: str) -> dict[bytes, tuple[int, str]]:
         """Return the mode and id of each entry of a tree, by the entry's name.
 
         :raises InvalidRequest: if the tree is missing or malformed, or the object is not a tree.
+        :raises ResourceLimitExceeded: if the deadline has passed.
         """
         return parse_tree(name, self.read(name, TREE)[1])
 
@@ -178,6 +186,7 @@ class LocalRepository:
         """Return the commit with an id, or the commit that a tag with this id points to.
 
         :raises InvalidRequest: if the object is missing or malformed, or does not point to a commit.
+        :raises ResourceLimitExceeded: if the deadline has passed.
         """
         for _ in range(MOST_TAGS):
             kind, content = self.read(name)
@@ -187,9 +196,11 @@ class LocalRepository:
         return self.commit(name)
 
     def resolve(self, revision: str) -> str:
-        """Return the id of the object that C{revision} names: a full id, a branch, a tag, a remote branch or C{HEAD}.
+        """Return the id of the object that C{revision} names: a full id, C{HEAD}, a branch, a tag or a remote branch.
 
-        :raises InvalidRequest: if the revision does not exist. A full id is returned unchecked.
+        If several have the name, they win in this order. A full id is returned without a check that the object exists.
+
+        :raises InvalidRequest: if the revision does not exist.
         """
         if is_object_id(revision):
             return revision
@@ -203,7 +214,10 @@ class LocalRepository:
         return self._unknown(revision)
 
     def _head(self) -> str | None:
-        """Return the id of the commit that is checked out, or None if there is none."""
+        """Return the id of the commit that is checked out.
+
+        If no commit is checked out or C{HEAD} is malformed, return None.
+        """
         head = self._ref_file("HEAD")
         target = head.removeprefix("ref: ")
         if is_object_id(head):

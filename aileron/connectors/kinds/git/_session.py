@@ -49,7 +49,7 @@ _OVERHEAD = 1024 * 1024  # bytes of key exchange and packet heads, in addition t
 class SshLogin:
     """The user, the server's host key, and the private key of one login.
 
-    :ivar private_key: in the form in which the vault stores the key.
+    :ivar private_key: the private key, as the vault stores it.
     """
 
     user: str
@@ -95,7 +95,7 @@ class CommandChannel(SSHChannel):
     async def packets(self) -> bytes:
         """Wait for a list of packets that ends with a flush packet, and return the bytes of the list.
 
-        :raises NotUnderstood: if the server sends something other than packets.
+        :raises NotUnderstood: if the server sends something that is not made of packets.
         :raises Exception: C{failure}, if the channel ends before the list does.
         """
         at, is_whole = 0, False
@@ -243,7 +243,10 @@ class _SshClient(SSHClientTransport):
             self._end(NotUnderstood())
 
     def dispatchMessage(self, messageNum: int, payload: bytes) -> None:
-        """Reject a host signature by another algorithm than the negotiated one, such as RSA with SHA-1."""
+        """Reject a host signature by another algorithm than the negotiated one, such as RSA with SHA-1.
+
+        The connection then ends with L{NotUnderstood}.
+        """
         is_unsigned = messageNum == _REPLY and getNS(getNS(payload, 3)[2])[0] != self.keyAlg
         if is_unsigned or messageNum == _GROUP_REPLY:
             self._end(NotUnderstood())
@@ -277,6 +280,8 @@ class _SshClient(SSHClientTransport):
 
 def open_session(login: SshLogin, command: bytes, most_bytes: int) -> tuple[IProtocolFactory, CommandChannel]:
     """Return a factory for the connection's protocol, and the channel on which C{command} will run.
+
+    Nothing is connected yet.
 
     :param most_bytes: the size limit of the server's response.
     """

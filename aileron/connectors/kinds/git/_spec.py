@@ -243,7 +243,7 @@ class GitSpec(BaseSpec):
     def find_base_url(self, base_url: str) -> BaseUrl:
         """Return the remote's URL for a connector that is bound to C{base_url}.
 
-        :raises CapabilityDenied: if the host is not declared in the file.
+        :raises CapabilityDenied: if the host is not declared in the file, or the URL is not permitted.
         """
         return self.reach.find_base_url(None, base_url)
 
@@ -251,7 +251,8 @@ class GitSpec(BaseSpec):
         """Check that this connector prepared the request and that the host is allowed.
 
         :return: the operation of the request.
-        :raises CapabilityDenied: if the request is another connector's or was changed.
+        :raises CapabilityDenied: if the operation is unknown, the request is another connector's or was changed, or its
+            host is not allowed.
         """
         operation = self.find_declared(request.operation)
         self.reach.check_own(request, operation.operation, operation.method, None)
@@ -277,7 +278,10 @@ def _fits(ref: str, pattern: str) -> bool:
 
 
 def read_git(document: FileTable, head: FileTable, identity: Identity) -> GitSpec:
-    """Return the spec read from a connector file: C{[git]}, C{[credential]}, and the service keys of C{[connector]}."""
+    """Return the spec read from a connector file: C{[git]}, C{[credential]}, and the service keys of C{[connector]}.
+
+    Faults are added to the tables.
+    """
     service = read_service(document, head, ssh=True)
     about = service.describe(identity, {name: each.operation for name, each in OPERATIONS.items()})
     if not about.bindable and about.base_url:
@@ -310,7 +314,10 @@ def _name_repository(base_url: str) -> str:
 
 
 def _say_where(operation: Operation, repository: str) -> Operation:
-    """Return the operation with the repository's name added to its titles."""
+    """Return the operation with the repository's name added to its titles.
+
+    An operation without a presentation, and every operation if C{repository} is empty, is returned unchanged.
+    """
     given = operation.presentation
     if given is None or not repository:
         return operation

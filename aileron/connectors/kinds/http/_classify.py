@@ -19,6 +19,7 @@ from aileron.model.errors import AileronError, BindingFailed, ExternalApiError
 from aileron.model.faults import Fault
 from aileron.redaction import Redactor
 
+from ._forward import WHOLE, judge_forwarded
 from ._message import MOST_MESSAGE, find_message
 from ._result import attachment, chosen, lifted
 from ._spec import HttpOperation
@@ -47,7 +48,7 @@ _PRECONDITION_FAILED = 412
 class Reader:
     """The reader of responses to one operation.
 
-    :ivar name: of the connector, for messages.
+    :ivar name: the connector's name, for messages.
     :ivar echo: redacts the secret, before a part of the response is cut or selected.
     """
 
@@ -58,9 +59,14 @@ class Reader:
     def outcome(self, answer: ServiceAnswer, now: datetime) -> Outcome:
         """Return the outcome that a response means.
 
-        :param now: for a C{Retry-After} with a date.
+        The notes of an unsuccessful outcome contain the body, for the operator.
+
+        :param now: the current time, to compare with a date in C{Retry-After}.
         """
         self.echo.listen(answer.head)
+        if self.operation.answer == WHOLE:
+            wait = self._patience(answer, now)
+            return judge_forwarded(self.name, self.operation.operation.effect, answer, self.echo, wait)
         if self.operation.answer == "auto":
             form = find_form(answer.headers.get("content-type", ""), answer.body)
             return evolve(self, operation=evolve(self.operation, answer=form)).outcome(answer, now)
@@ -71,7 +77,10 @@ class Reader:
         return evolve(judged, notes={**judged.notes, "answer": self._keep(answer)})
 
     def _keep(self, answer: ServiceAnswer) -> JSON:
-        """Return the body of an unsuccessful response for the operator: redacted first, then cut."""
+        """Return the media type and the text of an unsuccessful response, for the operator.
+
+        The secret is redacted before a long text is cut. A body that is not UTF-8 is replaced by its size.
+        """
         try:
             text = self.echo.text(answer.body.decode("utf-8"))
         except ValueError:
@@ -85,7 +94,10 @@ class Reader:
         return show_safely(named, 100)
 
     def _judge_accepted(self, answer: ServiceAnswer, now: datetime) -> Outcome:
-        """Judge a response with status 2xx: a success, a declared failure, or an unreadable body."""
+        """Judge a response with status 2xx: a success, a declared failure, or an unreadable body.
+
+        An unreadable body leaves the effect in doubt.
+        """
         try:
             content = self._content(answer)
         except ValueError:
@@ -144,7 +156,10 @@ class Reader:
         return {**chosen(named or {}, content, self.echo), **lifted(headers, answer)}
 
     def _judge_declared(self, content: JSON, answer: ServiceAnswer) -> Outcome:
-        """Judge a response with status 2xx that C{error.when} declares a failure."""
+        """Judge a response with status 2xx that C{error.when} declares a failure.
+
+        Unless L{_is_refusal} holds, the effect is in doubt.
+        """
         status = answer.status
         kind, code = _KINDS[self.operation.error.kind], self._code(content)
         if self._is_refusal(content, code):
@@ -155,10 +170,13 @@ class Reader:
         return Outcome(fault=_fault(message, status, code, kind), classified=False, status=status)
 
     def _is_refusal(self, content: JSON, code: str | None) -> bool:
-        """Return whether a declared failure means that nothing was done.
+        """Return whether it is certain that nothing was done, for a response that C{error.when} declares a failure.
 
-        If the compared member exists, it does. If it is missing, the service's error code means so, except in GraphQL:
-        there a field may fail after the mutation was carried out, so only a response without C{data} means it.
+        It is certain for a read, and if the member that C{error.when} compares has a value. Otherwise:
+
+        - In GraphQL, a field may fail after the mutation was carried out. So it is certain only if the response has
+          C{errors} and no C{data}.
+        - Elsewhere, it is certain if the member is null or the response has an error code.
         """
         when = self.operation.error.when
         found = ABSENT if when is None else at(content, when.path)
@@ -169,7 +187,7 @@ class Reader:
         return isinstance(content, Mapping) and "data" not in content and bool(content.get("errors"))
 
     def _judge_rejected(self, answer: ServiceAnswer, now: datetime) -> Outcome:
-        """Judge a response with any other status."""
+        """Judge a response with a status other than 2xx."""
         content = self._lenient(answer)
         code = self._code(content)
         said = self._said(content, answer) if code is None else code
@@ -192,12 +210,12 @@ class Reader:
         return 400 <= status <= 499 and status != _REQUEST_TIMEOUT
 
     def _patience(self, answer: ServiceAnswer, now: datetime) -> float | None:
-        """Return the seconds from C{Retry-After}, or else from the rate limit headers, or None."""
+        """Return the seconds to wait: those of C{Retry-After}, or else of the rate limit headers; None if unknown."""
         said = retry_after(self.echo.text(answer.headers.get("retry-after", "")), now)
         return self._exhausted(answer, now) if said is None else said
 
     def _exhausted(self, answer: ServiceAnswer, now: datetime) -> float | None:
-        """Return the seconds until the rate limit resets, or None if requests are left or it is unknown."""
+        """Return the seconds until the rate limit resets, or None if requests are left, it is unknown or over a day."""
         return rate_limit({name: self.echo.text(answer.headers.get(name, "")) for name in _RATE_LIMITS}, now)
 
     def _lenient(self, answer: ServiceAnswer) -> JSON | MissingPath:
@@ -208,7 +226,10 @@ class Reader:
         return ABSENT
 
     def _said(self, content: JSON | MissingPath, answer: ServiceAnswer) -> str | None:
-        """Return the service's error message, cut, or None if none is found."""
+        """Return the service's error message, cut if it is long, or None if none is found.
+
+        If the body is neither decoded nor plain text, return its media type instead.
+        """
         if not isinstance(content, MissingPath):
             found = find_message(content)
         elif self._type(answer) == "text/plain":
@@ -218,7 +239,7 @@ class Reader:
         return None if found is None else show_safely(found, MOST_MESSAGE)
 
     def _listen(self, answer: ServiceAnswer) -> None:
-        """Check a body that is not read for the secret."""
+        """Search a body whose content is not returned for the secret, and record whether it has the secret."""
         self.echo.listen([answer.body.decode("latin-1")])
 
     def _code(self, content: JSON | MissingPath) -> str | None:
@@ -229,7 +250,11 @@ class Reader:
 
 
 def find_form(media_type: str, body: bytes) -> str:
-    """Return the form in which to read a response declared as C{auto}: that of its media type, if the body parses."""
+    """Return the form in which to read a response declared as C{auto}.
+
+    An empty body is C{none}. A body that parses as its media type says is C{json} or C{xml}; without a media type, JSON
+    is tried. Any other textual body in UTF-8 is C{text}, and the rest is C{file}.
+    """
     plain = media_type.partition(";")[0].strip().lower()
     is_json, is_xml = plain.endswith(("/json", "+json")), plain.endswith(("/xml", "+xml"))
     if not body:

@@ -24,6 +24,7 @@ from aileron.model.vault import Authorization
 from aileron.redaction import Redactor, secrets_in
 
 from ._classify import Reader
+from ._forward import prepare_forwarded
 from ._pages import FetchedPage, PageReader, find_on_origin
 from ._prepare import prepare
 from ._spec import HttpOperation, HttpSpec
@@ -32,6 +33,20 @@ _LONG_BYTES = 64 * 1024
 _MOST_REDIRECTS = 3
 _UNAUTHORIZED = 401
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+def build_request(
+    spec: HttpSpec, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str
+) -> Request:
+    """Build the request of an operation, declared or forwarding.
+
+    :raises InvalidRequest: if no request can be built from the inputs.
+    :raises CapabilityDenied: if the operation is unknown, or its host is not declared.
+    """
+    declared = spec.find_declared(operation)
+    if operation in spec.forwarding:
+        return prepare_forwarded(spec, declared.operation, inputs, base_url)
+    return prepare(spec, declared, base_url, ReferenceScope(inputs, effect_key))
 
 
 @implementer(IConnector, IInputNormalizer)
@@ -56,13 +71,18 @@ class HttpConnector:
         return self.spec.description
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
-        return prepare(self.spec, self.spec.find_declared(operation), base_url, ReferenceScope(inputs, effect_key))
+        return build_request(self.spec, operation, inputs, base_url, effect_key)
 
     def normalize_input(self, operation: str, name: str, value: JSON) -> JSON:
         return self.spec.normalize_input(operation, name, value)
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
-        """Send a read. Read further pages and follow redirects as declared."""
+        """Send a read and return its outcome. If the file declares pages, the outcome covers all of them.
+
+        Failures are returned as an outcome, except those of opening the credential.
+
+        :raises CapabilityDenied: if the operation is not a read, or another connector prepared the request.
+        """
         operation = self.spec.check_own(request)
         self.spec.find_read(request.operation)
         if operation.pages is None:
@@ -82,7 +102,13 @@ class HttpConnector:
         return (await self._send(request, self.spec.check_own(request), credential, seconds, late_seconds)).outcome
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
-        """Search for the effect by its key, with the read that the file declares."""
+        """Search for the effect by its key, with the read that the file declares.
+
+        If an input of the read was not given, or the search fails, the finding is undecided and has the fault.
+
+        :raises CapabilityDenied: if the file declares no search for this operation.
+        :raises VaultLocked, BindingFailed, NetworkError: if the credential cannot be opened.
+        """
         lookup = self.spec.find_declared(sought.operation).lookup
         if lookup is None:
             raise CapabilityDenied(f"The operation {sought.operation} declares no way to look for its effect.")

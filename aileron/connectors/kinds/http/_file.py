@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from attrs import evolve
+
 from aileron.base.tables import FileTable
 from aileron.connectors._operations import Identity, read_operations
 from aileron.connectors._services import read_service
 from aileron.credentials import SshKey
 from aileron.model.connectors import READ, CredentialNeed
 
+from ._forward import make_forwarding
 from ._lookup import Lookup
 from ._operation import read_operation
+from ._own_tools import read_own_tools
 from ._spec import HttpOperation, HttpSpec
 
 
@@ -22,7 +26,13 @@ def read_http(document: FileTable, head: FileTable, identity: Identity) -> HttpS
         head.faults.add(("credential", "kind"), f"`kind` must not be {SshKey.name}, which is for git over ssh")
     operations = _operations(document, service.need, service.places.others)
     description = service.describe(identity, {name: each.operation for name, each in operations.items()})
-    return HttpSpec(description, operations, service.private_network)
+    own_tools = read_own_tools(document, description, operations)
+    forwarding = {} if own_tools is None else make_forwarding()
+    for name in forwarding.keys() & operations.keys():
+        document.table("operations").fault(name, "is the name of an operation for agents' own tools")
+    declared = {**description.operations, **{name: each.operation for name, each in forwarding.items()}}
+    description = evolve(description, own_tools=own_tools, operations=declared)
+    return HttpSpec(description, operations, service.private_network, forwarding)
 
 
 def _operations(
@@ -37,7 +47,7 @@ def _operations(
 
 
 def _check_lookup(lookup: Lookup, table: FileTable, operations: Mapping[str, HttpOperation]) -> None:
-    """Check that the named read exists, and accepts the inputs."""
+    """Check that the named read exists, returns JSON and accepts the inputs. Faults are added to the table."""
     read = operations.get(lookup.operation)
     if read is None or read.operation.effect != READ:
         table.fault("op", "must name an operation of this file whose effect is read")

@@ -32,7 +32,10 @@ _OUTCOMES = ("done", "refused", "unknown")
 
 
 def replay_all(spec: HttpSpec, document: FileTable) -> Mapping[str, Sequence[str]]:
-    """Replay a whole file of recorded responses, and return the outcomes that occurred, by operation."""
+    """Replay a whole file of recorded responses, and return the outcomes that occurred, by operation.
+
+    Differences from the recorded results are added to the document as faults.
+    """
     template = spec.description.template
     usual = spec.description.base_url if template is None else template.example
     base_url = document.text("base_url", required=usual is None) or usual or ""
@@ -58,7 +61,10 @@ class _Replay:
     base_url: str
 
     def run(self, table: FileTable) -> list[str]:
-        """Replay one fixture, and return the outcomes that occurred."""
+        """Replay one fixture, and return the outcomes that occurred.
+
+        Differences from the recorded result are added to the table as faults.
+        """
         operation, inputs = self.spec.operations[self.name], table.object("inputs") or {}
         outcome = self._ask(operation, inputs, table)
         seen = [table.choice("outcome", _OUTCOMES, "done")]
@@ -76,7 +82,10 @@ class _Replay:
         return seen
 
     def _ask(self, operation: HttpOperation, inputs: Mapping[str, JSON], table: FileTable) -> Outcome | None:
-        """Compare the request, and return the outcome of the response, or None if no request can be built."""
+        """Build the request, compare it with the recorded one, and return the outcome of the recorded responses.
+
+        :return: None if no request can be built or a recorded response is not valid. A fault is then added.
+        """
         scope = ReferenceScope(inputs, _KEY)
         expected = table.optional_table("request")
         try:
@@ -104,7 +113,7 @@ class _Replay:
             table.fault("output", "is not what the operation's own `output` declares")
 
     def _look(self, table: FileTable, operation: HttpOperation, inputs: Mapping[str, JSON]) -> None:
-        """Replay the search for an effect."""
+        """Replay a recorded search for the operation's effect, and add a fault for each difference."""
         if operation.lookup is None:
             table.faults.add(table.path, f"{self.name} declares no `reconcile`")
             return
@@ -167,7 +176,7 @@ def _compare_request(table: FileTable, request: Request, base_url: str, scope: R
 
 
 def _listed(given: object) -> JSON:
-    """Return a table of texts in the form of a parsed query, where each name has a list."""
+    """Return a table in which each name has a list of values, as in a parsed query. A single value becomes a list."""
     pairs = given.items() if isinstance(given, Mapping) else ()
     return {name: list(value) if isinstance(value, list) else [value] for name, value in pairs}
 
@@ -182,7 +191,7 @@ def _rendered(table: FileTable, scope: ReferenceScope) -> bytes:
 
 
 def read_answer(table: FileTable, scope: ReferenceScope) -> ServiceAnswer:
-    """Read a recorded response, which may refer to the effect key."""
+    """Read a recorded response, which may refer to the effect key. The keys C{json} and C{text} contain its body."""
     status, headers = table.integer("status", 100, 599), table.object("headers") or {}
     body = table.text("text", required=False).encode("utf-8")
     if "json" in table.values:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 from aileron.connectors import _operations
 from aileron.connectors._answer import MOST_RESPONSE_BYTES
 from aileron.connectors._json_schema import (
@@ -27,8 +30,9 @@ from aileron.connectors._json_schema import (
 )
 from aileron.credentials import KINDS
 from aileron.model.connectors import READ
+from aileron.model.own_tools import ERROR_FORMS
 
-from . import _lookup, _mail, _multipart, _operation, _pages, _result, _spec, _when
+from . import _lookup, _mail, _multipart, _operation, _own_tools, _pages, _result, _spec, _when
 
 _DOTTED: Schema = {"type": "string", "pattern": rf"^{_when.PATH}$"}
 _VALUES: Schema = {"type": "object", "additionalProperties": {"not": {"type": "object"}}}
@@ -144,12 +148,37 @@ def _operation_table() -> Schema:
     return table(properties, ("method", "path"), allOf=rules)
 
 
+def _whole(pattern: re.Pattern[str]) -> Schema:
+    return {"type": "string", "pattern": f"^(?:{pattern.pattern})$"}
+
+
+def _own_tools_table() -> Schema:
+    def array(pattern: re.Pattern[str], **more: Any) -> Schema:
+        return {"type": "array", "items": _whole(pattern), **more}
+
+    variables = tables(_own_tools.VARIABLE.pattern, _whole(_own_tools.PLACEHOLDER), minProperties=1)
+    routes = dict.fromkeys(("reads", "credentials", "refused"), array(_own_tools.ROUTE))
+    properties: Schema = {
+        "service": _whole(_own_tools.SERVICE),
+        "hosts": TEXTS,
+        "variables": variables,
+        "headers": {**TEXTS, "minItems": 1},
+        "varying": TEXTS,
+        "graphql": array(_own_tools.PATH),
+        **routes,
+        "errors": choice(ERROR_FORMS),
+        "raw": choice(_own_tools.RAW),
+    }
+    return table(properties, ("service", "variables", "headers"))
+
+
 def make_schema() -> Schema:
-    """Return the JSON Schema."""
+    """Return the JSON Schema of connector files of the kind C{http}."""
     root = {
         "connector": service_head("http"),
         **places(),
         "credential": {"oneOf": [credential_of(kind) for kind in KINDS.values() if kind.name != "ssh_key"]},
+        "own_tools": _own_tools_table(),
         "operations": operations(_operation_table(), minProperties=1),
     }
     result = {"type": "object", "additionalProperties": {"anyOf": [_DOTTED, _part()]}}

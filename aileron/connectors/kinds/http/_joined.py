@@ -33,6 +33,7 @@ class JoinedInput:
         """Return the joined text of a value, or None if the value is null or has no parts.
 
         :param encode: encodes a part.
+        :raises InvalidRequest: if the value, or a part of it, is no text, number or boolean.
         """
         if value is None:
             return None
@@ -50,7 +51,7 @@ class JoinedInput:
 
 
 def read_joined(table: FileTable, inputs: Collection[str]) -> Mapping[str, JoinedInput]:
-    """Read the table C{joined}: for each input, the separators of its parts."""
+    """Read the table C{joined}: for each input, the separators of its parts. Faults are added to the table."""
     whole, found = table.table("joined"), dict[str, JoinedInput]()
     for name in whole.values:
         inside = whole.table(name)

@@ -9,14 +9,12 @@ from aileron.base.load_error import LoadError
 from aileron.base.tables import FileTable
 from aileron.connectors._files import ConnectorFile
 from aileron.connectors._operations import Identity
-from aileron.connectors._template import ReferenceScope
 from aileron.connectors.kind import ConnectorKind, Workshop
 from aileron.model.connectors import Request
 from aileron.model.interfaces.connectors import IConnector
 
-from ._connector import HttpConnector
+from ._connector import HttpConnector, build_request
 from ._file import read_http
-from ._prepare import prepare
 from ._recorded import HttpAnswers
 from ._spec import HttpSpec
 
@@ -28,7 +26,7 @@ class HttpKind(ConnectorKind[HttpSpec]):
     recorded = HttpAnswers()
 
     def read(self, document: FileTable, head: FileTable, identity: Identity) -> HttpSpec:
-        """Read the connector file of an HTTP service."""
+        """Return the spec read from the connector file of an HTTP service. Faults are added to the tables."""
         return read_http(document, head, identity)
 
     def make(self, spec: HttpSpec, workshop: Workshop) -> IConnector:
@@ -51,8 +49,12 @@ class HttpKind(ConnectorKind[HttpSpec]):
     def build_request(
         self, spec: HttpSpec, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str
     ) -> Request:
-        """Build the request of an operation."""
-        return prepare(spec, spec.find_declared(operation), base_url, ReferenceScope(inputs, effect_key))
+        """Build the request of an operation.
+
+        :raises InvalidRequest: if no request can be built from the inputs.
+        :raises CapabilityDenied: if the operation is unknown, or its host is not declared.
+        """
+        return build_request(spec, operation, inputs, base_url, effect_key)
 
 
 HTTP = HttpKind()

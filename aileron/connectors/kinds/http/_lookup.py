@@ -45,7 +45,10 @@ class Match:
     text: str
 
     def holds(self, item: JSON, scope: ReferenceScope) -> bool:
-        """Return whether C{item} matches the rule."""
+        """Return whether C{item} matches the rule.
+
+        :raises InvalidRequest: if the rule refers to an input that was not given.
+        """
         found, wanted = at(item, self.path), _template.text(self.text, scope)
         if not isinstance(found, str):
             return False
@@ -56,12 +59,12 @@ class Match:
 class Lookup:
     """The declaration of the search for one operation's effect.
 
-    :ivar operation: a read of the same connector.
-    :ivar items: the path of the candidates in its output, or empty for the output itself.
-    :ivar match: the rule that finds the effect, or None if the read itself asks by the key.
-    :ivar certain: whether finding nothing means that the effect did not happen.
-    :ivar after_seconds: the time after the last attempt from which finding nothing counts.
-    :ivar complete: a condition on the output that must hold for that.
+    :ivar operation: the read that searches, of the same connector.
+    :ivar items: the path of the candidates in the read's output, or empty if the output itself is the candidate.
+    :ivar match: the rule that finds the effect among the candidates, or None if the read returns only the effect.
+    :ivar certain: whether finding nothing can prove that the effect did not happen.
+    :ivar after_seconds: how long after the last attempt finding nothing becomes a proof.
+    :ivar complete: a condition that the output must also meet for this proof, or None.
     :ivar absent_statuses: the statuses by which the service reports that the item does not exist.
     """
 
@@ -78,7 +81,7 @@ class Lookup:
     def inputs_for(self, sought: Sought) -> Mapping[str, JSON]:
         """Return the inputs of the read.
 
-        :raises InvalidRequest: a needed input was not given.
+        :raises InvalidRequest: if a needed input was not given.
         """
         rendered = _template.render(self.inputs, _scope(sought))
         return rendered if isinstance(rendered, Mapping) else {}
@@ -86,7 +89,10 @@ class Lookup:
     def finding(self, name: str, outcome: Outcome, sought: Sought, now: datetime, echo: Redactor) -> Finding:
         """Return the finding that the read's outcome means.
 
-        :param name: of the connector, for messages.
+        If several items match, the first is the result, and the notes have their number. The finding is undecided if
+        the read failed, or if finding nothing proves nothing.
+
+        :param name: the connector's name, for messages.
         :param echo: redacts the secret in decoded parts.
         """
         is_all = MORE not in outcome.notes
@@ -112,7 +118,7 @@ class Lookup:
         return there if isinstance(there, Sequence) and not isinstance(there, str) else None
 
     def _absent(self, output: JSON, sought: Sought, now: datetime) -> bool | None:
-        """Return False if finding nothing proves that the effect did not happen, or None if it is unknown."""
+        """Return the finding if the search found nothing: False if the effect did not happen, or None if unknown."""
         whole = self.complete is None or self.complete.holds(output)
         late_enough = (now - sought.last_at).total_seconds() >= self.after_seconds
         return False if self.certain and whole and late_enough else None
@@ -157,7 +163,7 @@ def _inputs(table: FileTable, own_inputs: frozenset[str]) -> Mapping[str, Templa
 def _match(text: str) -> Match:
     """Parse a rule such as C{id == ${effect.uuid}} or C{body contains "by ${effect.key}"}.
 
-    :raises ValueError: the rule is invalid.
+    :raises ValueError: if the rule is invalid.
     """
     found = _MATCH.fullmatch(text.strip())
     if not found:

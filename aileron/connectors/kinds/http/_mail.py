@@ -25,7 +25,7 @@ _MOST_ADDRESSES = 500
 
 
 def read_mail(table: FileTable) -> Mapping[str, Template]:
-    """Read the table C{mail} of an operation. Faults are added to the table."""
+    """Return the templates in the table C{mail} of an operation, by part. Faults are added to the table."""
     for name in table.values:
         if name not in PARTS:
             table.fault(name, f"is no part of a mail: {', '.join(PARTS)}")
@@ -40,7 +40,7 @@ def read_mail(table: FileTable) -> Mapping[str, Template]:
 def write_mail(template: Mapping[str, Template], scope: ReferenceScope) -> bytes:
     """Return the message: equal inputs give equal bytes, and no input can add or end a header.
 
-    :raises InvalidRequest: an input is no valid address, subject or text.
+    :raises InvalidRequest: if an input is no valid address, subject or text.
     """
     lines, content = [], ""
     for part, each in template.items():

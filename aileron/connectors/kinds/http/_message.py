@@ -66,7 +66,7 @@ def _find_in_table(table: Mapping[str, JSON], depth: int) -> Iterator[str]:
 
 
 def _find_by_field(errors: Mapping[str, JSON], depth: int) -> Iterator[str]:
-    """Yield the messages of a table whose keys are field names."""
+    """Yield the messages of a table whose keys are field names, each with its field before it."""
     for field, value in list(errors.items())[:_MOST_LISTED]:
         for each in list(_find(value, depth))[:1]:
             yield f"{field[:100]}: {each}"

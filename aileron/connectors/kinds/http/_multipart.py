@@ -50,7 +50,7 @@ def read_upload(table: FileTable, kind: str) -> Template:
 
 
 def _check_lone(table: FileTable) -> None:
-    """Check a part that consists of one reference to an input."""
+    """Check a part that consists of one reference to an input. Faults are added to the table."""
     for key in (FILES, JSON_PART):
         text = table.text(key, required=False)
         check_references(table, key, text)
@@ -74,7 +74,8 @@ def encode_upload(
 ) -> tuple[bytes, str, list[UploadPart]]:
     """Return the body, its media type, and its parts. Equal inputs give equal bytes.
 
-    :raises InvalidRequest: an input is no valid base64, media type or name.
+    :raises InvalidRequest: if an input is missing, has another type than its part needs, or is no valid base64, media
+        type or name.
     """
     if kind == FILE:
         parts = list(_file("", template, scope))
@@ -88,7 +89,10 @@ def encode_upload(
 
 
 def _part(name: str, template: Template, scope: ReferenceScope) -> Iterator[UploadPart]:
-    """Yield the parts of one name, or nothing if its input was not given."""
+    """Yield the parts of one name: one for each element of an array. Omitted and null inputs have no part.
+
+    :raises InvalidRequest: if an input cannot be encoded as its part.
+    """
     if isinstance(template, Mapping) and template.keys() & {FILES, JSON_PART}:
         yield from _lone(name, template, scope)
         return
@@ -103,7 +107,10 @@ def _part(name: str, template: Template, scope: ReferenceScope) -> Iterator[Uplo
 
 
 def _lone(name: str, template: Mapping[str, JSON], scope: ReferenceScope) -> Iterator[UploadPart]:
-    """Yield the parts of an input that lists files, or the one part of an input encoded as JSON."""
+    """Yield the parts of an input that lists files, or the one part of an input encoded as JSON.
+
+    :raises InvalidRequest: if the input is no array of files, or cannot be encoded as JSON.
+    """
     value = render(next(iter(template.values())), scope)
     if value is None or isinstance(value, Omitted):
         return
@@ -136,6 +143,7 @@ def _content(name: str, file: Mapping[str, JSON | Omitted], said: str) -> Iterat
     """Yield the part of a file whose keys are rendered.
 
     :param said: the name of the input with its content.
+    :raises InvalidRequest: if the content is no valid base64, or the media type is not valid.
     """
     encoded = "base64" in file
     text = scalar(file["base64" if encoded else "text"], said)

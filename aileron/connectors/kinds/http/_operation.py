@@ -98,12 +98,12 @@ def read_operation(
 def _flat_inputs(
     segments: Sequence[str], query: Mapping[str, Template], headers: Mapping[str, str], body: RequestBody | None
 ) -> frozenset[str]:
-    """Return the inputs used outside of JSON."""
+    """Return the inputs that become text: those of the path, the query, the headers and a form body."""
     return inputs_of(*segments, query, headers, body.template if body and body.kind == "form" else None)
 
 
 def _check_answer(table: FileTable, operation: HttpOperation) -> None:
-    """Check that the declarations about the response are consistent with its form."""
+    """Check that the declarations about the response are consistent with its form. Faults are added to the table."""
     answer, result, error = operation.answer, operation.result, operation.error
     if operation.is_graphql and error.when is None:
         table.fault("error", "must say `when`: a failure in GraphQL has the status 200")
@@ -123,7 +123,10 @@ def _check_answer(table: FileTable, operation: HttpOperation) -> None:
 
 
 def _refused(table: FileTable, effect: str) -> frozenset[int]:
-    """Return the statuses that mean that nothing happened. For a write, these may include redirects."""
+    """Return the statuses that C{refused} declares to mean that nothing happened. A read may not include redirects.
+
+    Faults are added to the table.
+    """
     statuses = table.integers("refused", *REFUSED)
     if effect == READ and any(status < _LEAST_ERROR for status in statuses):
         table.fault("refused", "has a redirect, which is for what has an effect")
@@ -131,7 +134,7 @@ def _refused(table: FileTable, effect: str) -> frozenset[int]:
 
 
 def _declared(name: str, table: FileTable, effect: str, inputs: Collection[str], *, reconcilable: bool) -> Operation:
-    """Return the operation as the rest of the program knows it."""
+    """Return the declaration of the operation that all kinds of connector share. Faults are added to the table."""
     return evolve(
         read_declared(
             name,
@@ -240,7 +243,7 @@ def _plain_template(table: FileTable, kind: str) -> Template:
 
 
 def _graphql(table: FileTable) -> Template:
-    """Read a query and its variables. The query may contain no reference."""
+    """Return a query and its variables. The query may contain no reference. Faults are added to the table."""
     inside = table.table("graphql")
     query, variables = inside.text("query"), inside.object("variables") or {}
     if "${" in query:
@@ -261,7 +264,10 @@ def _error(table: FileTable) -> ErrorRule:
 
 
 def _scopes(table: FileTable, credential: CredentialNeed | None) -> tuple[str, ...]:
-    """Return the scopes that the operation needs, which must be among the credential's."""
+    """Return the scopes that the operation needs, which must be among the credential's.
+
+    Faults are added to the table.
+    """
     asked = () if credential is None else credential.settings.get("scopes", "").split()
     return table.some("scopes", asked, "has {}, which the scopes of [credential] do not list")
 

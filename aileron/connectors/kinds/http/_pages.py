@@ -38,8 +38,8 @@ _REL = re.compile(r";\s{0,9}rel=\"?([A-Za-z -]{1,100})")
 class FetchedPage:
     """The outcome of requesting one page.
 
-    :ivar headers: of the response, by lower-case name.
-    :ivar size: of its body, in bytes.
+    :ivar headers: the headers of the response, by lower-case name.
+    :ivar size: the size of the response's body in bytes.
     :ivar too_large: whether it was a success that exceeded the permitted size.
     """
 
@@ -69,7 +69,7 @@ class Pages:
     :ivar until: a condition that holds for the last page.
     :ivar size: the query parameter with the size of a page. A page with fewer items is the last.
     :ivar first: the number of the first page.
-    :ivar more: the name in the output that tells whether there are further pages.
+    :ivar more: the name of a member added to the output, which is true if there are further pages; empty to add none.
     """
 
     kind: str
@@ -85,9 +85,9 @@ class Pages:
     more: str = ""
 
     def follow(self, request: Request, page: FetchedPage) -> Request | None:
-        """Return the request for the page after C{page}, or None if that is the last.
+        """Return the request for the page after C{page}, or None if C{page} is the last.
 
-        :raises NoNextPage: it is on another host, would have the key in its path, or cannot be read.
+        :raises NoNextPage: if the next page is on another host, needs the key in its path, or cannot be read.
         """
         content = page.outcome.output
         if self.until is not None and self.until.holds(content):
@@ -122,7 +122,10 @@ class Pages:
         return int(str(given)) if _DIGITS.fullmatch(str(given)) else self.first if self.kind == PAGE else 0
 
     def _behind(self, request: Request, cursor: JSON | MissingPath) -> Request | None:
-        """Return the request for the page at a cursor, or None if the cursor is missing, null, empty or false."""
+        """Return the request for the page at a cursor, or None if the cursor is missing, null, empty or false.
+
+        :raises NoNextPage: if the cursor is neither a text nor a whole number.
+        """
         if isinstance(cursor, MissingPath) or cursor is None or cursor is False or cursor == "":
             return None
         if isinstance(cursor, bool) or not isinstance(cursor, str | int):
@@ -137,7 +140,12 @@ class Pages:
         return evolve(request, url=_with_query(request.url, [*pairs, (name, str(value))]))
 
     def merge(self, content: JSON, items: list[JSON], result: Parts | None, *, more: bool) -> JSON:
-        """Return the output: the last page's content with the items of all pages."""
+        """Return the output of all pages: the content of the last page, with the items of all pages.
+
+        :param content: the content of the last page.
+        :param result: the parts of the content that make the output, or None for all of it.
+        :param more: whether there are further pages.
+        """
         merged = put(content, self.items, items) if self.items or result is None else {ITEMS: items}
         output = merged if result is None else chosen(result, merged, Redactor.of())
         return {**output, self.more: more} if self.more and isinstance(output, dict) else output
@@ -147,7 +155,7 @@ class Pages:
 class PageReader:
     """The reader of consecutive pages.
 
-    :ivar name: of the connector, for messages.
+    :ivar name: the connector's name, for messages.
     :ivar most_bytes: the limit of all pages together.
     :ivar ask: requests one page.
     """
@@ -161,8 +169,8 @@ class PageReader:
     async def read(self, request: Request) -> Outcome:
         """Read pages until the last one or a limit.
 
-        If a page fails, that is the outcome. If a page exceeds the size limit, reading ends without it. The notes
-        record whether a limit ended the reading.
+        If a page fails, is repeated or has no list of items, its failure is the outcome. If a page exceeds the size
+        limit, reading ends without it. The notes record whether a limit ended the reading.
         """
         alone, asked, items, size = self.pages.is_chosen(request), list[Request](), list[JSON](), 0
         following: Request | None = request
@@ -239,13 +247,19 @@ def read_pages(table: FileTable, body: Template, query: Mapping[str, Template], 
 
 
 def _tells(pages: Pages, result: Parts | None) -> bool:
-    """Return whether an output shows without C{more} that it is incomplete: by the cursor, or by C{until}."""
+    """Return whether the output contains the cursor or the member that C{until} compares.
+
+    If so, an output with the first pages only can be recognized without the member C{more}.
+    """
     telling = {pages.cursor, pages.until.path if pages.until else ()} - {()}
     return bool(telling) if result is None else any(part.path in telling for part in result.values())
 
 
 def _parameter(inside: FileTable, body: Template, query: Mapping[str, Template]) -> tuple[Steps, bool]:
-    """Read the parameter that selects the page, and whether it is in the body."""
+    """Return the path of the parameter that selects the page, and whether it is in the body.
+
+    Faults are added to C{inside}.
+    """
     name = inside.text("parameter")
     if name in query or not name:
         return (name,), False
@@ -256,7 +270,7 @@ def _parameter(inside: FileTable, body: Template, query: Mapping[str, Template])
 
 
 def _echoed(outcome: Outcome, before: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Return the notes on leaks of the secret, of this page and those before."""
+    """Return the notes on responses that contained the secret, for this page and earlier ones; empty if none did."""
     kinds = {str(kind) for notes in (before, outcome.notes) for kind in _list(notes.get("echoed"))}
     return {"echoed": sorted(kinds)} if kinds else {}
 
@@ -266,7 +280,12 @@ def _list(value: JSON) -> list[JSON]:
 
 
 def _linked(request: Request, header: str) -> Request | None:
-    """Return the request for the next page in a C{Link} header (RFC 8288), without a repeated key, or None."""
+    """Return the request for the next page that a C{Link} header names (RFC 8288), or None if it names none.
+
+    If the service repeats the key in the URL's query, the key is removed.
+
+    :raises NoNextPage: if the page is on another host, or the key is in the URL's path.
+    """
     for target, parameters in _LINK.findall(header):
         relation = _REL.search(parameters)
         if relation and "next" in relation[1].split() and 'results="false"' not in parameters:

@@ -46,8 +46,8 @@ _ACCEPTS = {
 def prepare(spec: HttpSpec, operation: HttpOperation, base_url: str, scope: ReferenceScope) -> Request:
     """Build the request of C{operation}.
 
-    :raises InvalidRequest: no request can be built from the inputs.
-    :raises CapabilityDenied: the host is not declared.
+    :raises InvalidRequest: if no request can be built from the inputs.
+    :raises CapabilityDenied: if the host is not declared.
     """
     base = spec.reach.find_base_url(operation.place, base_url)
     refuse_strangers(scope.inputs, operation.inputs)
@@ -92,7 +92,7 @@ def _part(reference: str, operation: HttpOperation, scope: ReferenceScope) -> st
 def _render_segment(text: str) -> str:
     """Encode C{text} as exactly one segment of a path.
 
-    :raises ValueError: it is empty, C{.}, C{..}, or has a control character.
+    :raises ValueError: if the text is empty, C{.}, C{..}, or has a control character.
     """
     if text in {"", ".", ".."}:
         raise ValueError("must not be empty, '.' or '..'")
@@ -107,7 +107,10 @@ def _query(operation: HttpOperation, scope: ReferenceScope) -> str:
 
 
 def _url_encoded(templates: Mapping[str, Template], operation: HttpOperation, scope: ReferenceScope) -> str:
-    """Encode a query (without the question mark) or a form body."""
+    """Encode a query (without the question mark) or a form body.
+
+    :raises InvalidRequest: if an input is no proper Unicode text, or of a type that cannot be a text.
+    """
     try:
         return "&".join(
             f"{_quote(name)}={value}"
@@ -123,7 +126,12 @@ def _quote(text: str) -> str:
 
 
 def _values(name: str, template: Template, operation: HttpOperation, scope: ReferenceScope) -> Iterator[str]:
-    """Yield one value, each element of an array, the joined text of a joined input, or nothing if omitted or null."""
+    """Yield the encoded values of one name in a query or form.
+
+    An array has a value for each element, a joined input one text. A value that is omitted or null is left out.
+
+    :raises InvalidRequest: if an input is of a type that cannot be a text.
+    """
     value, joined = render(template, scope), _joined(template, operation)
     if joined is not None:
         written = None if isinstance(value, Omitted) else joined.write(value, name, _quote)
@@ -168,7 +176,10 @@ def _header(name: str, template: str, operation: HttpOperation, scope: Reference
 
 
 def _encode(operation: HttpOperation, scope: ReferenceScope) -> tuple[bytes | None, str, Sequence[UploadPart]]:
-    """Return the body, its media type, and the parts of an upload, or no body if it is left out."""
+    """Return the body, its media type, and the parts of an upload. If no body is sent, return None, C{""} and C{()}.
+
+    :raises InvalidRequest: if an input cannot be encoded.
+    """
     body = operation.body
     if body is None or _is_left_out(operation, body, scope):
         return None, "", ()

@@ -16,11 +16,14 @@ class HttpAnswers(RecordedAnswers[HttpSpec]):
     """The reader of recorded responses over HTTP."""
 
     def replay(self, spec: HttpSpec, document: FileTable) -> Mapping[str, Sequence[str]]:
-        """Replay each recorded response."""
+        """Replay each recorded response, and return the outcomes that occurred, by operation.
+
+        Differences from the recorded results are added to C{document} as faults.
+        """
         return replay_all(spec, document)
 
     def find_samples(
         self, spec: HttpSpec, base_url: str, recorded: FileFaults
     ) -> tuple[Mapping[str, Sample], Mapping[str, str]]:
-        """Make a sample of each operation."""
+        """Return a sample of each operation, and the reason for each operation without one."""
         return SampleMaker(spec, base_url, recorded).make()

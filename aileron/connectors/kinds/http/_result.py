@@ -23,7 +23,7 @@ from ._when import ABSENT, MissingPath, Steps, at, dotted
 class Part:
     """One part of a result.
 
-    :ivar media_type: of an attachment, or empty if it is none.
+    :ivar media_type: the media type if the result is an attachment, or else empty.
     :ivar encoded: whether the attachment is in base64 in the response.
     """
 
@@ -107,7 +107,7 @@ _KEPT_BACK = frozenset({"set-cookie", "set-cookie2", "www-authenticate", "authen
 
 
 def read_precondition(table: FileTable, inputs: Collection[str], effect: str) -> tuple[str, ...]:
-    """Read the inputs that C{precondition} names."""
+    """Read the inputs that C{precondition} names. Faults are added to the table."""
     names = table.some("precondition", inputs, "names {}, which is not an input of the operation")
     if names and effect == READ:
         table.fault("precondition", "is for what has an effect")
@@ -115,7 +115,7 @@ def read_precondition(table: FileTable, inputs: Collection[str], effect: str) ->
 
 
 def read_answer_headers(table: FileTable, effect: str, named: Collection[str] | None) -> Mapping[str, str]:
-    """Read C{answer_headers}: the lower-case header of each name in the result.
+    """Read C{answer_headers}: the lower-case header of each name in the result. Faults are added to the table.
 
     :param named: the other parts of the result, or None if it is the whole response. Then no header can be added.
     """

@@ -29,12 +29,13 @@ _NOT_THERE = ServiceAnswer(404, {}, b"{}")
 class Sample:
     """One operation with inputs, and the responses of its service.
 
-    :ivar done: to a request that it carries out.
-    :ivar refusals: to requests that it refuses.
-    :ivar again: to a repeated request without a second effect, or None if unknown.
-    :ivar found: to a search that finds the effect of a key, or None if there is none or it is unknown.
-    :ivar nothing: to a search that finds nothing.
-    :ivar keyed: whether the connector recognizes the effect in L{found}. If not, it asks for it by the key.
+    :ivar done: the answer to a request that the service carries out.
+    :ivar refusals: the answers to requests that the service refuses.
+    :ivar again: the answer to the same request sent again, if the service then does nothing; None if unknown.
+    :ivar found: the answer to a search that finds the effect of a key, or None if there is no search or it is unknown.
+    :ivar nothing: the answer to a search that finds nothing.
+    :ivar keyed: whether the connector finds the effect by comparing the candidates in C{found} with the key. If false,
+        its search requests the effect of one key.
     :ivar recorded: whether the responses were recorded. If not, they are derived from the file.
     """
 
@@ -59,7 +60,7 @@ class SampleMaker:
 
     def make(self) -> tuple[Mapping[str, Sample], Mapping[str, str]]:
         """Return all samples, and the reason for each operation without one."""
-        samples, without, recorded = {}, {}, self.recorded.toml.values.get("operations", {})
+        samples, without, recorded = {}, {}, self.recorded.find_table("operations")
         for name, operation in self.spec.operations.items():
             sample = self._sample(operation, recorded.get(name, ()))
             try:
@@ -101,7 +102,7 @@ def _with_repeat(sample: Sample) -> Sample:
 
 
 def _in_answer(read: HttpOperation, path: Sequence[str]) -> Sequence[str]:
-    """Return the path in the response of a part at C{path} of the output."""
+    """Return where the response has what is at C{path} in the output of C{read}. C{result} may have moved it."""
     part = None if read.result is None else read.result.get(path[0])
     return path if part is None else (*part.path, *path[1:])
 

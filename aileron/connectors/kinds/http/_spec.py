@@ -98,11 +98,13 @@ class HttpOperation:
 class HttpSpec(BaseSpec):
     """The parsed connector file.
 
-    :ivar private_network: whether loopback and private addresses may be connected to.
+    :ivar private_network: whether loopback and private addresses are permitted.
+    :ivar forwarding: the operations that send requests of an agent's own tools, if the file has C{[own_tools]}.
     """
 
     operations: Mapping[str, HttpOperation]
     private_network: bool = False
+    forwarding: Mapping[str, HttpOperation] = field(factory=dict)
 
     @property
     def reach(self) -> Reach:
@@ -112,16 +114,20 @@ class HttpSpec(BaseSpec):
     def find_declared(self, name: str) -> HttpOperation:
         """Return an operation.
 
-        :raises CapabilityDenied: there is no such operation.
+        :raises CapabilityDenied: if there is no such operation.
         """
         self.find_operation(name)
-        return self.operations[name]
+        return self.operations.get(name) or self.forwarding[name]
 
     def check_own(self, request: Request) -> HttpOperation:
         """Return the operation of a request that the connector prepared itself, after checking its host.
 
-        :raises CapabilityDenied: the request is of another connector, or was changed.
+        :raises CapabilityDenied: if the operation is unknown, or the request is of another connector, was changed, or
+            has a host that is not declared.
         """
         operation = self.find_declared(request.operation)
-        self.reach.check_own(request, operation.operation, operation.method, operation.place)
+        if request.operation in self.forwarding:
+            self.reach.check_own(request, operation.operation, request.method, None, *self.description.places)
+        else:
+            self.reach.check_own(request, operation.operation, operation.method, operation.place)
         return operation

@@ -47,7 +47,7 @@ class Condition:
 def condition(text: str) -> Condition:
     """Parse one comparison.
 
-    :raises ValueError: it is invalid. The message shows the valid forms.
+    :raises ValueError: if the comparison is invalid. The message shows the valid forms.
     """
     if missing := _MISSING.fullmatch(text.strip()):
         return Condition(dotted(missing[1]), "missing")
@@ -60,7 +60,7 @@ def condition(text: str) -> Condition:
 def dotted(text: str) -> Steps:
     """Parse a path such as C{data.items.0.id}.
 
-    :raises ValueError: it is invalid.
+    :raises ValueError: if the path is invalid.
     """
     if not _DOTTED.fullmatch(text):
         raise ValueError("must be a dotted path of names and indices")
@@ -80,7 +80,10 @@ def at(answer: JSON, path: Steps) -> JSON | MissingPath:
 
 
 def put(content: JSON, path: Sequence[str], value: JSON) -> JSON:
-    """Return C{content} with C{value} at C{path}."""
+    """Return C{content} with C{value} at C{path}.
+
+    Missing tables are created. If the path has an index that an array does not have, the array is unchanged.
+    """
     if not path:
         return value
     if isinstance(content, list):

@@ -22,8 +22,8 @@ def decode_xml(body: bytes, lists: Collection[str]) -> JSON:
     and prefixes of names are omitted.
 
     :param lists: names of elements that may be repeated. Each becomes an array, even if it occurs once.
-    :raises ValueError: it is no XML, declares a document type, an entity or another encoding, or is nested too deep.
-        The message contains nothing of the document.
+    :raises ValueError: if the document is not XML, declares a document type, an entity or an unsupported encoding, or
+        is nested too deep. The message contains nothing of the document.
     """
     reader = _TreeBuilder(frozenset(lists))
     parser = expat.ParserCreate()
@@ -69,7 +69,10 @@ class _TreeBuilder:
     count: int = 0
 
     def start(self, _name: str, _attributes: object) -> None:
-        """Open an element."""
+        """Open an element.
+
+        :raises ValueError: if the document is nested too deep, or has too many elements.
+        """
         self.count += 1
         if len(self.open) > _MOST_DEPTH or self.count > _MOST_ELEMENTS:
             raise ValueError("nested too deep, or too many elements")
@@ -80,7 +83,10 @@ class _TreeBuilder:
         self.open[-1].texts.append(text)
 
     def end(self, name: str) -> None:
-        """Add an element to its parent. If its name is not in C{lists}, the last one of the name counts."""
+        """Add an element to its parent. If its name is not in C{lists}, the last one of the name counts.
+
+        If its name is in C{lists}, the element is appended to an array.
+        """
         closed, name = self.open.pop(), name.rpartition(":")[2]
         value: JSON = closed.members or "".join(closed.texts)
         members = self.open[-1].members

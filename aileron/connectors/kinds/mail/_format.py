@@ -18,7 +18,7 @@ from . import spec as _account
 
 
 def make_schema() -> Schema:
-    """Return the JSON Schema."""
+    """Return the JSON Schema of connector files of the kind C{mail}."""
     tls = choice((_account.IMPLICIT, _account.STARTTLS, _account.NONE))
     server = table({"host": TEXT, "port": number("integer", 1, 65535), "tls": tls}, ("host", "port"))
     mail = {"from": TEXT, "user": TEXT, "sent": TEXT, "drafts": TEXT, "save_sent": FLAG}

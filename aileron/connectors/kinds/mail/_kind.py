@@ -20,7 +20,7 @@ class MailKind(ConnectorKind[MailSpec]):
     name = "mail"
 
     def read(self, document: FileTable, head: FileTable, identity: Identity) -> MailSpec:
-        """Read the connector file of a mail account."""
+        """Return the spec read from the connector file of a mail account. Faults are added to the tables."""
         return read_mail(document, head, identity)
 
     def make(self, spec: MailSpec, workshop: Workshop) -> IConnector:

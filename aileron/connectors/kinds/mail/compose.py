@@ -57,7 +57,7 @@ def message_id(effect_key: str, sender: Address) -> str:
 def read_mail_address(text: str) -> Address:
     """Parse C{ada@example.org} or C{Ada Example <ada@example.org>}.
 
-    :raises ValueError: it is invalid. The message is the end of a sentence.
+    :raises ValueError: if the address is invalid. The message is the end of a sentence.
     """
     read_line(text)
     if len(text) > _MOST_ADDRESS_CHARACTERS:
@@ -76,7 +76,7 @@ def compose(sender: Address, inputs: Mapping[str, JSON], effect_key: str, *, for
     """Return the message. Equal inputs give equal bytes.
 
     :param for_draft: whether it is a draft. A draft may have no recipients, and has a Bcc header.
-    :raises InvalidRequest: no message can be made from the inputs.
+    :raises InvalidRequest: if an input is unknown, missing or malformed, or the message is too large.
     """
     for name in inputs:
         if name not in SHARED:
@@ -119,7 +119,10 @@ def write_mail_address(address: Address) -> str:
 
 
 def _body(inputs: Mapping[str, JSON], identifier: str) -> bytes:
-    """Return the encoded text and attachments, with their MIME headers."""
+    """Return the encoded text and attachments, with their MIME headers.
+
+    :raises InvalidRequest: if the text or an attachment is not valid.
+    """
     text = inputs.get("text", "")
     if not isinstance(text, str):
         raise problem("text", "must be a text")
@@ -138,7 +141,10 @@ def _body(inputs: Mapping[str, JSON], identifier: str) -> bytes:
 
 
 def _attachments(inputs: Mapping[str, JSON]) -> Iterator[tuple[str, str, bytes]]:
-    """Yield name, media type and bytes of each attachment."""
+    """Yield name, media type and bytes of each attachment.
+
+    :raises InvalidRequest: if there are too many attachments, or one is not valid.
+    """
     given = inputs.get("attachments")
     if given is None:
         return
@@ -188,7 +194,10 @@ def _line(inputs: Mapping[str, JSON], name: str, *, required: bool = False) -> s
 
 
 def _replied(inputs: Mapping[str, JSON]) -> Iterator[str]:
-    """Yield the headers of a reply."""
+    """Yield the headers that make a message a reply, or nothing if C{in_reply_to} is not given.
+
+    :raises InvalidRequest: if C{in_reply_to} is not a Message-ID.
+    """
     text = _line(inputs, "in_reply_to")
     if not text:
         return

@@ -109,7 +109,13 @@ class MailConnector:
         return self.spec.normalize_input(operation, name, value, _read_addresses)
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
-        """Search or read a mailbox."""
+        """List the mailboxes, search a mailbox, or read a message.
+
+        Failures after the credential was opened are returned as an outcome.
+
+        :raises CapabilityDenied: if the operation is not a read, or another connector prepared the request.
+        :raises AileronError: if the credential cannot be opened.
+        """
         self._check_own(request)
         if request.effect != READ:
             raise CapabilityDenied(f"The operation {request.operation} is not declared as a read.")
@@ -134,10 +140,14 @@ class MailConnector:
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
         """Search for the message by its Message-ID, in the mailbox of sent messages or drafts.
 
-        Finding nothing proves nothing: the copy may not have been saved, or may have been moved.
+        If the message is not found, or the search fails, the finding is undecided: the copy may not have been saved, or
+        may have been moved.
+
+        :raises CapabilityDenied: if the operation is not reconcilable.
+        :raises VaultLocked, BindingFailed, NetworkError: if the credential cannot be opened.
+        :raises InvalidRequest: if an input is not valid any more.
         """
-        declared = self.spec.description.operations.get(sought.operation)
-        if declared is None or not declared.reconcilable:
+        if not self.spec.find_operation(sought.operation).reconcilable:
             raise CapabilityDenied(f"The operation {sought.operation} declares no way to look for its effect.")
         identifier = message_id(sought.effect_key, self.spec.account.sender)
         servers = self._servers
@@ -172,9 +182,10 @@ class MailConnector:
         return work
 
     async def _save_copy(self, content: bytes, login: MailLogin | None) -> str | None:
-        """Save a copy of a sent message. Return its mailbox, or None if that failed.
+        """Save a copy of a sent message.
 
-        A failure or timeout here does not change the outcome, because the message was sent.
+        Return its mailbox, or None if that failed, or the account has no IMAP server or saves copies itself. A failure
+        or timeout here does not change the outcome, because the message was sent.
         """
         if not self.spec.account.saves or self.spec.account.imap is None:
             return None
@@ -224,9 +235,11 @@ class MailConnector:
     async def _attempt(
         self, request: Request, credential: ICredential | None, limits: tuple[float, float], work: Work
     ) -> Outcome:
-        """Decrypt the credential, and do C{work} with it.
+        """Decrypt the credential, call C{work} with the login, and return the outcome.
 
         :param limits: the timeout for sending, and the further seconds to wait for the response.
+        :raises NetworkError: if opening the credential took all the time.
+        :raises AileronError: if the credential cannot be opened.
         """
         description = self.spec.description
         within = min(limits[0], description.operations[request.operation].timeout_seconds)
@@ -244,7 +257,10 @@ class MailConnector:
         return outcome
 
     def _envelope(self, composed: Composed) -> tuple[tuple[str, str], ...]:
-        """Return the SMTP envelope as headers of the request."""
+        """Return the SMTP envelope as headers of the request: each with its name and value.
+
+        They are the sender, the recipients, and a mark that stands for the date.
+        """
         recipients = ((_TO, f"<{each}>") for each in composed.recipients)
         return ((_FROM, f"<{self.spec.account.sender.addr_spec}>"), *recipients, _DATED)
 
@@ -259,7 +275,7 @@ class MailConnector:
     def _check_own(self, request: Request) -> None:
         """Check that this connector prepared the request.
 
-        :raises CapabilityDenied: it did not.
+        :raises CapabilityDenied: if another connector prepared the request, or its server is not declared.
         """
         description = self.spec.description
         declared = description.operations.get(request.operation)
@@ -271,7 +287,10 @@ class MailConnector:
 
 
 def _read_inputs(operation: str, inputs: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    """Check the inputs of a read. Raises the errors of L{prepare}."""
+    """Check the inputs of a read, and return them with defaults.
+
+    :raises InvalidRequest: if an input is unknown, missing or malformed.
+    """
     if operation == SEARCH:
         return read_search(inputs)
     for name in inputs:
@@ -283,7 +302,10 @@ def _read_inputs(operation: str, inputs: Mapping[str, JSON]) -> Mapping[str, JSO
 
 
 def _read_envelope(request: Request) -> tuple[str, ...]:
-    """Return the sender and the recipients of a request."""
+    """Return the sender and the recipients of a request.
+
+    :raises CapabilityDenied: if the headers are not an envelope of this connector.
+    """
     named = [_ENVELOPE.fullmatch(text) for name, text in request.headers if name in {_FROM, _TO}]
     found = tuple(each[1] for each in named if each is not None)
     if len(found) < 2 or len(found) < len(named) or request.headers[0][0] != _FROM:
@@ -297,7 +319,11 @@ def _identifier(content: bytes) -> str:
 
 
 def _read_login(sent: Authorization, user: str) -> MailLogin | None:
-    """Read the login from the HTTP header of the credential, or return None if there is none."""
+    """Read the login from the HTTP header of the credential, or return None if there is none.
+
+    :param user: the login name, if the credential is only a token.
+    :raises BindingFailed: if the credential is neither a token nor a name and a password.
+    """
     if not sent.headers:
         return None
     scheme, _, value = sent.headers[0][1].partition(" ")

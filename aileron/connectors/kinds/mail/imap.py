@@ -43,7 +43,7 @@ class Mailbox:
 class Response:
     """One untagged response.
 
-    :ivar text: as received, literals included.
+    :ivar text: the response as received, with its literals.
     :ivar plain_bytes: its size without literals.
     """
 
@@ -54,14 +54,19 @@ class Response:
 async def welcome(conversation: LineConversation) -> None:
     """Wait for the server's greeting.
 
-    :raises Rejected: it is no OK greeting, such as one of a session that is already logged in.
+    :raises Rejected: if the greeting is not OK, such as the greeting of a session that is already logged in.
+    :raises HungUp: if the connection ends before.
+    :raises NotUnderstood: if the reply is not valid.
     """
     if not (await conversation.line()).upper().startswith(b"* OK"):
         raise Rejected("the connection")
 
 
 async def ask_for_tls(conversation: LineConversation) -> None:
-    """Converse before TLS: request STARTTLS (RFC 3501, 6.2.1)."""
+    """Wait for the server's greeting, and request TLS by STARTTLS (RFC 3501, 6.2.1).
+
+    :raises Rejected: if the greeting is not OK, or the server does not offer or refuses TLS.
+    """
     await welcome(conversation)
     await ImapSession(conversation).command("an encrypted connection", b"STARTTLS")
 
@@ -69,7 +74,7 @@ async def ask_for_tls(conversation: LineConversation) -> None:
 def quoted(text: str, encode: Callable[[str], bytes] = str.encode) -> bytes:
     """Encode a text as a quoted string.
 
-    :raises ValueError: it has line breaks or control characters.
+    :raises ValueError: if the text has line breaks or control characters.
     """
     if any(ord(each) < 0x20 or ord(each) == 0x7F for each in text):
         raise ValueError("must not contain line breaks or control characters")
@@ -77,7 +82,10 @@ def quoted(text: str, encode: Callable[[str], bytes] = str.encode) -> bytes:
 
 
 def _mailbox(name: str) -> bytes:
-    """Encode the name of a mailbox (RFC 3501, 5.1.3)."""
+    """Encode the name of a mailbox (RFC 3501, 5.1.3).
+
+    :raises NotUnderstood: if the name, which a server sent, has control characters.
+    """
     try:
         return quoted(name, lambda text: bytes(imap4.encoder(text)[0]))
     except ValueError:  # the server sent this name: names from inputs were checked
@@ -99,8 +107,9 @@ class ImapSession:
         :param step: the purpose in words.
         :param more: data that the server requests to continue.
         :param flight: marked C{sent} right before C{more} is sent.
-        :raises Rejected: the server refused.
-        :raises NotUnderstood: the command completed without a request for C{more}, or the responses are too long.
+        :raises Rejected: if the server refused.
+        :raises NotUnderstood: if the command completed without a request for C{more}, or the responses are too long.
+        :raises HungUp: if the connection ends.
         """
         self._number += 1
         tag = b"a%d" % self._number
@@ -130,8 +139,10 @@ class ImapSession:
     async def log_in(self, login: MailLogin) -> None:
         """Log in, by the best mechanism that the server offers.
 
-        :raises Rejected: it offers none for this credential, or is unavailable.
-        :raises LoginRefused: it refused the credential.
+        :raises Rejected: if the server offers no mechanism for this credential, or is unavailable.
+        :raises LoginRefused: if the server refused the credential.
+        :raises NotUnderstood: if a response is not valid or too long.
+        :raises HungUp: if the connection ends.
         """
         offers = set[bytes]()
         for each in await self.command("the connection", b"CAPABILITY"):
@@ -152,17 +163,32 @@ class ImapSession:
             raise LoginRefused(error.step, error.text) from None
 
     async def mailboxes(self) -> Sequence[Mailbox]:
-        """List all mailboxes."""
+        """List all mailboxes.
+
+        :raises Rejected: if the server refused.
+        :raises NotUnderstood: if the response is not valid or too long.
+        :raises HungUp: if the connection ends.
+        """
         return list(_read_mailboxes(await self.command("the list of mailboxes", b'LIST "" "*"')))
 
     async def examine(self, mailbox: str) -> int:
-        """Open a mailbox read-only, and return its number of messages."""
+        """Open a mailbox read-only, and return its number of messages, or 0 if the server does not send it.
+
+        :raises Rejected: if there is no such mailbox.
+        :raises NotUnderstood: if a response is not valid or too long.
+        :raises HungUp: if the connection ends.
+        """
         responses = await self.command(f"the mailbox {mailbox}", b"EXAMINE " + _mailbox(mailbox))
         counts = (each.text.split() for each in responses)
         return next((read_number(words[0]) for words in counts if _is_count(words, b"EXISTS")), 0)
 
     async def search(self, criteria: bytes) -> Sequence[int]:
-        """Search the open mailbox, and return the UIDs in rising order."""
+        """Search the open mailbox, and return the UIDs in rising order.
+
+        :raises Rejected: if the server refused.
+        :raises NotUnderstood: if the response is not valid or too long.
+        :raises HungUp: if the connection ends.
+        """
         found = set[int]()
         for each in await self.command("the search", b"UID SEARCH " + criteria):
             name, *words = each.text.split()
@@ -171,7 +197,14 @@ class ImapSession:
         return sorted(found)
 
     async def fetch(self, uids: Sequence[int], items: bytes) -> Mapping[int, Mapping[bytes, Any]]:
-        """Return C{items} of messages of the open mailbox, by their UIDs. No message is marked as read."""
+        """Return C{items} of messages of the open mailbox, by their UIDs. Messages that do not exist are left out.
+
+        No message is marked as read.
+
+        :raises Rejected: if the server refused.
+        :raises NotUnderstood: if the response is not valid or too long.
+        :raises HungUp: if the connection ends.
+        """
         which = b",".join(b"%d" % each for each in uids)
         responses = await self.command("the messages", b"UID FETCH " + which + b" (UID " + items + b")")
         found = {}
@@ -183,14 +216,22 @@ class ImapSession:
         return found
 
     async def append(self, mailbox: str, content: bytes, flag: str, flight: Flight) -> None:
-        """Append a message to a mailbox."""
+        r"""Append a message to a mailbox.
+
+        :param flag: a flag of the message, such as C{\Seen}.
+        :param flight: marked C{sent} right before the message is sent.
+        :raises Rejected: if the server refused.
+        :raises NotUnderstood: if the response is not valid or too long.
+        :raises HungUp: if the connection ends.
+        """
         command = b"APPEND %b (%b) {%d}" % (_mailbox(mailbox), flag.encode("ascii"), len(content))
         await self.command(f"the message, in {mailbox}", command, content, flight)
 
     async def _response(self) -> Response:
         """Wait for a response with all its literals.
 
-        :raises NotUnderstood: there are too many literals.
+        :raises NotUnderstood: if there are too many literals, or the response is too long.
+        :raises HungUp: if the server ends the session or the connection.
         """
         text, plain_bytes = bytearray(), 0
         for _ in range(_MOST_LITERALS):
@@ -232,7 +273,10 @@ def _parse(responses: Sequence[Response]) -> Iterator[list[Any]]:
 
 
 def _parse_text(text: bytes) -> list[Any]:
-    """Parse a response: words, quoted texts and literals become bytes, parentheses become lists."""
+    """Parse a response: words, quoted texts and literals become bytes, parentheses become lists.
+
+    :raises NotUnderstood: if the response is malformed.
+    """
     open_lists: list[list[Any]] = [[]]
     position = 0
     while position < len(text):
@@ -262,15 +306,15 @@ def _read_mailboxes(responses: Sequence[Response]) -> Iterator[Mailbox]:
 
 
 def _decoded(name: bytes) -> str:
-    """Decode the name of a mailbox (RFC 3501, 5.1.3)."""
+    """Decode the name of a mailbox (RFC 3501, 5.1.3). If it cannot be decoded, read it as UTF-8."""
     try:
         return str(imap4.decoder(name)[0])
-    except Exception:  # noqa: BLE001  (a codec that fails in many ways: it is shown as it came)
+    except Exception:  # noqa: BLE001  (the codec raises many kinds of errors: the name is shown undecoded)
         return name.decode("utf-8", "replace")
 
 
 def _read_pairs(items: object) -> Iterator[tuple[bytes, Any]]:
-    """Yield names and values. The section of a message, in brackets, is removed from its name."""
+    """Yield each name with its value. The section of a message, in brackets, is removed from its name."""
     rest: Iterator[Any] = iter(items if isinstance(items, list) else ())
     for name in rest:
         if isinstance(name, bytes):

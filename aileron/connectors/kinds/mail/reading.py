@@ -46,7 +46,7 @@ _CHARSET = re.compile(
 def read_search(inputs: Mapping[str, JSON]) -> dict[str, JSON]:
     """Check the inputs of a search, and return them with defaults.
 
-    :raises InvalidRequest: an input is invalid.
+    :raises InvalidRequest: if an input is invalid.
     """
     for name, value in inputs.items():
         if name not in SOUGHT:
@@ -65,21 +65,31 @@ def read_search(inputs: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def check_number(name: str, value: JSON, most: int) -> int:
-    """Check a number, and return it. Raises the errors of L{read_search}."""
+    """Check a number, and return it.
+
+    :raises InvalidRequest: if C{value} is no whole number from 1 to C{most}.
+    """
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
         raise problem(name, f"must be a number from 1 to {most}")
     return value
 
 
 def check_mailbox(inputs: Mapping[str, JSON]) -> str:
-    """Check the mailbox's name, and return it. Raises the errors of L{read_search}."""
+    """Check the mailbox's name, and return it. Without a name, return C{INBOX}.
+
+    :raises InvalidRequest: if the name is invalid.
+    """
     value = inputs.get("mailbox") or INBOX
     _check_text("mailbox", value)
     return str(value)
 
 
 def criteria(search: Mapping[str, JSON]) -> bytes:
-    """Return a search as IMAP criteria."""
+    """Return a search as IMAP criteria.
+
+    :raises ValueError: if a text has line breaks or control characters.
+    :raises InvalidRequest: if a date is invalid.
+    """
     found = [b"UNSEEN"] if search.get("unread") else []
     found += [key.encode() + b" " + quoted(str(search[name])) for name, key in _WORDS if name in search]
     found += [f"{key} {_day(name, search[name])}".encode() for name, key in _DAYS if name in search]
@@ -88,7 +98,10 @@ def criteria(search: Mapping[str, JSON]) -> bytes:
 
 
 def summarize(uid: int, pairs: Mapping[bytes, Any]) -> dict[str, JSON]:
-    """Return the summary of a message."""
+    """Return the summary of a message: its UID, its headers, whether it is unread, and its size.
+
+    The size is null if the server sends none.
+    """
     headers = pairs.get(b"BODY")
     size, flags = pairs.get(b"RFC822.SIZE"), pairs.get(b"FLAGS")
     return {
@@ -144,7 +157,7 @@ def _read_headers(message: Message) -> dict[str, JSON]:
 
 
 def _decoded(text: object) -> str:
-    """Decode a header. If it cannot be decoded, return it unchanged."""
+    """Decode a header, cut if it is long. If it cannot be decoded, return it without changes."""
     cut = " ".join(str(text)[:_MOST_HEADER_CHARACTERS].split())
     try:
         words = decode_header(cut)
@@ -158,7 +171,7 @@ def _parse_head(head: bytes) -> Message:
 
 
 def _split(source: bytes) -> tuple[Message, bytes]:
-    """Split a message, or a part of one, into its headers and its body."""
+    """Return the headers and the body of a message, or of a part of one."""
     if source.startswith(b"\r\n"):
         return Message(), source[2:]
     head, _, body = source.partition(b"\r\n\r\n")
@@ -183,7 +196,7 @@ def _parts(source: bytes, depth: int) -> Iterator[tuple[Message, bytes]]:
 
 
 def _text(head: Message, body: bytes) -> tuple[str, bool]:
-    """Decode the beginning of a text, and return whether it was cut."""
+    """Return the decoded beginning of a text, and whether it was cut."""
     encoding = str(head.get("Content-Transfer-Encoding", "")).strip().lower()
     with suppress(ValueError):
         body = b64decode(body) if encoding == "base64" else body

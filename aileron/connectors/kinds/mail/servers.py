@@ -50,14 +50,20 @@ class MailServers:
     opener: ConnectionOpener = field(repr=False)
 
     async def submit(self, envelope: Envelope, login: MailLogin | None, flight: Flight) -> None:
-        """Send a message, and mark C{flight} as sent when it leaves."""
+        """Send a message. C{flight.sent} becomes true right before the message itself is sent.
+
+        :raises AddressRefused, ServiceUnreachable: if there is no connection.
+        :raises Rejected, HungUp, NotUnderstood: if the server refuses, hangs up, or sends what is not valid.
+        """
         server = self.spec.account.smtp
         await self._open(server, lambda conversation: smtp.submit(conversation, envelope, login, flight))
 
     def imap(self, login: MailLogin | None, work: Callable[[ImapSession], Awaitable[T]]) -> Deferred[T]:
-        """Do C{work} in a logged-in IMAP session, and return its result.
+        """Do C{work} in a logged-in IMAP session, and return its result. The session logs out afterwards.
 
-        :raises CapabilityDenied: the connector declares no IMAP server.
+        :raises CapabilityDenied: if the connector declares no IMAP server.
+        :raises AddressRefused, ServiceUnreachable: if there is no connection.
+        :raises Rejected, HungUp, NotUnderstood: if the server refuses, hangs up, or sends what is not valid.
         """
 
         async def converse(conversation: LineConversation) -> T:
@@ -74,13 +80,23 @@ class MailServers:
         return self._open(server, converse)
 
     async def find(self, session: ImapSession, use: str) -> str:
-        """Return the mailbox for C{sent} messages or C{drafts}: the one that the server marks, or the file's."""
+        """Return the mailbox for C{sent} messages or C{drafts}: the one that the server marks, else the file's.
+
+        :param use: C{sent} or C{drafts}.
+        :raises AddressRefused, ServiceUnreachable: if there is no connection.
+        :raises Rejected, HungUp, NotUnderstood: if the server refuses, hangs up, or sends what is not valid.
+        """
         account = self.spec.account
         named = {SENT: account.sent, DRAFTS: account.drafts}[use]
         return next((each.name for each in await session.mailboxes() if use in each.uses), named)
 
     def save(self, login: MailLogin | None, use: str, content: bytes, flight: Flight) -> Deferred[str]:
-        """Append a message to the mailbox for C{use}, and return the mailbox."""
+        """Append a message to the mailbox for C{use}, and return the mailbox.
+
+        :raises CapabilityDenied: if the connector declares no IMAP server.
+        :raises AddressRefused, ServiceUnreachable: if there is no connection.
+        :raises Rejected, HungUp, NotUnderstood: if the server refuses, hangs up, or sends what is not valid.
+        """
 
         async def work(session: ImapSession) -> str:
             mailbox = await self.find(session, use)
@@ -115,7 +131,7 @@ class MailServers:
 class MailAttempt:
     """One attempt of an operation.
 
-    :ivar name: of the connector, for messages.
+    :ivar name: the connector's name, for messages.
     :ivar echo: redacts secrets in the server's texts.
     :ivar flight: whether the message, or the request, was sent.
     :ivar login_refused: whether the server refused the credential.
@@ -129,6 +145,8 @@ class MailAttempt:
 
     async def outcome(self, work: Deferred[JSON], seconds: float, late_seconds: float) -> Outcome:
         """Wait for C{work}, and return its outcome.
+
+        A failure is returned as an outcome. If the server refused the credential, set C{login_refused}.
 
         :param seconds: if nothing was sent by then, the work is cancelled.
         :param late_seconds: how much longer to wait for the response.

@@ -71,7 +71,11 @@ class Envelope:
 
 
 async def ask_for_tls(conversation: LineConversation) -> None:
-    """Converse before TLS: request STARTTLS (RFC 3207)."""
+    """Wait for the server's greeting, and request TLS by STARTTLS (RFC 3207).
+
+    :raises Rejected: if the server does not offer or refuses TLS.
+    :raises HungUp, NotUnderstood: if the connection ends, or a reply is not valid.
+    """
     await _expect(conversation, "the connection", 220)
     if "STARTTLS" not in await _greet(conversation):
         raise Rejected("an encrypted connection: the server offers no STARTTLS")
@@ -80,11 +84,12 @@ async def ask_for_tls(conversation: LineConversation) -> None:
 
 
 async def submit(conversation: LineConversation, envelope: Envelope, login: MailLogin | None, flight: Flight) -> Reply:
-    """Send the message, after the server's greeting or STARTTLS.
+    """Send the message, after the server's greeting or STARTTLS, and return the server's reply to it.
 
     :param flight: marked C{sent} right before the message is sent.
-    :raises Rejected: the server did not accept it for any recipient.
-    :raises HungUp, NotUnderstood: the server may have accepted it if C{flight.sent}, otherwise it has not.
+    :raises Rejected: if the server refused a step, or one of the recipients. Nobody gets the message.
+    :raises HungUp, NotUnderstood: if the connection ended, or the response is not valid. If C{flight.sent} is true, it
+        is unknown whether the server accepted the message. Otherwise it did not.
     """
     offers = await _greet(conversation)
     if login is not None:
@@ -109,12 +114,20 @@ async def submit(conversation: LineConversation, envelope: Envelope, login: Mail
 
 
 async def welcome(conversation: LineConversation) -> None:
-    """Wait for the server's greeting."""
+    """Wait for the server's greeting.
+
+    :raises Rejected: if the server refuses.
+    :raises HungUp, NotUnderstood: if the connection ends, or the reply is not valid.
+    """
     await _expect(conversation, "the connection", 220)
 
 
 async def read_reply(conversation: LineConversation) -> Reply:
-    """Wait for a reply. Raises the errors of L{LineConversation.line}."""
+    """Wait for a reply.
+
+    :raises HungUp: if the connection ends before.
+    :raises NotUnderstood: if the reply is malformed or too long.
+    """
     code, lines = None, list[str]()
     while len(lines) < _MOST_LINES:
         line = await conversation.line()
@@ -147,7 +160,10 @@ async def _ask(conversation: LineConversation, command: str, step: str, *codes: 
 
 
 async def _greet(conversation: LineConversation) -> Mapping[str, str]:
-    """Send EHLO, and return the server's extensions in upper case with their parameters."""
+    """Send EHLO, and return the server's extensions in upper case with their parameters.
+
+    :raises Rejected: if the server refuses.
+    """
     conversation.say(_HELLO + b"\r\n")
     reply = await _expect(conversation, "the greeting", 250)
     words = (each.upper().partition(" ") for each in reply.lines[1:])

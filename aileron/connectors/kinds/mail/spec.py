@@ -114,7 +114,7 @@ class MailSpec(BaseSpec):
 
 
 def read_mail(document: FileTable, head: FileTable, identity: Identity) -> MailSpec:
-    """Read the tables of a mail connector's file. Faults are added to them."""
+    """Return the spec read from the tables of a mail connector's file. Faults are added to the tables."""
     private_network = head.flag("private_network", default=False)
     table = document.optional_table("credential")
     need = read_credential(table, {}, private_network=private_network, header=LOGIN_HEADER, logins=LOGINS)

@@ -24,7 +24,7 @@ from aileron.credentials import KINDS
 from aileron.model.connectors import READ, CredentialNeed, Request
 
 API_URL = "${api.url}"
-"""Stands in a file where the server is told the URL of its API, which is one of ours."""
+"""The placeholder in a connector's file for the URL under which the server reaches its API through the relay."""
 
 API = "api"
 """The setting of a credential that is added to requests to an API: the URL of that."""
@@ -80,7 +80,8 @@ class Api:
         :param target: the path and query of the server's request, without the relay's prefix.
         :param headers: the headers of the server's request.
         :param host: the host and port of the relay.
-        :raises ApiRefused: if the request does not lead to this API, or the API could read the request in another way.
+        :raises ApiRefused: if the request is not allowed during the operation, does not lead to this API, or the API
+            could read it in another way.
         """
         if request.method not in METHODS or not target.startswith("/"):
             raise ApiRefused(405, f"Only {', '.join(METHODS)} to a path are passed on")
@@ -127,7 +128,12 @@ class Api:
             raise ApiRefused(403, f"{visible(found)} would make another request of it, and is not passed on")
 
     def _keep(self, headers: Headers) -> Iterator[tuple[str, str]]:
-        """Yield the headers to pass on, without those that belong to one connection or could be a credential."""
+        """Yield name and value of each header to pass on.
+
+        Left out are those of one connection and those that could be a credential.
+
+        :raises ValueError: if a value is not valid in a header.
+        """
         hop = {each.strip() for line in headers.getRawHeaders("Connection", ()) for each in line.split(",")}
         own = {_plain(self.need.header), *KINDS[self.need.kind].reserved}
         for name, values in headers.getAllRawHeaders():

@@ -74,7 +74,7 @@ class ApiCall:
             )
 
     def notes(self) -> Mapping[str, JSON]:
-        """Return the counts and echoes to record with the outcome."""
+        """Return the counts and the echoes to record with the outcome. If all are zero, they are left out."""
         echoed: dict[str, JSON] = {"echoed": sorted(self.echoed)} if self.echoed else {}
         return {"api": {**self.counts}, **echoed} if any(self.counts.values()) else echoed
 
@@ -102,7 +102,7 @@ class ApiRelay:
     def open(
         self, reactor: Any, launch: Launch, *, listen: Callable[[Any], Any] | None, credential: ICredential | None
     ) -> Launch:
-        """Listen for connections of a new process, and return its launch with the relay's URL filled in.
+        """Listen for connections of a new process, and return its launch with the relay's URL and socket filled in.
 
         :param listen: listens inside the sandbox of the process, which no other process can reach. If None, the relay
             listens on the loopback interface, with a secret path that only this process gets.
@@ -164,7 +164,11 @@ class ApiRelay:
     def send(self, exchange: ApiExchange) -> Deferred[None]:
         """Pass a request and its response on. Cancelling the Deferred aborts both.
 
-        :raises ApiRefused: if the request is not allowed.
+        The first request while no operation executes is reported.
+
+        :return: fires when the response was passed on, or fails if that fails.
+        :raises ApiRefused: at once, if the request has another path, no operation executes, or the operation does not
+            allow it.
         """
         method, target = exchange.method.decode("latin-1"), exchange.uri.decode("latin-1")
         # guard of the relay: the relay wants the path that only its process knows -> UnconfinedTests.test_path
@@ -247,7 +251,10 @@ class ApiRelay:
         await self._note_answer(call, sent, answer)
 
     async def _note_answer(self, call: ApiCall, sent: Authorization, answer: ServiceAnswer) -> None:
-        """Notify the credential that the API has accepted or refused it."""
+        """Notify the credential that the API has accepted or refused it.
+
+        Statuses other than 2xx and 401 notify nothing.
+        """
         if answer.status == http.UNAUTHORIZED:
             is_certain = says_invalid(answer.headers.get("www-authenticate", ""))
             await call.credential.refused(sent, operation="" if is_certain else call.request.operation)
@@ -284,7 +291,10 @@ class ApiExchange(http.Request):
             self.channel.transport.abortConnection()
 
     def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
-        """Pass the complete request on, and cancel it if the sender disconnects."""
+        """Pass the complete request on, and cancel it if the sender disconnects.
+
+        Answer a refused one with its reason.
+        """
         self.method, self.uri, self.clientproto = command, path, version
         if self.content.tell() > MOST_BODY_BYTES:
             return

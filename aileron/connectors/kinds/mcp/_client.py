@@ -54,17 +54,17 @@ class _Outlet:
                 raise
 
     async def aclose(self) -> None:
-        """Do nothing."""
+        """Do nothing: the session has no stream to close."""
 
     async def __aenter__(self) -> _Outlet:
         return self
 
     async def __aexit__(self, *_why: object) -> None:
-        """Do nothing."""
+        """Do nothing: the session has no stream to close."""
 
 
 def _find_cause(error: Exception) -> Exception:
-    """Return the error inside of exception groups: the SDK wraps an error once for each of its task groups."""
+    """Return the error inside of exception groups with one error: the SDK adds a group for each of its task groups."""
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
@@ -80,7 +80,10 @@ class SdkClient:
         self._inlet, self._received = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
 
     async def run(self) -> None:
-        """Start the session and keep it open until L{leave} is called."""
+        """Start the session and keep it open until L{leave} is called.
+
+        If it cannot start, L{opened} raises the error.
+        """
         about = types.Implementation(name="aileron", version=__version__)
         try:
             async with Client(self._streams(), mode=self._mode, cache=None, client_info=about) as client:
@@ -96,6 +99,7 @@ class SdkClient:
         """Wait until the session has started, and return the version of the protocol.
 
         :raises Rejected: if the server refuses the session.
+        :raises Exception: the error of the wire or the SDK, if the session cannot start.
         """
         try:
             session = await asyncio.shield(self._opened)
@@ -104,7 +108,10 @@ class SdkClient:
         return str(session.protocol_version)
 
     async def list_tools(self, cursor: str | None, delivery: Delivery) -> None:
-        """Request a page of tools, and record in C{delivery} the tools that the SDK leaves out for invalid headers."""
+        """Request a page of tools, and record in C{delivery} the tools that the SDK leaves out for invalid headers.
+
+        The response is stored in C{delivery}, too.
+        """
         params = None if cursor is None else types.PaginatedRequestParams(cursor=cursor)
         kept = await self._ask(delivery, lambda session: session.list_tools(params=params))
         answer: Any = delivery.answer  # each tool has a name, or the SDK would have raised an error
@@ -125,7 +132,10 @@ class SdkClient:
         await self._ask(delivery, lambda session: session.send_request(request, types.Result))
 
     def deliver(self, message: Message) -> None:
-        """Pass a message of the server to the SDK. A malformed one is replaced by an error to end its request."""
+        """Pass a message of the server to the SDK. In place of a malformed response, pass an error to its request.
+
+        If the session has ended, do nothing.
+        """
         try:
             parsed = types.jsonrpc_message_adapter.validate_python(dict(message), by_name=False)
         except ValueError:

@@ -31,7 +31,7 @@ from ._spec import McpOperation, McpSpec
 from ._wire import Delivery, Refused
 
 EFFECT_KEY = "aileron/effect_key"
-"""Where a call carries its effect key, among what the protocol lets a client add."""
+"""The member of a call's C{_meta} that holds the effect key."""
 
 _CALL, _LIST = "CALL", "LIST"
 _UNAUTHORIZED = 401
@@ -47,7 +47,7 @@ _ADVICE = {
     406: _OTHER_FORM,
     415: _OTHER_FORM,
 }
-"""What to do about a status, for a person."""
+"""Advice for the operator, by the HTTP status of a refusal."""
 
 
 @implementer(IConnector, IInputNormalizer)
@@ -70,7 +70,7 @@ class McpConnector:
         """Build the request. Its JSON body is everything that the call consists of, except the credential.
 
         :raises CapabilityDenied: if the operation is unknown, or C{base_url} is not the connector's.
-        :raises InvalidRequest: if an input is not valid JSON, or the operation takes no inputs.
+        :raises InvalidRequest: if an input is not valid JSON, or inputs are given to an operation that takes none.
         """
         about, description = self.spec.find_operation(operation), self.spec.description
         if base_url != description.base_url:
@@ -141,8 +141,8 @@ class McpConnector:
     def _own(self, request: Request) -> tuple[Operation, Mapping[str, Any]]:
         """Check that this connector prepared the request, and return its operation and its decoded body.
 
-        :raises CapabilityDenied: if the request is another connector's or was changed, or the server would be started
-            differently than approved.
+        :raises CapabilityDenied: if the operation is unknown, the request is another connector's or was changed, or the
+            server would be started differently than approved.
         """
         about, declared = self.spec.find_operation(request.operation), self.spec.operations.get(request.operation)
         shown: Mapping[str, Any] = json.loads(request.body or b"{}")

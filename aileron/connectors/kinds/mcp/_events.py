@@ -37,7 +37,10 @@ class EventMessages:
         self._data: list[bytes] = []
 
     def feed(self, piece: bytes) -> None:
-        """Parse the next bytes of the stream."""
+        """Parse the next bytes of the stream.
+
+        :raises Exception: any error of C{receive}.
+        """
         if not piece:
             return
         ends_with_return = piece.endswith(b"\r")

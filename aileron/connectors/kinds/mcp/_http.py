@@ -55,7 +55,11 @@ class HttpWire:
         self._receiver = receiver
 
     def send(self, message: Message, headers: Mapping[str, str], delivery: Delivery) -> Deferred[None]:
-        """Send the message by POST. Fires when the response has been received."""
+        """Send the message by POST.
+
+        :return: a Deferred that fires with None when the response has been received or its stream has ended. It fails
+            with one of L{aileron.connectors._sending.FAILURES} or L{Refused}.
+        """
         self._version = headers.get(_VERSION, "" if message.get("method") == "initialize" else self._version)
         sending = Deferred.fromCoroutine(self._post(message, headers, delivery))
         self._under_way.add(sending)
@@ -67,7 +71,7 @@ class HttpWire:
         return sending.addBoth(forget)
 
     def close(self) -> None:
-        """Close every connection, and send the request that ends the session, without waiting for the response."""
+        """Close every connection. If the server started a session, send the request that ends it, and do not wait."""
         self._receiver = None
         for sending in tuple(self._under_way):
             sending.cancel()
@@ -135,7 +139,9 @@ class _PostedMessage:
     def begin(self, head: ServiceAnswer) -> TakeBody:
         """Check the head of a response, and return the function that receives the body.
 
-        :raises NotUnderstood: if a response with this head cannot have a message.
+        The id of a new session is stored.
+
+        :raises NotUnderstood: if a response with this head cannot have a message, or the session's id is not valid.
         """
         accepted = 200 <= head.status <= 299
         if accepted and self.message.get("method") == "initialize" and _SESSION in head.headers:
@@ -169,6 +175,7 @@ class _PostedMessage:
         The body counts only for 4xx statuses other than 401 and 403, since others may come from a proxy.
 
         :raises Refused: if the body has no error for this message.
+        :raises NotUnderstood: if the body is not such an error.
         """
         if self._asks and 400 <= answer.status <= 499 and answer.status not in (401, 403):
             try:
@@ -218,13 +225,22 @@ class HttpSessions(McpSessions):
     _mode: str = AUTO
 
     async def authorize(self, request: Request, credential: ICredential | None, seconds: float) -> Authorization:
-        """Open the credential for C{request}."""
+        """Open the credential for C{request}, or return an empty authorization if the connector needs none.
+
+        :raises BindingRequired: if a credential is needed and none was given.
+        :raises BindingFailed: if the credential has another kind, is empty, or is not allowed in a header.
+        :raises NetworkError: if the credential had to be renewed, which took too long or failed.
+        :raises VaultLocked: if the vault was locked meanwhile.
+        :raises CredentialNeedsYou: if a person must renew the credential first.
+        """
         return await open_credential(self.spec.description, request, credential, seconds=seconds, clock=self.clock)
 
     async def open(self, sent: Authorization, credential: ICredential | None) -> McpSession:
-        """Start a session.
+        """Start a session. If the start fails, the session is closed.
 
         If the server supported only the older handshake last time, this session uses that handshake from the start.
+
+        :raises Exception: one of L{aileron.connectors._sending.FAILURES}, or L{Refused}, if there is no session.
         """
         plain = OutgoingRequest(
             method="POST",

@@ -25,7 +25,7 @@ class McpKind(ConnectorKind[McpSpec]):
     name = "mcp"
 
     def read(self, document: FileTable, head: FileTable, identity: Identity) -> McpSpec:
-        """Return the spec read from a connector file."""
+        """Return the spec read from a connector file. Faults are added to the tables."""
         return read_mcp(document, head, identity)
 
     def make(self, spec: McpSpec, workshop: Workshop) -> IConnector:

@@ -133,7 +133,12 @@ class LocalSessions:
         return shown
 
     async def authorize(self, request: Request, credential: ICredential | None, seconds: float) -> Authorization:
-        """Open the credential for the program, or check that the relay can open it."""
+        """Open the credential for the program, and return it, or an empty authorization if there is none.
+
+        With a relay, only check that it can be opened: the program does not get it, so the authorization is empty.
+
+        :raises AileronError: if the credential is missing or cannot be opened.
+        """
         if self.relay is not None and credential is not None:
             await credential.make_ready()
             return Authorization()
@@ -144,6 +149,7 @@ class LocalSessions:
         """Return the session with the process. Start or replace the process if necessary.
 
         :raises NetworkError: if the process does not run; no request was sent.
+        :raises CapabilityDenied: if the process needs a sandbox, and there is none.
         """
         environment, need = self.local.environment, self.about.credential
         more = {need.settings[VARIABLE]: "".join(sent.secrets)} if need and self.relay is None else {}

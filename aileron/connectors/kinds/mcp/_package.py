@@ -62,7 +62,10 @@ class InstalledPackage:
     argv: tuple[str, ...]
 
     def review(self) -> JSON:
-        """Return the text about the package that an approval shows."""
+        """Return the text about the package that an approval shows.
+
+        It contains the name, the version, the digest, and arguments of the command that lead outside of the package.
+        """
         outside = [each for each in self.argv[self.argv.index(self.find_entry()) + 1 :] if self._leads_outside(each)]
         named = f"; outside of it: {', '.join(outside)}" if outside else ""
         return f"{self.name} {self.version} ({self.registry}, {self.integrity}), files {self.digest}{named}"

@@ -58,6 +58,7 @@ async def list_tools(session: McpSession, sought: str | None = None) -> Listing:
 
     :raises NotUnderstood: if a response is not a list of tools.
     :raises Rejected: if the server refuses the request.
+    :raises Exception: any other error of L{McpSession.request}.
     """
     found: list[Tool] = []
     size, cursor = 0, None
@@ -81,11 +82,12 @@ async def list_tools(session: McpSession, sought: str | None = None) -> Listing:
 def _read_page(
     answer: Message, sought: str | None = None, left_out: Collection[str] = ()
 ) -> tuple[Sequence[Tool], str | None]:
-    """Parse a page.
+    """Return the tools of a page, and the cursor of the next page or None.
 
     At most one tool more than L{MOST_TOOLS} is parsed, because parsing takes time in the reactor.
 
-    :return: the tools, only those named C{sought} if given, and the cursor of the next page or None.
+    :param sought: the only name to return, or None for every tool.
+    :param left_out: names of tools to leave out.
     :raises NotUnderstood: if the response is not a list of tools.
     :raises Rejected: if the response is an error.
     """

@@ -49,7 +49,10 @@ class Lines:
     _kept: bytearray = field(factory=bytearray, init=False)
 
     def split(self, data: bytes) -> Iterator[bytes]:
-        """Yield the lines that end in C{data}."""
+        """Yield the lines that end in C{data}, without line ends.
+
+        The beginning of a further line is kept for the next call.
+        """
         *ends, rest = data.split(b"\n")
         for end in ends:
             self._keep(end)
@@ -80,7 +83,10 @@ class ErrorLog:
     _count: int = field(init=False, default=0)
 
     def write(self, data: bytes) -> None:
-        """Log the lines that end in C{data}."""
+        """Log the lines that end in C{data}.
+
+        If there are too many in a minute, log one warning, and drop the others.
+        """
         for line in self._lines.split(data):
             now = self.clock.seconds()
             if now - self._begun >= _ERROR_SECONDS:
@@ -98,7 +104,8 @@ class _Outgoing:
     """A message in the queue.
 
     :ivar number: the id of a request, or None if the message is not a request.
-    :ivar handed: fires when the message is written to the pipe.
+    :ivar handed: fires when the message is written to the pipe, or fails with L{ServiceUnreachable} if the queue is
+        dropped before.
     """
 
     line: bytes = field(repr=False)
@@ -150,7 +157,8 @@ class ServerProcess(Program):
     def send(self, message: Message, headers: Mapping[str, str], delivery: Delivery) -> Deferred[None]:
         """Send a message when the earlier messages are in the pipe.
 
-        Fires when the message is written to the pipe. A message that is cancelled before is never sent.
+        The Deferred fires when the message is written to the pipe, and fails if the process is ending. A message that
+        is cancelled before is never sent. If too many bytes wait, end the process.
         """
         if self._is_ending:
             return fail(ServiceUnreachable())
@@ -166,7 +174,7 @@ class ServerProcess(Program):
         return outgoing.handed
 
     def close(self) -> None:
-        """Kill the process."""
+        """Kill the process. No further message is passed on."""
         self._receiver = None
         self._break("")
 
@@ -193,7 +201,7 @@ class ServerProcess(Program):
     # from the server --------------------------------------------------------------------------
 
     def wrote(self, descriptor: int, data: bytes) -> None:
-        """Pass on messages from standard output, and log standard error."""
+        """Pass on messages from standard output, and log standard error. If too much is written, end the process."""
         if descriptor != _STDOUT:
             self._errors.write(data)
             return
@@ -219,7 +227,7 @@ class ServerProcess(Program):
             self._hear(line, self._receiver)
 
     def _hear(self, line: bytes, receiver: Receiver) -> None:
-        """Parse a message strictly and pass it on. If the message is malformed, end the process.
+        """Parse a message strictly and pass it to C{receiver}. If it is malformed, end the process.
 
         Strict parsing is slow, so only awaited messages get here.
         """

@@ -35,7 +35,10 @@ class CallReader:
     effect: str
 
     def outcome(self, answer: Message) -> Outcome:
-        """Return the outcome of a call from its response."""
+        """Return the outcome of a call from its response.
+
+        If the response cannot be read, or asks for more input, the effect is unknown.
+        """
         error, result = answer.get("error"), answer.get("result")
         if isinstance(error, Mapping) and result is None:
             return self._failed(error)

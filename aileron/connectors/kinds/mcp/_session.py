@@ -25,10 +25,10 @@ from ._wire import Delivery, Message, Wire
 _log = Logger()
 
 AUTO, LEGACY = "auto", "legacy"
-"""How a session begins: the newest protocol is tried first, or the handshake of older ones alone."""
+"""How a session begins: by trying the newest protocol first, or only with the handshake of older protocols."""
 
 MOST_SERVER_REQUESTS = 16
-"""The limit on the server's requests, refused or waiting for their refusal; beyond it the session is closed."""
+"""The most requests from the server, including refused ones. If the server sends more, the session is closed."""
 
 
 class McpSessions(Protocol):
@@ -52,7 +52,14 @@ class McpSessions(Protocol):
         return {}
 
     async def authorize(self, request: Request, credential: ICredential | None, seconds: float) -> Authorization:
-        """Open the credential for C{request}. Raises the errors of L{aileron.connectors._sending.open_credential}."""
+        """Open the credential for C{request}, or return an empty authorization if the connector needs none.
+
+        :raises BindingRequired: if a credential is needed and none was given.
+        :raises BindingFailed: if the credential has another kind, is empty, or is not allowed in a header.
+        :raises NetworkError: if the credential had to be renewed, which took too long or failed.
+        :raises VaultLocked: if the vault was locked meanwhile.
+        :raises CredentialNeedsYou: if a person must renew the credential first.
+        """
 
     def open(self, sent: Authorization, credential: ICredential | None) -> Awaitable[McpSession]:
         """Return a session that is ready for requests.
@@ -86,7 +93,10 @@ class McpSession:
     _is_closed: bool = field(default=False, init=False)
 
     async def start(self) -> str:
-        """Negotiate the version of the protocol and return it. Raises the errors of L{request}."""
+        """Negotiate the version of the protocol and return it.
+
+        :raises Exception: one of L{aileron.connectors._sending.FAILURES}, or L{Refused}, if the session cannot start.
+        """
         self.wire.listen(self)
         try:
             self._client = await self.bridge.ask(self._load_client)
@@ -99,13 +109,20 @@ class McpSession:
         return version
 
     async def list_tools(self, cursor: str | None, delivery: Delivery) -> Message:
-        """Request a page of the server's tools. Raises the errors of L{request}."""
+        """Request a page of the server's tools, and return the response.
+
+        :param cursor: the cursor of the page, or None for the first page.
+        :raises Exception: one of L{aileron.connectors._sending.FAILURES}, or L{Refused}, if there is no response.
+        """
         return await self.request(delivery, lambda: self._client.list_tools(cursor, delivery))
 
     async def call_tool(
         self, name: str, arguments: Mapping[str, JSON], meta: Mapping[str, JSON], delivery: Delivery
     ) -> Message:
-        """Call a tool once. Raises the errors of L{request}."""
+        """Call a tool once, and return the response.
+
+        :raises Exception: one of L{aileron.connectors._sending.FAILURES}, or L{Refused}, if there is no response.
+        """
         return await self.request(delivery, lambda: self._client.call_tool(name, arguments, meta, delivery))
 
     async def request(self, delivery: Delivery, make: Callable[[], Coroutine[Any, Any, object]]) -> Message:
@@ -128,9 +145,11 @@ class McpSession:
         return delivery.answer
 
     async def send(self, message: Message, headers: Mapping[str, str], delivery: Delivery | None) -> None:
-        """Send a message of the SDK. Raises the errors of the wire.
+        """Send a message of the SDK.
 
         :param delivery: the delivery of a request whose response is awaited, or None for the SDK's own messages.
+        :raises ServiceUnreachable: if the session is closed, or the caller has stopped waiting. Nothing was sent.
+        :raises Exception: any error of the wire.
         """
         delivery = delivery or Delivery()
         if self._is_closed or delivery.withdrawn:

@@ -29,10 +29,10 @@ from ._session import McpSession
 from ._wire import Bridged, Wire
 
 START_SECONDS = 60.0
-"""How long a process may take until it answers: as long as nobody waits for it, it goes on."""
+"""How long a process may take to start until it answers."""
 
 IDLE_SECONDS = 300.0
-"""How long a process stays that no run uses."""
+"""How long a process is kept running while no run uses it."""
 
 MOST_DELAY_SECONDS = 60.0
 _SETTLED_SECONDS = 60.0
@@ -116,9 +116,10 @@ class SharedServer:
     async def open(self, start: Start) -> McpSession:
         """Return the session with a process that was started with C{start}. Release the session by L{done}.
 
-        Cancelling while another call is in progress starts no process. A process that is being started is not ended.
+        If cancelled while waiting for another call of this method, start no process. If cancelled later, a process that
+        is being started is kept.
 
-        :raises NetworkError: if the process does not run.
+        :raises NetworkError: if the process does not start, was started too recently, or its files have changed.
         """
         await self._turn.acquire()
         opening = Deferred.fromCoroutine(self._ready(start))
@@ -134,7 +135,7 @@ class SharedServer:
             opening.addBoth(lambda _: self._turn.release())
 
     def done(self, session: McpSession) -> None:
-        """Release the session of one run."""
+        """Release the session of one run. A process that should be replaced ends when no run uses it."""
         running = self._running
         if running is not None and running.session is session:
             running.users -= 1
@@ -227,7 +228,7 @@ class SharedServer:
             running.why = why
 
     def _ended(self, running: _Running, why: str) -> None:
-        """Record the end of a process, and the earliest time of the next start."""
+        """Log the end of a process, and record its reason and the earliest time of the next start."""
         running.why, now = why, self.reactor.seconds()
         if running.start.relay is not None:
             running.start.relay.close()
@@ -285,7 +286,7 @@ class LocalServers:
             each.forget_credential()
 
     async def stop(self) -> None:
-        """End all processes and wait until they have ended."""
+        """End all processes and wait until they and their children have ended."""
         await gatherResults([Deferred.fromCoroutine(each.stop()) for each in self._servers.values()])
 
     async def _begin(self, wire: Wire) -> McpSession:

@@ -70,7 +70,10 @@ class McpSpec(BaseSpec):
 
 
 def read_mcp(document: FileTable, head: FileTable, identity: Identity) -> McpSpec:
-    """Return the spec read from a connector file: C{[connector]}, C{[mcp]}, C{[credential]} and C{[operations.…]}."""
+    """Return the spec read from a connector file: C{[connector]}, C{[mcp]}, C{[credential]} and C{[operations.…]}.
+
+    Faults are added to the tables.
+    """
     private_network = head.flag("private_network", default=False)
     need = _read_need(document, head, private_network=private_network)
     table = document.table("mcp", required=True)
@@ -108,7 +111,10 @@ def read_mcp(document: FileTable, head: FileTable, identity: Identity) -> McpSpe
 
 
 def _read_need(document: FileTable, head: FileTable, *, private_network: bool) -> CredentialNeed | None:
-    """Return the credential read from C{[credential]}: for a remote server, a local program, or the program's API."""
+    """Return the credential read from C{[credential]}: for a remote server, a local program, or the program's API.
+
+    Return None if there is no such table, or its kind is not permitted. Faults are added to the tables.
+    """
     table, server = document.optional_table("credential"), document.table("mcp").values
     is_local, url = "command" in server, server.get("url")
     if is_local and "api" not in server:

@@ -77,12 +77,10 @@ class Wire(Protocol):
     def send(self, message: Message, headers: Mapping[str, str], delivery: Delivery) -> Deferred[None]:
         """Send C{message}, and update C{delivery}: C{sent} is set before the first byte is sent.
 
-        Fires when the message was sent. Over HTTP that is when a request's response was received, or its stream ended.
-        Cancelling drops an unsent message, and stops waiting for a sent one.
-
         :param headers: the headers that the protocol requires over HTTP; other wires ignore them.
-        :return: a Deferred that fires with None, or fails with one of L{aileron.connectors._sending.FAILURES} or
-            L{Refused}.
+        :return: a Deferred that fires with None when the message was sent. Over HTTP, it fires when the response to a
+            request was received, or its stream ended. It fails with one of L{aileron.connectors._sending.FAILURES} or
+            L{Refused}. If it is cancelled, an unsent message is never sent.
         """
 
     def close(self) -> None:
