@@ -7,13 +7,13 @@ from ._arguments import list_arguments
 from ._attention import InboxGroup, attention
 from ._cards import find_in_cards, join_values
 from ._changes import MOST_CHANGES, differences, edits, place
-from ._comparison import compare_lines, comparing_steps, find_trust_difference
+from ._comparison import ComparedLines, compare_lines, compare_versions, comparing_steps, find_trust_difference
 from ._headline import Headline, find_places, find_title
 from ._markup import MOST_MARKS, MOST_PLACES, addresses, markup
 from ._notes import find_deceptive, find_notes, has_gaps, render_value
 from ._precedents import MOST_COMPARED, MOST_LOOKED_AT, MOST_PIECES, find_precedents
 from ._request import RequestReview, review_requests
-from ._twins import describe_twins, is_twin
+from ._twins import describe_twins, group_identical
 from ._warnings import (
     STALE,
     WARNINGS,
@@ -25,6 +25,7 @@ from ._warnings import (
     list_labels,
     new_here,
     recipients,
+    strip_label,
 )
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "MOST_PLACES",
     "STALE",
     "WARNINGS",
+    "ComparedLines",
     "Headline",
     "InboxGroup",
     "RequestReview",
@@ -45,6 +47,7 @@ __all__ = [
     "addresses",
     "attention",
     "compare_lines",
+    "compare_versions",
     "comparing_steps",
     "describe_twins",
     "differences",
@@ -57,9 +60,9 @@ __all__ = [
     "find_title",
     "find_trust_difference",
     "find_warnings",
+    "group_identical",
     "has_gaps",
     "host_of",
-    "is_twin",
     "join_values",
     "list_arguments",
     "list_labels",
@@ -69,4 +72,5 @@ __all__ = [
     "recipients",
     "render_value",
     "review_requests",
+    "strip_label",
 ]

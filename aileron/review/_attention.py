@@ -1,4 +1,4 @@
-"""Sorts requests into those to look at closely and those of routine."""
+"""Sorts requests into two groups: those to review closely, and routine ones."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class InboxGroup(StrEnum):
 
 
 def attention(approval: Approval, warnings: Sequence[ReviewWarning]) -> InboxGroup:
-    """Return whether a pending request is one to look at closely.
+    """Return the group of a pending request in lists.
 
-    It is if a warning is high or medium, if it may change or remove existing things, if something has changed since it
-    was requested, or if its preview is missing.
+    A request must be reviewed closely if it has a high or medium warning, may change or remove existing things, has
+    changed since it was requested, or lacks its preview. All others are routine.
     """
     heavy = any(each.severity is not WarningSeverity.LOW or each.id in _DESTROYS for each in warnings)
     closely = heavy or bool(approval.stale) or _lacks_preview(approval) or approval.review.unread is not None

@@ -25,7 +25,7 @@ def differences(before: JSON, after: JSON) -> tuple[Change, ...]:
 
 
 def edits(run: Run) -> tuple[Change, ...]:
-    """Return the operator's edits of the requested arguments, or nothing if they are unchanged."""
+    """Return the operator's edits: the differences between the requested and the present arguments. Empty if none."""
     return () if run.asked is None else differences(run.asked, run.arguments)
 
 
@@ -62,10 +62,13 @@ def _same(before: JSON, after: JSON) -> bool:
 
 
 def place(pointer: str, review: Review) -> str:
-    """Return the name of a place in a review: the label of an argument or preview line, or the id of a step.
+    """Return words for a place in a review.
+
+    They are the label of an argument, C{preview:} with the label of a line, C{step} with the id of a step and the
+    changed part, C{preview}, or C{the action's file}. A step that no longer exists is named by its index.
 
     :param pointer: RFC 6901. Its target need not exist any more.
-    :return: a name that contains foreign words, or the pointer if the place is not known.
+    :return: words that contain foreign words, or the pointer if the place is not known.
     """
     parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
     match parts:

@@ -6,6 +6,8 @@ import difflib
 from collections import Counter
 from collections.abc import Sequence
 
+from attrs import frozen
+
 from aileron.base.json import JSON
 from aileron.model.trust import TrustItem, TrustState
 
@@ -26,6 +28,35 @@ def comparing_steps(before: Sequence[str], now: Sequence[str]) -> int:
     often = len(now) // 100 + 1 if len(now) >= _OFTEN_FROM else len(now)
     there = {line: times for line, times in Counter(now).items() if times <= often}
     return (len(before) + sum(there.get(line, 0) for line in before)) * min(len(before), len(now))
+
+
+@frozen
+class ComparedLines:
+    """Lines of two versions of a text that are next to each other.
+
+    :ivar kind: C{same} if both versions have the lines, C{gone} if only the first has them, C{new} if only the second.
+    """
+
+    kind: str
+    lines: Sequence[str]
+
+
+def compare_versions(before: str, after: str) -> list[ComparedLines]:
+    """Compare two texts line by line, and return all their lines in order.
+
+    Return an empty list for short texts, and for texts that take too long to compare.
+    """
+    pages = before.split("\n"), after.split("\n")
+    if max(map(len, pages)) < _FEW_LINES or comparing_steps(*pages) > _MOST_STEPS:
+        return []
+    found: list[ComparedLines] = []
+    for kind, start, end, now_start, now_end in difflib.SequenceMatcher(None, *pages).get_opcodes():
+        if kind == "equal":
+            found.append(ComparedLines("same", pages[0][start:end]))
+            continue
+        parts = (ComparedLines("gone", pages[0][start:end]), ComparedLines("new", pages[1][now_start:now_end]))
+        found += [each for each in parts if each.lines]
+    return found
 
 
 def compare_lines(before: JSON, after: JSON) -> list[str]:

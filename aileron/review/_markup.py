@@ -93,7 +93,7 @@ def _called(character: str) -> str:
 
 
 def _mixed(*words: str) -> str:
-    """Return a sentence for each word, separated by dots, that mixes scripts."""
+    """Return a sentence for each part of C{words}, split at dots, that mixes scripts, or an empty text."""
     found = ""
     for word in ".".join(words).split("."):
         scripts = sorted({_script(each) for each in word if each.isalpha()})
@@ -103,7 +103,7 @@ def _mixed(*words: str) -> str:
 
 
 def _script(letter: str) -> str:
-    """Return a letter's script, which is the first word of its Unicode name."""
+    """Return a letter's script: "East Asian", or else the first word of its Unicode name."""
     first = _called(letter).partition(" ")[0] or "unknown"
     return "East Asian" if first in _OF_ONE_SCRIPT else first.capitalize()
 
@@ -157,7 +157,7 @@ _LINK, _MARKUP = "link", "markup"
 
 
 def markup(text: str) -> Iterator[str]:
-    """Yield the sentences of L{find_markup}."""
+    """Yield the sentences of L{find_markup}, without the ids."""
     yield from (sentence for _, sentence in find_markup(text))
 
 
@@ -197,7 +197,7 @@ def _notes(places: Iterator[re.Match[str]], note: Callable[[re.Match[str]], _Not
 
 
 class _Next:
-    """The next match of a pattern after a rising position. No character is searched twice."""
+    """A search for a pattern in one text from positions that never decrease. No character is searched twice."""
 
     def __init__(self, pattern: re.Pattern[str], text: str) -> None:
         self._pattern, self._text = pattern, text
@@ -232,7 +232,10 @@ class _Markdown:
         self._target_end, self._close = _Next(_TARGET_END, text), _Next(_CLOSE, text)
 
     def note(self, place: re.Match[str]) -> _Note:
-        """Return the note on the link at C{place}, or None. Call in the order of the places."""
+        """Return the note on the link at C{place}, or None if it is not closed or shows its own target.
+
+        Call in the order of the places.
+        """
         start, words = place.end(), place["words"] or ""
         end = self._target_end.after(start)
         if end == start or self._close.after(start) == len(self._text):
@@ -244,7 +247,8 @@ class _Markdown:
 class _Html:
     """The targets of links and pictures of HTML in one text.
 
-    After the first tag, every attribute counts, inside tags or not, because the end of a tag and a tag may be quoted.
+    After the first tag, text that looks like an attribute counts as one, even outside of tags. The reason is that
+    quotes may hide where a tag ends.
     """
 
     def __init__(self, text: str) -> None:
@@ -252,7 +256,10 @@ class _Html:
         self._tag_end, self._words_end = _Next(_TAG_END, text), _Next(_WORDS_END, text)
 
     def note(self, place: re.Match[str]) -> _Note:
-        """Return the note on the link at C{place}. Call in the order of the places."""
+        """Return the note on the link at C{place}, or None if it shows its own target.
+
+        Call in the order of the places.
+        """
         name, target = place["name"].lower(), place["target"]
         if name.endswith("action"):
             return _MARKUP, f"Contains a form that is sent to {_read_quoted(target)}."
@@ -263,7 +270,13 @@ class _Html:
 
 
 def _beginning(text: str, start: int, end: int, least: int) -> str:
-    """Return a part of C{text}, cut to the longest quote but longer than C{least}: parts may overlap."""
+    """Return C{text} from C{start} to C{end}, or only its beginning if it is long.
+
+    The beginning suffices for a quote and for a comparison. Without the cut, overlapping parts could be read over and
+    over.
+
+    :param least: the length of the text that the result is compared with. The result is cut only if it is longer.
+    """
     return text[start : min(end, start + max(least, _MOST_QUOTED) + 1)]
 
 

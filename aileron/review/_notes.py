@@ -36,7 +36,7 @@ def find_notes(value: JSON, text: str | None = None) -> Iterator[tuple[str, str]
 
 
 def find_deceptive(value: JSON, text: str | None = None) -> Iterator[str]:
-    """Yield the sentences of L{find_notes}."""
+    """Yield the sentences of L{find_notes}, without the ids."""
     yield from (sentence for _, sentence in find_notes(value, text))
 
 
@@ -79,12 +79,15 @@ def _unseen(text: str) -> str:
 
 
 def _count_unseen(text: str) -> dict[str, int]:
-    """Return how often each character occurs that is shown by a visible notation."""
+    """Return the invisible or overlapping characters of C{text}, each with the number of its occurrences."""
     return {each: times for each, times in Counter(text).items() if visible(each, multiline=True) != each}
 
 
 def _some(what: str, notes: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield the first distinct notes of each kind, and a last one of a kind that has more."""
+    """Yield the first distinct notes of each kind. If a kind has more, yield one note that says so.
+
+    :param what: the subject of the notes, for that note.
+    """
     distinct = defaultdict[str, set[str]](set)
     for kind, note in notes:
         known = distinct[kind]

@@ -27,7 +27,10 @@ _Key: TypeAlias = tuple[type, JSON]
 
 @frozen
 class _Done:
-    """The completed calls of one action, newest first, and the approval of the newest."""
+    """The completed calls of one action, newest first, and the approval of the newest.
+
+    :ivar whole: True if these are all completed calls of the action.
+    """
 
     runs: tuple[Run, ...]
     whole: bool
@@ -35,7 +38,10 @@ class _Done:
 
 
 async def find_precedents(runs: IRuns, approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
-    """Compare each approval with the newest L{MOST_LOOKED_AT} completed calls of its action."""
+    """Compare each approval with the newest L{MOST_LOOKED_AT} completed calls of its action.
+
+    :return: a comparison for each approval, in the same order.
+    """
     actions = dict.fromkeys(approval.run.action for approval in approvals)
     done = {action: await _find_done(runs, action) for action in actions}
     known = {action: _list_known(found.runs) for action, found in done.items()}
@@ -62,7 +68,7 @@ def _compare(approval: Approval, done: _Done, known: Mapping[str, set[_Key]]) ->
 
 
 def _affordable(runs: Sequence[Run]) -> Iterator[Run]:
-    """Yield the first runs, at least one, that have at most L{MOST_PIECES} values together."""
+    """Yield the first runs that have at most L{MOST_PIECES} values together, but at least one run."""
     pieces = 0
     for number, run in enumerate(runs):
         pieces += sum(len(_beginning(value)) for value in run.arguments.values())
@@ -72,12 +78,12 @@ def _affordable(runs: Sequence[Run]) -> Iterator[Run]:
 
 
 def _beginning(value: JSON) -> Sequence[JSON]:
-    """Return the part of a value that is compared."""
+    """Return the parts of a value to compare: the first elements of an array, or else the value alone."""
     return value[:MOST_COMPARED] if isinstance(value, (list, tuple)) else (value,)
 
 
 def _list_known(runs: Iterable[Run]) -> Mapping[str, set[_Key]]:
-    """Return by argument every short value that the runs have."""
+    """Return the short values that the runs have for each argument, by the argument's name."""
     found: dict[str, set[_Key]] = defaultdict(set)
     for run in runs:
         for name, value in run.arguments.items():
@@ -86,7 +92,10 @@ def _list_known(runs: Iterable[Run]) -> Mapping[str, set[_Key]]:
 
 
 def _novel(run: Run, known: Mapping[str, set[_Key]]) -> dict[str, tuple[JSON, ...]]:
-    """Return by argument the values that no earlier run had. Elements after the compared ones count as new."""
+    """Return the values that no earlier run had, by the argument's name.
+
+    Only the first L{MOST_COMPARED} elements of an array are compared. All later elements count as new.
+    """
     found = {}
     for name, value in run.arguments.items():
         before = known.get(name, ())

@@ -25,7 +25,7 @@ class RequestReview:
 
     :ivar before: the comparison with earlier calls of its action.
     :ivar offer: the action as it is offered now, or None if it is not offered.
-    :ivar cards: what would be sent, in a form that a person knows, such as a message.
+    :ivar cards: the requests in a form that a person knows, such as a message.
     """
 
     approval: Approval
@@ -40,7 +40,7 @@ class RequestReview:
 
     @property
     def title(self) -> str:
-        """One line that says what would be done, fit to be shown."""
+        """One line on the effect of the request, safe for display."""
         return find_title(self.approval.run.action, self.approval.review)
 
     @property
@@ -50,7 +50,7 @@ class RequestReview:
 
     @property
     def novel(self) -> dict[str, str]:
-        """The note on each argument whose value was never used before, by the argument's name."""
+        """The notes on arguments that name a recipient with a new value, by the argument's name. See L{new_here}."""
         notes = {name: new_here(name, self.before) for name in self.approval.run.arguments}
         return {name: note for name, note in notes.items() if note}
 
@@ -60,8 +60,8 @@ async def review_requests(
 ) -> tuple[RequestReview, ...]:
     """Compare requests with earlier calls, and return their reviews in the same order.
 
-    Of several requests, those that are large are reviewed without cards: each card needs a plan, which takes
-    milliseconds, and there may be a hundred.
+    If there are several requests, large ones are reviewed without cards: each card needs a plan, which takes
+    milliseconds, and a list may have a hundred requests.
 
     :param offers: the actions on offer, by name.
     """

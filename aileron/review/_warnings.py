@@ -28,9 +28,9 @@ _DESTROYS = "Destructive. It may change or delete what is already there."
 
 
 class WarningSeverity(StrEnum):
-    """The weight of a warning: red, amber and grey on screens.
+    """The weight of a warning, shown as red, amber or grey.
 
-    High is for what deceives the reader or cannot be taken back, medium for what is unlike earlier calls.
+    High: the text deceives the reader, or the effect is irreversible. Medium: the request is unlike earlier calls.
     """
 
     HIGH = "high"
@@ -45,7 +45,7 @@ class WarningKind:
     :ivar label: one or two words, for a list.
     :ivar why: the reason why it matters.
     :ivar located: True if a warning of this kind is about one text, and is shown beneath that text.
-    :ivar standing: True if it holds at every call of the action: a fact for the review, and no label in lists.
+    :ivar standing: True if the warning applies to every call of the action. It is shown in the review, not in lists.
     """
 
     label: str
@@ -195,10 +195,10 @@ class ReviewWarning:
     """A reason to look twice at a request before the decision.
 
     :ivar id: a key of L{WARNINGS}.
-    :ivar text: a sentence, fit to be shown.
+    :ivar text: a sentence that is safe for display.
     :ivar where: an RFC 6901 pointer to the text that the warning is about, into the approval's JSON. It is empty if the
         warning is about the whole request.
-    :ivar standing: True if it holds at every call of the action.
+    :ivar standing: True if the warning applies to every call of the action.
     """
 
     id: str
@@ -211,7 +211,7 @@ class ReviewWarning:
 
     @classmethod
     def of(cls, warning_id: str, text: str, where: str = "") -> ReviewWarning:
-        """Return a warning of a kind of L{WARNINGS}."""
+        """Return a warning of the kind C{warning_id} of L{WARNINGS}."""
         kind = WARNINGS[warning_id]
         return cls(warning_id, kind.severity, kind.label, text, kind.why, where, kind.standing)
 
@@ -222,7 +222,7 @@ def find_warnings(
     """Return the warnings about a request, in the order of L{WARNINGS}.
 
     :param offer: the request's action as it is offered now, or None if it is not offered.
-    :param cards: what would be sent, as a person knows it.
+    :param cards: the cards of the request's steps, whose texts are checked as well.
     """
     about_whole = {
         STALE: visible(approval.stale or ""),
@@ -244,13 +244,19 @@ def find_warnings(
     return tuple(sorted(found, key=lambda each: order[each.id]))
 
 
+def strip_label(text: str, label: str) -> str:
+    """Return a warning's text without its label at the beginning. A longer word that begins like the label is kept."""
+    rest = text.removeprefix(label)
+    return text if rest[:1].isalpha() else rest.lstrip(". ")
+
+
 def list_labels(warnings: Sequence[ReviewWarning]) -> tuple[str, ...]:
-    """Return the label of each kind of warning once, without those of standing ones."""
+    """Return the distinct labels of C{warnings}, without the labels of standing warnings."""
     return tuple(dict.fromkeys(each.label for each in warnings if not each.standing))
 
 
 def _list_values(approval: Approval, cards: Sequence[Card]) -> Iterator[tuple[str, JSON]]:
-    """Yield each foreign value that is shown, with its pointer."""
+    """Yield each foreign value that is shown, with its JSON pointer: arguments, values of cards, and preview lines."""
     for argument in list_arguments(approval):
         yield json_pointer("/run/arguments", argument.name), argument.value
     for number, card in enumerate(cards):
@@ -261,7 +267,7 @@ def _list_values(approval: Approval, cards: Sequence[Card]) -> Iterator[tuple[st
 
 
 def _choose_light(given: Sequence[tuple[str, JSON]]) -> Sequence[tuple[str, JSON]]:
-    """Return the values that can be checked at once: the lightest, so that a long one hides no other."""
+    """Return the values to check, in the given order: the smallest ones whose total size is within a limit."""
     left, chosen = HEAVY, set[int]()
     for weight, place in sorted((1 + weigh(value), place) for place, (_, value) in enumerate(given)):
         left -= weight
@@ -277,7 +283,7 @@ def host_of(step: ReviewedStep) -> str:
 
 
 def _compare_with_earlier(approval: Approval, before: Precedents) -> dict[str, str]:
-    """Return the warnings that rest on earlier calls, by id; an empty text is no warning."""
+    """Return the warnings that rest on earlier calls, by id. An empty text means no warning."""
     names = ", ".join(visible(name) for name in recipients(before))
     others = ", ".join(map(visible, before.connectors_changed))
     parent = approval.run.parent_id
@@ -286,7 +292,7 @@ def _compare_with_earlier(approval: Approval, before: Precedents) -> dict[str, s
         "first": "" if before.looked_at else "First time this action runs.",
         "again": again,
         "twin": describe_twins(approval.run, before.twins),
-        "repeated": _tell_repeats(before),
+        "repeated": _describe_repeats(before),
         "recipients": f"New values, not used in {_span(before)}: {names}." if names and before.looked_at else "",
         "action": "The action's file has changed since it last ran." if before.action_changed else "",
         "connectors": f"Changed since it last ran: {others}." if others else "",
@@ -294,7 +300,7 @@ def _compare_with_earlier(approval: Approval, before: Precedents) -> dict[str, s
 
 
 def _judge_requests(approval: Approval, offer: Offer | None) -> dict[str, str]:
-    """Return the warnings that rest on what would be sent, by id; an empty text is no warning."""
+    """Return the warnings that rest on what would be sent, by id. An empty text means no warning."""
     steps = approval.review.steps
     inside = [host for host in dict.fromkeys(map(host_of, steps)) if host and may_be_private(host)]
     declared = frozenset[str]() if offer is None else offer.own_hosts
@@ -317,7 +323,7 @@ def _join_hosts(hosts: Sequence[str]) -> str:
     return ", ".join(map(visible, hosts))
 
 
-def _tell_repeats(before: Precedents) -> str:
+def _describe_repeats(before: Precedents) -> str:
     """Return sentences about identical calls of other sessions, or an empty text if there are none."""
     return " ".join(
         f"An identical call of another session {describe_standing(run)} "
@@ -334,7 +340,10 @@ def recipients(before: Precedents) -> Iterator[str]:
 
 
 def new_here(name: str, before: Precedents | None) -> str:
-    """Return a note on an argument's new value, or an empty text if the value, or every call, is not to be noted."""
+    """Return a note on the new values of the argument C{name}, or an empty text.
+
+    There is no note if there are no earlier calls, or the argument names no recipient or has no new value.
+    """
     if before is None or not before.looked_at or name not in recipients(before):
         return ""
     pieces = before.novel[name]

@@ -1,10 +1,11 @@
-"""Takes every call from its arrival to its effect: approvals, limits, execution, retries, unknown outcomes.
+"""The runner takes every call from its arrival to its effect: approvals, limits, execution, retries, unknown outcomes.
 
-Enter by L{build}, and before anything is written to the vault by L{remember_older}; nothing else of this room is for
-others.
+Call L{remember_older} before anything is written to the vault, then L{build}. Other packages use nothing else of this
+one.
 """
 
 from .build import Collaborators, Runner, build
 from .recovery import remember_older
+from .tool_reads import ToolReads
 
-__all__ = ["Collaborators", "Runner", "build", "remember_older"]
+__all__ = ["Collaborators", "Runner", "ToolReads", "build", "remember_older"]

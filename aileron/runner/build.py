@@ -1,10 +1,10 @@
-"""Builds the runner of what the daemon gives it, and starts, follows and stops it."""
+"""Builds the runner from the objects that the daemon provides."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from attrs import define, field, frozen
+from attrs import field, frozen
 from twisted.internet.interfaces import IReactorTime
 
 from aileron.model.authority import LoopLimits, PendingLimits
@@ -13,43 +13,45 @@ from aileron.model.interfaces.connectors import ICatalogue, IConfigFile, IConnec
 from aileron.model.interfaces.store import IAudit, IRuns, IWatermarks
 from aileron.model.interfaces.vault import IBindings, IVault
 
-from .approvals import (
-    ApprovalGate,
-    ApprovalRequests,
-    Decisions,
-    DecisionService,
-    GrantCheck,
-    PasskeyCheck,
-    Previews,
-    UndoWindow,
-)
+from .approval_requests import ApprovalRequests, Previews
+from .approvals import ApprovalGate, SignatureCheck
+from .call_digests import ArgumentNormalizer
+from .caps import Caps
+from .decision_service import DecisionService
+from .decisions import Decisions, GrantCheck, UndoWindow
+from .denials import Denials
+from .effect_gate import EffectGate
 from .executor import Executor
 from .grants import GrantMatcher, GrantService
-from .limits import ArgumentNormalizer, Caps, Denials, EffectGate, Limits, LimitService, LoopBreaker, Pauses, RateLimits
+from .limits import Limits, LimitService
+from .loops import LoopBreaker
 from .offerings import Offerings, TrustedTexts, TrustService
 from .outcomes import LateAnswers, RetryPolicy
+from .pauses import Pauses
 from .plan import Planner
 from .previews import PreviewReader
+from .rate_limits import RateLimits
 from .reconciler import Reconciler, ReconciliationService
 from .recovery import Recovery, RollbackDetector
 from .runs import EventFactory, RunRepository
 from .scheduler import RunScheduler
+from .session_filters import SessionFilters
 from .submission import Proposals, Submission
 from .tasks import KeyedLocks, ResultWaiters, Tasks, Timers
+from .tool_reads import ToolReads
 
 
-@define(eq=False)
+@frozen(eq=False)
 class Runner:
-    """The runner's services for calls, decisions and the operator's other orders.
+    """The runner: its services for agents and the operator, and its start and stop. Built by L{build}.
 
-    Built by L{build}.
-
-    :ivar submission: what agents reach of it.
-    :ivar decisions: where what waits is decided.
-    :ivar trust: where the operator says what may be run.
-    :ivar grants: where standing grants are seen and taken back.
-    :ivar limits: where runs are paused, capped and forgiven.
-    :ivar reconciliation: where what is in doubt is settled.
+    :ivar submission: accepts the calls of agents.
+    :ivar decisions: shows approvals and records decisions.
+    :ivar trust: records which files the operator trusts.
+    :ivar grants: shows and revokes standing grants.
+    :ivar limits: pauses and resumes runs, stores caps and lifts denials.
+    :ivar reconciliation: settles uncertain runs.
+    :ivar tool_reads: sends reads of agents' own tools.
     """
 
     submission: Submission
@@ -58,37 +60,44 @@ class Runner:
     grants: GrantService
     limits: LimitService
     reconciliation: ReconciliationService
+    tool_reads: ToolReads
     _recovery: Recovery
     _offerings: Offerings
 
     async def start(self) -> None:
-        """Recover runs left by the previous process.  Call before the sites start listening."""
+        """Recover the runs left by the previous process. Call before the sites start listening.
+
+        :raises StoreUnavailable: if the database cannot be read.
+        """
         self._offerings.refresh()
         await self._recovery.start()
 
-    def look(self) -> None:
-        """Notice changed files and a changed vault; the daemon's timer calls it."""
+    def check_changes(self) -> None:
+        """Read changed files, resume waiting runs, and retry failed writes. The daemon's timer calls this.
+
+        Runs are resumed if the vault was unlocked or a binding changed.
+        """
         self._offerings.refresh()
-        self._recovery.look()
+        self._recovery.resume_and_retry()
 
     async def stop(self, seconds: float) -> None:
-        """Start nothing more; let effects under way finish within C{seconds}, else record them as uncertain."""
+        """Start no more runs and wait up to C{seconds} for running ones. Effects that take longer become uncertain."""
         await self._recovery.stop(seconds)
 
 
 def _no_probe(point: str) -> None:
-    """Do nothing: only tests simulate crashes at the probed points."""
+    """Do nothing. Tests pass another function, which simulates a crash at the named point."""
 
 
 @frozen(kw_only=True)
 class Collaborators:
-    """The collaborators of a runner.
+    """The objects that a runner needs from the daemon.
 
-    :param settings: files that the operator is asked to trust as well.
-    :param ids: a fresh ULID at each call.
-    :param chance: uniform in [0, 1) at each call, for the jitter of retries.
-    :param monotonic: seconds by a clock that nobody sets; L{None}: C{clock} is none that anybody does.
-    :param probe: told of each point that a crash may hit.
+    :param settings: configuration files that the operator must trust as well.
+    :param ids: returns a new ULID.
+    :param chance: returns a random number, uniform in [0, 1), for the jitter of retries.
+    :param monotonic: returns the seconds of a monotonic clock. If it is None, C{clock} is used.
+    :param probe: called with the name of each point at which tests simulate a crash.
     """
 
     runs: IRuns
@@ -103,7 +112,7 @@ class Collaborators:
     control: IControl
     operator_limits: IOperatorLimits
     grants: IGrants
-    passkeys: PasskeyCheck
+    approvers: SignatureCheck
     clock: IReactorTime
     ids: Callable[[], str]
     chance: Callable[[], float]
@@ -115,16 +124,17 @@ class Collaborators:
 
 
 def build(with_: Collaborators) -> Runner:
-    """Build a runner.  Call its C{start} before the sites start listening."""
+    """Return a new runner. Call its C{start} before the sites start listening."""
     return _Assembly(with_).compose()
 
 
 class _Assembly:
-    """Builds the parts of a runner in the order in which they need each other."""
+    """The construction of one runner. Its parts are built in the order of their dependencies."""
 
     def __init__(self, given: Collaborators) -> None:
         self.given = given
         self.monotonic = given.monotonic or given.clock.seconds
+        self.filters = SessionFilters()
         self.tasks, self.locks, self.timers = Tasks(given.clock), KeyedLocks(), Timers(given.clock)
         self.runs = RunRepository(
             table=given.runs,
@@ -205,7 +215,7 @@ class _Assembly:
             reader=self.reader,
             pauses=self.pauses,
             grants=GrantCheck(grants=given.grants, events=self.runs.events),
-            passkeys=given.passkeys,
+            approvers=given.approvers,
         )
 
     def _build_reconciler(self) -> Reconciler:
@@ -231,6 +241,7 @@ class _Assembly:
             executor=self.executor,
             tasks=self.tasks,
             limits=self.limits,
+            filters=self.filters,
         )
 
     def _build_decisions(self, grants: GrantService) -> DecisionService:
@@ -286,6 +297,16 @@ class _Assembly:
             locks=self.locks,
         )
 
+    def _build_tool_reads(self) -> ToolReads:
+        return ToolReads(
+            runs=self.runs,
+            offerings=self.offerings,
+            planner=self.planner,
+            effects=self.effects,
+            send=self.executor.preview,
+            filters=self.filters,
+        )
+
     def _build_recovery(self, rollbacks: RollbackDetector, reconciler: Reconciler) -> Recovery:
         return Recovery(
             runs=self.runs,
@@ -302,7 +323,7 @@ class _Assembly:
         )
 
     def compose(self) -> Runner:
-        """Build the services and return the runner."""
+        """Build the remaining services and return the runner."""
         given = self.given
         rollbacks = RollbackDetector(
             control=given.control,
@@ -348,6 +369,7 @@ class _Assembly:
             grants=grants,
             limits=self._build_limits(reconciler),
             reconciliation=self._build_reconciliation(proposals, reconciler),
+            tool_reads=self._build_tool_reads(),
             recovery=self._build_recovery(rollbacks, reconciler),
             offerings=self.offerings,
         )

@@ -1,4 +1,4 @@
-"""Calls connectors, as nothing else does, and never before a committed C{executing} row."""
+"""Executes runs. Only this module calls connectors, and never before the C{executing} row is committed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from aileron.model.interfaces.vault import IBindings, ICredential
 from aileron.model.runs import AttemptRow, Progress, Run, RunState, StepRow, Transition
 from aileron.model.vault import BindingFlag
 
-from .limits import Caps, EffectGate
+from .caps import Caps
+from .effect_gate import EffectGate
 from .outcomes import (
     LATE_SECONDS,
     LateAnswer,
@@ -36,11 +37,11 @@ from .outcomes import (
     Meaning,
     RetryPolicy,
     UncertainEffect,
+    cancel_answer,
     classify,
     describe_attempt,
     find_echoes,
     in_time,
-    let_go,
     with_retries,
 )
 from .plan import Plan, PlannedStep, PlanOutline
@@ -63,29 +64,29 @@ _BROKEN = Outcome(
 
 @define(eq=False)
 class _Execution:
-    """The progress of a run under way."""
+    """The progress of one executing run."""
 
     run: Run
     plan: Plan
     deadline: float
     current: AttemptRow
-    in_doubt: bool = field(default=False, init=False)  # some attempt may have happened, and no later one settled it
-    doubted: bool = field(default=False, init=False)  # so it was before the last attempt
-    late: Deferred[Outcome] | None = field(default=None, init=False)  # of the last attempt, where its answer came late
+    in_doubt: bool = field(default=False, init=False)  # an attempt may have had its effect, and no later one succeeded
+    doubted: bool = field(default=False, init=False)  # the value of in_doubt before the last attempt
+    late: Deferred[Outcome] | None = field(default=None, init=False)  # the response of the last attempt, if overdue
     outputs: dict[str, JSON] = field(factory=dict, init=False)
-    steps: tuple[StepRow, ...] = field(default=(), init=False)  # done and not yet written
-    attempts: tuple[AttemptRow, ...] = field(default=(), init=False)  # begun or ended and not yet written
-    events: tuple[Event, ...] = field(default=(), init=False)  # not yet written
-    flags: tuple[BindingFlag, ...] = field(default=(), init=False)  # not yet written
-    built: Request | None = field(default=None, init=False)  # of the attempt under way, where it could not be planned
-    told: tuple[Mapping[str, JSON], ...] = field(default=(), init=False)  # how each attempt went, for the last event
+    steps: tuple[StepRow, ...] = field(default=(), init=False)  # completed and not yet stored
+    attempts: tuple[AttemptRow, ...] = field(default=(), init=False)  # ended and not yet stored
+    events: tuple[Event, ...] = field(default=(), init=False)  # not yet stored
+    flags: tuple[BindingFlag, ...] = field(default=(), init=False)  # not yet stored
+    built: Request | None = field(default=None, init=False)  # the present request, if it was built from earlier outputs
+    told: tuple[Mapping[str, JSON], ...] = field(default=(), init=False)  # all ended attempts, for the last event
 
 
 @define(eq=False)
 class Executor:
-    """Executes plans step by step; every attempt is stored before its first byte is sent.
+    """Executes plans step by step. Every attempt is stored before its first byte is sent.
 
-    :param probe: called with the name of each point that a crash may hit; in production it does nothing.
+    :param probe: called with the name of each point at which tests simulate a crash. In production it does nothing.
     """
 
     _runs: RunRepository
@@ -98,12 +99,12 @@ class Executor:
     _probe: Callable[[str], None]
 
     def opening(self, run: Run, plan: Plan, *, actor: Actor = DAEMON, verify: Verify | None = None) -> Transition:
-        """Return the transition to C{executing}, with the first attempt's row; commit it before L{carry_out}.
+        """Return the transition to C{executing}, with the first attempt's row. Commit it before calling L{carry_out}.
 
-        :param run: as it will be approved.
-        :param actor: who made it begin.
-        :param verify: checked inside the transaction.
-        :raises LimitExceeded: it could never be counted.
+        :param run: the run in its approved state.
+        :param actor: the actor who starts the run.
+        :param verify: a further check inside the transaction, or None.
+        :raises LimitExceeded: if an argument has more values than can be counted.
         """
         pinned: JSON = [planned.pinned() for planned in plan.steps]
         event = self._runs.event_of_run(
@@ -120,9 +121,9 @@ class Executor:
         return transition(run, RunState.EXECUTING, event.at, event, attempts=(first,), verify=verify, charges=charges)
 
     async def carry_out(self, run: Run, plan: Plan, opening: Transition) -> Run:
-        """Execute a run whose C{opening} is committed, to its end.
+        """Execute a run whose C{opening} is committed, and return the ended run.
 
-        Cancelling it stops the attempt under way, which is then in doubt, and records that.
+        If this is cancelled, the present attempt is stopped and the run is stored as uncertain.
         """
         self._probe("executing")
         deadline = self._clock.seconds() + plan.action.timeout_seconds
@@ -141,13 +142,16 @@ class Executor:
         plan = execution.plan
         for position, planned in enumerate(plan.steps):
             outcome = await self._step(execution, position, planned)
-            # guard of promise 5: a step that failed ends the run -> OnceTests.test_steps
+            # guard of promise 5: a failed step ends the run -> OnceTests.test_steps
             if outcome.fault is not None:
                 return await self._stop(execution, position, outcome.fault)
         return await self._complete(execution)
 
     async def abandon(self, run: Run, plan: Plan, opening: Transition, fault: Fault, *found: Event) -> Run:
-        """Fail a run whose C{opening} is committed, without sending anything."""
+        """Store a run whose C{opening} is committed as failed, without sending anything.
+
+        :param found: further events to record.
+        """
         now = self._runs.now()
         ended = [evolve(begun, state="failed", ended_at=now, fault=fault, sent=False) for begun in opening.attempts]
         connector = plan.steps[0].description.name
@@ -156,7 +160,12 @@ class Executor:
         return await self._runs.insist(run.id, lambda: self._runs.apply(ending))
 
     async def _step(self, execution: _Execution, position: int, planned: PlannedStep) -> Outcome:
-        """Attempt one step until it is done, refused, uncertain or out of time; time passes while it is paused."""
+        """Attempt one step, with retries, until it succeeds, cannot be retried or the time is up.
+
+        If the run is paused, wait. The time passes meanwhile.
+
+        :return: the outcome of the last attempt.
+        """
         number, outcome = 0, _PAUSED
         while True:
             number += 1
@@ -164,7 +173,7 @@ class Executor:
                 if not await self._not_paused(execution):
                     return with_retries(outcome, max(0, number - 2))
                 await self._note_attempt(execution, planned, number)
-                if not await self._not_paused(execution):  # since it was written
+                if not await self._not_paused(execution):  # a pause may have begun during the write
                     self._keep(execution, position, planned, _PAUSED)
                     return with_retries(outcome, max(0, number - 2))
             outcome = await self._attempt(execution, planned)
@@ -185,14 +194,14 @@ class Executor:
             execution.built = None if planned.request is not None else request
             return self._effects.note_rate(planned, await self._send(execution, planned, request))
         except CancelledError as stopped:
-            # guard of promise 5: an effect that is stopped leaves doubt -> DoubtTests.test_stopped,
+            # guard of promise 5: a cancelled effect is uncertain -> DoubtTests.test_stopped,
             #    instead return Outcome(fault=_STOPPED.fault, sent=False)
             return evolve(_STOPPED, notes=notes_of(stopped))
-        except AileronError as error:  # raised, by contract, before anything is sent
+        except AileronError as error:  # by contract raised before anything is sent
             return Outcome(fault=error.fault(), sent=False)
-        except Exception:  # noqa: BLE001 - a rim: whatever a connector raises ends here
+        except Exception:  # noqa: BLE001 - connectors are foreign code and may raise anything
             _log.failure("the connector {fqn} broke its contract", fqn=planned.description.name)
-            # guard of promise 5: a connector that breaks its contract leaves doubt -> DoubtTests.test_broken_connector,
+            # guard of promise 5: a broken contract makes the effect uncertain -> DoubtTests.test_broken_connector,
             #    instead return Outcome(fault=_BROKEN.fault, sent=False)
             return _BROKEN
 
@@ -221,33 +230,40 @@ class Executor:
         return self._bindings.credential(planned.binding, scope)
 
     async def make_ready(self, outline: PlanOutline) -> None:
-        """Renew the credentials of a run that are due; raises as L{ICredential.make_ready}."""
+        """Renew the expiring credentials of a run's steps and preview.
+
+        :raises CredentialNeedsYou: if a person must renew one.
+        :raises AileronError: if a credential cannot be opened or renewed now.
+        """
         for planned in (*outline.steps, *((outline.read,) if outline.read else ())):
             credential = self._credential(planned)
             if credential is not None:
                 await credential.make_ready()
 
     async def look(self, planned: PlannedStep, sought: Sought, seconds: float) -> Finding:
-        """Look up, by reads alone, whether the effect of a step happened.  Cancelling drops the connection.
+        """Ask the service, with reads only, whether the effect of a step happened, and return the finding.
 
-        :raises CapabilityDenied: its connector does not declare how.
-        :raises BindingFailed, VaultLocked: its credential cannot be opened now.
+        Cancelling closes the connection. If the connector fails unexpectedly, log that, and return an undecided
+        finding.
+
+        :raises CapabilityDenied: if the connector cannot look up this operation.
+        :raises BindingFailed, VaultLocked: if the credential cannot be opened now.
         """
         try:
             return await planned.connector.reconcile(sought, self._credential(planned), seconds)
         except (CancelledError, AileronError):
             raise
-        except Exception:  # noqa: BLE001 - a rim: whatever a connector raises ends here
+        except Exception:  # noqa: BLE001 - connectors are foreign code and may raise anything
             _log.failure("the connector {fqn} broke its contract", fqn=planned.description.name)
             return Finding(None, fault=_BROKEN.fault)
 
     async def preview(self, planned: PlannedStep, seconds: float) -> Outcome:
         """Send the read of a preview once, and return its outcome within C{seconds}.
 
-        Cancelling drops it.
+        Cancelling closes the connection. Every other failure, also a timeout, is returned as an outcome.
 
-        :raises CapabilityDenied: it is no read that its connector declares as idempotent.
-        :raises VaultLocked: the credential cannot be opened now.
+        :raises CapabilityDenied: if the connector does not declare the operation as an idempotent read.
+        :raises VaultLocked: if the credential cannot be opened now.
         """
         if planned.request is None or planned.effect != READ or not planned.idempotent:
             raise CapabilityDenied("Only an idempotent read shows a preview.")
@@ -259,14 +275,14 @@ class Executor:
             raise
         except Overdue:
             return Outcome(fault=ResourceLimitExceeded(f"No answer came within {seconds:g} seconds.").fault())
-        except AileronError as error:  # raised, by contract, before anything is sent
+        except AileronError as error:  # by contract raised before anything is sent
             return Outcome(fault=error.fault(), sent=False)
-        except Exception:  # noqa: BLE001 - a rim: whatever a connector raises ends here
+        except Exception:  # noqa: BLE001 - connectors are foreign code and may raise anything
             _log.failure("the connector {fqn} broke its contract", fqn=planned.description.name)
             return _BROKEN
 
     async def _pause(self, seconds: float) -> bool:
-        """Wait, and return False if the daemon stops meanwhile."""
+        """Wait for C{seconds}. Return False if the daemon stops meanwhile."""
         try:
             await deferLater(self._clock, seconds)
         except CancelledError:
@@ -284,9 +300,9 @@ class Executor:
         execution.steps = execution.attempts = execution.events = execution.flags = ()
 
     def _list_failed_attempts(self, execution: _Execution) -> Iterator[Event]:
-        """Yield an event for each failed attempt that is not stored yet.
+        """Yield an C{execution.attempt} event for each failed attempt that is not stored yet.
 
-        What ends the run tells of all.
+        The event at the end of the run describes all attempts too, including these.
         """
         ended = len(execution.attempts)
         for row, went in zip(execution.attempts, execution.told[len(execution.told) - ended :], strict=True):
@@ -302,7 +318,7 @@ class Executor:
                 )
 
     def _keep(self, execution: _Execution, position: int, planned: PlannedStep, outcome: Outcome) -> None:
-        """Keep how an attempt ended, to be stored with the next write."""
+        """Add the outcome of an attempt to C{execution}, to be stored with the next write."""
         read = classify(outcome, planned.effect)
         begun = execution.current
         which = (begun.run_id, begun.step_id, begun.number)
@@ -311,7 +327,7 @@ class Executor:
         execution.attempts = (*execution.attempts, ended)
         execution.told = (*execution.told, describe_attempt(ended, outcome, execution.built))
         execution.doubted = execution.in_doubt
-        # guard of promise 5: doubt stays until an attempt is done -> DoubtTests.test_doubt_stays,
+        # guard of promise 5: a run stays uncertain until an attempt succeeds -> DoubtTests.test_doubt_stays,
         #    instead execution.in_doubt = read is Meaning.IN_DOUBT
         execution.in_doubt = read is Meaning.IN_DOUBT or (execution.in_doubt and read is not Meaning.DONE)
         if read is Meaning.DONE:
@@ -330,8 +346,8 @@ class Executor:
         step = execution.plan.steps[position].step
         fault = fault.with_details(step=step.id, steps_done=list(execution.outputs))
         if execution.in_doubt or any(planned.effect != READ for planned in execution.plan.steps[:position]):
-            fault = evolve(fault, retriable=False)  # a repeated run would do twice what was, or may have been, done
-        # guard of promise 5: what is in doubt ends as unknown -> DoubtTests.test_stopped, instead if True
+            fault = evolve(fault, retriable=False)  # a repeated run could repeat an effect
+        # guard of promise 5: an uncertain run ends as unknown -> DoubtTests.test_stopped, instead if True
         if not execution.in_doubt:
             return await self._end(execution, RunState.FAILED, "execution.failed", fault)
         ended = await self._end(execution, RunState.UNKNOWN, "execution.unknown", fault)
@@ -339,7 +355,10 @@ class Executor:
         return ended
 
     def _listen(self, execution: _Execution, position: int, run: Run) -> None:
-        """Wait for an answer that may still arrive, now that the run is stored as uncertain."""
+        """If the last attempt's response may still arrive, wait for it in the background and record it.
+
+        :param run: the run, already stored as uncertain.
+        """
         steps, answer = execution.plan.steps, execution.late
         if answer is not None:
             done, last = dict(execution.outputs), position == len(steps) - 1
@@ -366,11 +385,15 @@ class Executor:
             result=result,
             fault=fault,
         )
-        execution.events = ending.events  # should it turn out that the row is another's
+        execution.events = ending.events  # recorded by L{_contested} if the row was changed
         return await self._runs.insist(execution.run.id, lambda: self._runs.apply(ending))
 
     async def _contested(self, execution: _Execution, present: Run, state: str) -> Run:
-        """Record the outcome of a run whose row was changed by another program; the row stays as it is."""
+        """Record that another program changed the run's row, and the run's events. The row stays as it is.
+
+        :param present: the run as the changed row has it, returned unchanged.
+        :param state: the state in which the run should have been.
+        """
         found = "The run's row was changed while it was carried out."
         done = list(execution.outputs)
         event = self._runs.event_of_run(
@@ -380,12 +403,12 @@ class Executor:
         return present
 
     def _remaining_seconds(self, execution: _Execution) -> float:
-        """Return the seconds left; setting the clock back adds none."""
+        """Return the seconds left of the action's timeout. Setting the clock back does not make them more."""
         left = execution.deadline - self._clock.seconds()
         return max(0.0, min(left, execution.plan.action.timeout_seconds))
 
 
 def _hang_up(execution: _Execution) -> None:
-    """Stop waiting for a late answer that the run cannot use."""
+    """Cancel the request that timed out, if there is one and its response is not awaited by L{LateAnswers}."""
     if execution.late is not None:
-        let_go(execution.late)
+        cancel_answer(execution.late)

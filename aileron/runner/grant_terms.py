@@ -1,4 +1,4 @@
-"""The terms of a standing grant: predicates on arguments, and the files, connectors and credentials it rests on."""
+"""The terms of a standing grant: predicates on arguments, and the files and credentials that must not change."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-import idna
 from attrs import evolve
 
 from aileron.base.converter import to_json
+from aileron.base.domains import encode_domain
 from aileron.base.json import JSON, compact, digest, json_pointer, json_problems
 from aileron.model.actions import Action, PreviewRule
 from aileron.model.authority import MOST_GRANT_DAYS, MOST_USES, Grant, NewGrant, Predicate, PredicateKind
@@ -31,14 +31,14 @@ _PATTERN_MEMORY_BYTES = 64 * 1024
 
 
 class Absent:
-    """The value of a missing argument, which is no JSON."""
+    """The type of L{ABSENT}, which stands for a missing argument."""
 
 
 ABSENT = Absent()
 
 
 def holds(predicate: Predicate, value: JSON | Absent) -> bool:
-    """Return whether C{predicate} allows C{value}; only L{PredicateKind.ANY} allows a missing one."""
+    """Return whether C{predicate} allows C{value}. Only L{PredicateKind.ANY} allows a missing argument."""
     if predicate.kind is PredicateKind.ANY:
         return True
     return not isinstance(value, Absent) and _CHECKS[predicate.kind](predicate.given, value)
@@ -58,7 +58,10 @@ def same(one: JSON | Absent, other: JSON | Absent) -> bool:
 
 
 def allows(grant: Grant, arguments: Mapping[str, JSON]) -> bool:
-    """Return whether C{grant} allows these arguments, apart from its other conditions."""
+    """Return whether the predicates and exact values of C{grant} allow these arguments.
+
+    The state, session and bounds of the grant are not checked.
+    """
     rest = select_exact(grant.predicates, arguments)
     return same(grant.exact, rest) and all(
         holds(predicate, arguments.get(predicate.argument, ABSENT)) for predicate in grant.predicates
@@ -66,11 +69,11 @@ def allows(grant: Grant, arguments: Mapping[str, JSON]) -> bool:
 
 
 def compile_pattern(pattern: str) -> re2._Regexp:
-    """Compile the pattern, ready to match in time linear in its subject and within little memory.
+    """Compile an RE2 pattern, which matches in time linear in the text and within 64 KiB of memory.
 
-    :raises ValueError: it is none, or needs too much; as RE2 says it.
+    :raises ValueError: if the pattern is invalid or needs more memory. The message is RE2's.
     """
-    import re2  # two megabytes, and few homes have a grant with a pattern
+    import re2  # imported here because it takes two megabytes and few grants have a pattern
 
     options = re2.Options()
     options.max_mem = _PATTERN_MEMORY_BYTES
@@ -97,7 +100,7 @@ def _pattern(given: JSON, value: JSON) -> bool:
 
 
 def _range(given: JSON, value: JSON) -> bool:
-    """Inclusive; between whole bounds whole numbers alone."""
+    """Return whether a number is within inclusive bounds. If all bounds are integers, only integers are allowed."""
     if not isinstance(given, Mapping) or not _is_number(value):
         return False
     bounds = [given.get(name) for name in ("minimum", "maximum")]
@@ -108,7 +111,10 @@ def _range(given: JSON, value: JSON) -> bool:
 
 
 def _domain(given: JSON, value: JSON) -> bool:
-    """One address, or an array of them, every one of which is at one of the given names."""
+    """Return whether a mail address, or each address of an array, has one of the given domains.
+
+    It is False for an empty array, and for one of more than L{MOST_ADDRESSES}.
+    """
     addresses = [value] if isinstance(value, str) else array(value)
     names = [str(name) for name in array(given)]
     if not 1 <= len(addresses) <= MOST_ADDRESSES:
@@ -117,7 +123,10 @@ def _domain(given: JSON, value: JSON) -> bool:
 
 
 def _at_one_of(names: Sequence[str], address: str) -> bool:
-    """C{names} are in their ASCII form, as a grant keeps them."""
+    """Return whether the domain of C{address} is one of C{names} or below one that begins with C{*.}.
+
+    :param names: domain names in their ASCII form.
+    """
     domain = parse_domain(address)
     if domain is None:
         return False
@@ -125,7 +134,7 @@ def _at_one_of(names: Sequence[str], address: str) -> bool:
 
 
 def array(value: JSON) -> Sequence[JSON]:
-    """Return C{value} if it is an array, else an empty one."""
+    """Return C{value} if it is an array, else an empty tuple."""
     return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
 
 
@@ -147,17 +156,15 @@ _CHECKS: Mapping[PredicateKind, Callable[[JSON, JSON], bool]] = {
 
 
 _MOST_ADDRESS_CHARACTERS = 320
-_MOST_DOMAIN_CHARACTERS = 253
-# RFC 5322's dot-atom of at most 64; without % and !, by which old relays were told to send on to somebody else.
+# A dot-atom of RFC 5322 with at most 64 characters, without % and !, which old relays use to route mail elsewhere.
 _ATOM = r"[A-Za-z0-9#$&'*+/=?^_`{|}~-]+"
 _LOCAL = re.compile(rf"(?=.{{1,64}}\Z){_ATOM}(?:\.{_ATOM})*\Z")
-_TOP = re.compile(r"[a-z](?:[a-z0-9-]*[a-z0-9])?\Z")
 
 
 def parse_domain(address: str) -> str | None:
-    """Return the domain, in ASCII form, of exactly one bare C{local@domain}, or None if it is anything else.
+    """Return the domain, in ASCII form, of a single bare address C{local@domain}, or None for any other text.
 
-    No display name, comment, quote, group, list, blank, control character or IP literal is let through.
+    Addresses with a display name, comment, quote, group, list, blank, control character or IP literal are refused.
     """
     if len(address) > _MOST_ADDRESS_CHARACTERS:
         return None
@@ -165,21 +172,6 @@ def parse_domain(address: str) -> str | None:
     if not at or "@" in domain or not _LOCAL.match(local):
         return None
     return encode_domain(domain)
-
-
-def encode_domain(name: str) -> str | None:
-    """Write a domain name of two labels or more as A-labels (RFC 5891, without UTS 46's mapping), in lower case.
-
-    :return: L{None}: it is none; a name that ends with a dot and an IP address are none.
-    """
-    if not 1 <= len(name) <= _MOST_DOMAIN_CHARACTERS or name.endswith(".") or "." not in name:
-        return None
-    lowered = "".join(chr(ord(each) | 0x20) if "A" <= each <= "Z" else each for each in name)
-    try:
-        encoded = idna.encode(lowered, strict=True, uts46=False, std3_rules=True).decode("ascii")
-    except (idna.IDNAError, UnicodeError):
-        return None
-    return encoded if _TOP.match(encoded.rpartition(".")[2]) else None
 
 
 _MOST_CHOICES = 100
@@ -190,11 +182,11 @@ _Fault = tuple[str, str]
 
 
 def validate_grant(wish: NewGrant, arguments: Mapping[str, JSON], inputs: Sequence[str], now: datetime) -> NewGrant:
-    """Return C{wish}, domain names in their ASCII form, if it can be granted and matches the approved call itself.
+    """Return C{wish} with domain names in their ASCII form, after checking that it can be granted.
 
-    :param arguments: of the approved call.
-    :param inputs: the names that the action's arguments can have.
-    :raises InvalidRequest: with every problem at once, each by its pointer from C{/grant} on.
+    :param arguments: the arguments of the approved call, which the grant must allow as well.
+    :param inputs: the names of the action's inputs.
+    :raises InvalidRequest: if the wish has problems. The error lists all of them, each with a pointer below C{/grant}.
     """
     problems = [*_limit_faults(wish, now), *_faults(wish.predicates, inputs)]
     if not problems:
@@ -206,7 +198,7 @@ def validate_grant(wish: NewGrant, arguments: Mapping[str, JSON], inputs: Sequen
 
 
 def select_exact(predicates: Sequence[Predicate], arguments: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Select the arguments that no predicate names, each of which must stay what it is."""
+    """Return the arguments that no predicate names. A grant allows only calls with identical values of them."""
     named = {predicate.argument for predicate in predicates}
     return {name: value for name, value in arguments.items() if name not in named}
 
@@ -319,12 +311,16 @@ def _describe(error: Exception) -> str:
 
 
 def bounds_of_plan(plan: Plan) -> dict[str, str]:
-    """Return what a grant made of C{plan} rests on, by name."""
+    """Return the names and versions on which a grant for the action of C{plan} depends. See L{collect_bounds}."""
     return collect_bounds(plan.action, plan.steps, None if plan.preview is None else plan.preview.read)
 
 
 def collect_bounds(action: Action, steps: Iterable[PlannedStep], read: PlannedStep | None) -> dict[str, str]:
-    """Collect the action's file, the preview, and of each step, and the preview's C{read}, all that it will use."""
+    """Return the names and versions of everything that a grant depends on: if one changes, the grant is suspended.
+
+    These are the action's file and preview rule, and the connector, base URL and credential of each step and of the
+    preview's C{read}.
+    """
     found = {"the action's file": action.digest, "the preview": _shape(action.approval.preview)}
     for planned in steps:
         found.update(_bounds_of_step(planned, f"step {planned.step.id}"))
@@ -340,7 +336,7 @@ def _bounds_of_step(planned: PlannedStep, where: str) -> Iterator[tuple[str, str
 
 
 def describe_changes(bound: Mapping[str, str], now: Mapping[str, str]) -> str | None:
-    """Describe in one sentence what has changed since C{bound}, or return None if nothing has."""
+    """Return a sentence on the differences between two results of L{collect_bounds}, or None if there are none."""
     changed = [name for name in {**bound, **now} if bound.get(name) != now.get(name)]
     if not changed:
         return None
@@ -361,13 +357,13 @@ def _shape(rule: PreviewRule | None) -> str:
 
 
 def suggest_predicates(arguments: Mapping[str, JSON]) -> tuple[Predicate, ...]:
-    """Suggest predicates for a grant: for each argument of mail addresses, their domains."""
+    """Return suggested predicates for a grant: for each argument that holds mail addresses, their domains."""
     found = ((name, _domains(value)) for name, value in arguments.items())
     return tuple(Predicate(name, PredicateKind.DOMAIN, domains) for name, domains in found if domains)
 
 
 def _domains(value: JSON) -> list[JSON]:
-    """Return the domains of a mail address or of an array of them; empty if it is anything else."""
+    """Return the domains of a mail address or of an array of mail addresses. Return [] for any other value."""
     addresses = [value] if isinstance(value, str) else array(value)
     found = [parse_domain(each) if isinstance(each, str) else None for each in addresses]
     return [*sorted({domain for domain in found if domain is not None})] if all(found) else []

@@ -1,4 +1,4 @@
-"""Decides the calls that a standing grant allows; makes grants for the operator, shows them and takes them back."""
+"""Approves calls that a standing grant allows, and issues, shows and revokes grants for the operator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from aileron.model.interfaces.vault import IVault
 from aileron.model.reviews import Preview, PreviewStatus
 from aileron.model.runs import Approval, Decision, Run, RunState, Transition
 
-from .approvals import ApprovalGate, get_decider, name_decider
+from .approvals import ApprovalGate
+from .decisions import get_decider, name_decider
+from .effect_gate import EffectGate
 from .grant_terms import (
     allows,
     bounds_of_plan,
@@ -29,7 +31,6 @@ from .grant_terms import (
     select_exact,
     validate_grant,
 )
-from .limits import EffectGate
 from .plan import Plan, Planner
 from .runs import RunRepository
 from .tasks import KeyedLocks, Tasks, shielded
@@ -47,9 +48,8 @@ Keep = Callable[[Sequence[Transition]], Awaitable[tuple[Run, bool]]]
 class GrantMatcher:
     """Approves calls that a standing grant of the operator allows.
 
-    :param turns: of runs.
-    :param remember: notes that the vault has changed, before anything begins that a use allows; else a restored older
-        file would give that use again.
+    :param remember: stores the vault's new revision after a use of a grant was counted and before the run begins.
+        Otherwise a restored older vault would allow the use again unnoticed.
     """
 
     _grants: IGrants
@@ -65,32 +65,38 @@ class GrantMatcher:
     async def keep(self, run: Run, plan: Plan, asked: Transition, keep: Keep) -> tuple[Run, bool]:
         """Store a gated run as pending, or as approved if a grant allows it.
 
-        What has a preview is decided when that is there: L{previewed}.
+        A run with a preview is stored as pending. L{previewed} decides it when the preview has arrived.
 
-        :param keep: keeps the run with what it went through.
+        :param asked: the transition that requests the approval.
+        :param keep: stores the run with the given transitions.
+        :return: the stored run, and whether it is new. See L{IRuns.receive}.
         """
         if plan.preview is not None or not self._may_allow(run):
             return await keep([asked])
-        # One after the other: else two calls of one idempotency key, at once, would cost two uses.
+        # One call at a time: two concurrent calls with one idempotency key must not cost two uses.
         return await self._actions.run(run.action, lambda: self._keep(run, plan, asked, keep))
 
     async def previewed(self, run_id: str) -> Run | None:
-        """Approve a pending run whose preview has arrived, or return None if no grant allows it.
+        """Approve a pending run whose preview has arrived, if a grant allows it.
 
-        :raises StateConflict, ApprovalStale: it went elsewhere meanwhile.
-        :raises AileronError: it cannot run now.
+        :return: the approved run, or None if a person must decide.
+        :raises StateConflict, ApprovalStale: if the run was decided or its approval replaced meanwhile.
+        :raises AileronError: if the run cannot be planned now.
         """
         return await self._locks.run(run_id, lambda: self._previewed(run_id))
 
     async def note_suspended(self, grant: Grant, why: str) -> None:
-        """Record that a grant in force allows nothing now; once for each reason until the daemon restarts."""
+        """Record that a grant is suspended, once for each reason while the daemon runs.
+
+        :param why: the reason, in a sentence.
+        """
         if (grant.id, why) not in self._noted:
             self._noted.add((grant.id, why))
             event = self._runs.event_of_home("grant.suspended", grant=grant.id, reason=why)
             await self._runs.record(evolve(event, action=grant.action, session_id=grant.session_id))
 
     async def _keep(self, run: Run, plan: Plan, asked: Transition, keep: Keep) -> tuple[Run, bool]:
-        decided = None if await self._is_known(run) else await self._decide(_put_up(run, asked), plan)
+        decided = None if await self._is_known(run) else await self._decide(_build_pending_approval(run, asked), plan)
         return await keep([asked] if decided is None else [asked, decided])
 
     async def _is_known(self, run: Run) -> bool:
@@ -100,7 +106,7 @@ class GrantMatcher:
     async def _previewed(self, run_id: str) -> Run | None:
         approval = await self._runs.approval(run_id)
         run = approval.run
-        first = approval.stale is None and run.asked is None  # what is asked anew is a person's to answer
+        first = approval.stale is None and run.asked is None  # a person must decide edited or renewed requests
         if run.state is not RunState.PENDING or not first or not self._may_allow(run):
             return None
         plan = self._planner.plan_shown(approval)
@@ -111,7 +117,10 @@ class GrantMatcher:
         return None if decided is None else await self._runs.apply(decided)
 
     async def _decide(self, approval: Approval, plan: Plan) -> Transition | None:
-        """Return the approval by the first grant that allows the run, or None if a person must decide."""
+        """Count one use of the first matching grant, and return the transition that approves the run by this grant.
+
+        Return None, so that a person decides, if no grant matches or an error occurs. The error is logged.
+        """
         try:
             for grant in await self._find_matching(approval.run, plan):
                 head = await self._runs.audit_head() or _NOTHING
@@ -126,7 +135,10 @@ class GrantMatcher:
         return None
 
     def end_what_is_over(self) -> None:
-        """Revoke grants that are over, so that setting the clock back does not bring them back."""
+        """Revoke grants that have expired, so that setting the clock back does not revive them.
+
+        A failure is ignored.
+        """
         now = self._runs.now()
         with suppress(AileronError):
             for grant in self._grants.all():
@@ -135,14 +147,14 @@ class GrantMatcher:
 
     def _may_allow(self, run: Run) -> bool:
         if run.parent_id is not None or run.undoes is not None or not self._effects.may_act():
-            return False  # what does again what may have happened, or undoes it, is a person's to decide
+            return False  # a person must decide repetitions of uncertain runs, and undoing runs
         self.end_what_is_over()
         return any(True for _ in self._for_caller(run))
 
     async def _find_matching(self, run: Run, plan: Plan) -> list[Grant]:
         """Return the grants that allow the run.
 
-        A grant whose action, connector or credential has changed since it was given is suspended, and that is recorded.
+        A grant whose action, connector or credential has changed since the issue is suspended. That is recorded.
         """
         now, found = bounds_of_plan(plan), []
         for grant in self._for_caller(run):
@@ -172,8 +184,11 @@ class GrantMatcher:
         return evolve(decided, events=(event, *decided.events))
 
 
-def _put_up(run: Run, asked: Transition) -> Approval:
-    """Build the pending approval for a run that is not stored yet."""
+def _build_pending_approval(run: Run, asked: Transition) -> Approval:
+    """Build the pending approval for a run that is not stored yet.
+
+    :raises ValueError: if C{asked} requests no approval.
+    """
     ask = asked.ask
     if ask is None:
         raise ValueError("a run that nobody is asked about needs no grant")
@@ -183,9 +198,9 @@ def _put_up(run: Run, asked: Transition) -> Approval:
 @implementer(IGrantService)
 @define(eq=False)
 class GrantService:
-    """Issues, shows and revokes standing grants: recorded in the audit log, then stored in the vault.
+    """The service that issues, shows and revokes standing grants.
 
-    :param note: notes that the vault has changed, else a restored old file of it would bring back what was revoked.
+    :param note: stores the vault's new revision, so that a restored older vault, with revoked grants, is noticed.
     """
 
     _grants: IGrants
@@ -200,16 +215,23 @@ class GrantService:
     async def approve(
         self, run_id: str, decision: Decision, wish: NewGrant, preview: Preview | None
     ) -> tuple[Approval, Grant]:
-        """Issue a grant, then approve the call; if that fails, revoke the grant.
+        """Issue a grant, then approve the call. If the approval fails, revoke the grant.
 
-        :param preview: as for L{ApprovalGate.decide}.
+        The grant is recorded in the audit log before it is stored in the vault. The caller must hold the run's lock.
+
+        :param wish: the grant that the operator asked for.
+        :param preview: the preview from L{ApprovalGate.seen_before_decision}.
+        :raises InvalidRequest: if the wish cannot be granted.
+        :raises AileronError: if the run cannot be approved. See L{ApprovalGate.decide}.
+        :return: the decided approval, and the grant.
         """
         approval, opened = await self._gate.open(run_id, decision.digest)
         self._gate.refuse_unsigned(approval, decision)
         plan = self._planner.plan_run(approval.run) if opened is None else opened
         grant = self._new(approval.run, plan, self._check(wish, approval.run, plan), decision.decided_by)
         actor = Actor("human", decision.decided_by)
-        await self._runs.record(self._event("grant.issued", grant, actor, **_describe(grant)))
+        signed = {} if decision.signed is None else {"signed": to_json(decision.signed)}
+        await self._runs.record(self._event("grant.issued", grant, actor, **_describe(grant), **signed))
         self._grants.put(grant)
         decided = False
         try:
@@ -235,9 +257,15 @@ class GrantService:
 
     @shielded
     async def revoke_grant(self, grant_id: str, actor: Actor) -> StandingGrant:
-        """Revoke a grant, in the vault first and then on record.
+        """Revoke a grant in the vault, then record that in the audit log. Return the grant as it is now.
 
-        In this order it ends at once, even if the database cannot be written.
+        In this order the grant ends at once, even if the database cannot be written. If it was revoked before, nothing
+        is recorded.
+
+        :raises NotFound: if there is no such grant.
+        :raises VaultLocked, BindingFailed: if the vault cannot be used now. The grant stays.
+        :raises StoreUnavailable: if the vault could not be written, so the grant stays, or the audit log, so it has
+            ended.
         """
         before = (await self.grant(grant_id)).grant
         revoked = self._grants.revoke(grant_id, self._runs.now())
@@ -268,14 +296,14 @@ class GrantService:
         )
 
     async def _take_back(self, grant: Grant, actor: Actor) -> None:
-        """Revoke the grant of a call that was not approved after all."""
+        """Revoke a grant whose call was not approved after all. A failure is logged."""
         try:
             self._grants.revoke(grant.id, self._runs.now())
             await self._note()
             await self._runs.record(self._event("grant.revoked", grant, actor, left=grant.left))
         except AileronError as error:
             _log.error(
-                "the grant {grant} stands, and its call was not approved: {why}", grant=grant.id, why=error.message
+                "grant {grant} is in force, but its call was not approved: {why}", grant=grant.id, why=error.message
             )
 
     async def _show(self, grant: Grant) -> StandingGrant:
@@ -298,7 +326,7 @@ class GrantService:
 
 
 def _describe(grant: Grant) -> Mapping[str, JSON]:
-    """Describe a new grant on record: all that it allows."""
+    """Return the payload of the event that records a new grant: everything that the grant allows."""
     return {
         "run": grant.run_id,
         "predicates": [to_json(each) for each in grant.predicates],

@@ -1,4 +1,4 @@
-"""Works out which actions can be run now, and records which files the operator trusts."""
+"""Determines which actions can be run now, and records which files the operator trusts."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ _SHIPPED = "builtin://"
 class Offerings:
     """The actions that can be run now, shared by the runner and its callers.
 
-    While the vault was never unlocked nobody's word is known: then nothing is offered and nothing is called untrusted,
-    and what is asked for by a gated call is judged when the vault is open, before anything is decided.
+    Before the vault is unlocked for the first time, the trusted files are not known. Until then no action is offered to
+    callers, and no file is reported as untrusted. A gated call is accepted all the same: the trust in its action is
+    checked after the unlock, before the decision.
     """
 
     _catalogue: ICatalogue
@@ -47,16 +48,16 @@ class Offerings:
     _waiters: ResultWaiters[None, Offering] = field(init=False)
     _offering: Offering = field(init=False)
     _config_problems: tuple[LoadError, ...] = field(default=(), init=False)
-    _refused: Mapping[str, str] = field(factory=dict, init=False)  # by action, the first thing that is wrong with it
+    _refused: Mapping[str, str] = field(factory=dict, init=False)  # by action, the first problem found
     _seen: tuple[object, ...] = field(default=(), init=False)
 
     def __attrs_post_init__(self) -> None:
-        """Start with a generation that no earlier process of the daemon had."""
+        """Create an empty offering with a generation that no earlier process of the daemon had."""
         self._waiters = ResultWaiters(self._clock)
         self._offering = Offering(int(self._clock.seconds() * 1000), {})
 
-    def look(self) -> None:
-        """Compute the offering again if anything it depends on has changed, and notify its waiting readers."""
+    def update(self) -> None:
+        """Compute the offering again if a file, the trust or the vault has changed, and notify callers of L{after}."""
         catalogue = self._catalogue.current()
         known = self._vault.ever_unlocked()
         seen = (catalogue.generation, self._connectors.generation(), self._trust.generation(), self._config_problems)
@@ -66,18 +67,18 @@ class Offerings:
         offers, faults, self._refused = self._check(catalogue.actions.values())
         errors = (*catalogue.load_errors, *self._connectors.problems(), *self._config_problems, *faults)
         self._offering = Offering(self._offering.generation + 1, offers, errors)
-        self._waiters.tell(None, self.current())
+        self._waiters.fire_all(None, self.current())
 
     def refresh(self) -> None:
-        """Read the files again, so that the next decision is about their present content."""
+        """Read the files of actions, connectors and settings again, and update the offering."""
         self._catalogue.refresh()
         self._connectors.refresh()
         self._config_problems = tuple(problem for file in self._settings for problem in file.problems())
-        self.look()
+        self.update()
 
     def generation(self) -> int:
-        """Return a number that changes whenever the offering does."""
-        self.look()
+        """Return the offering's generation, a number that changes whenever the offering does."""
+        self.update()
         return self._offering.generation
 
     def candidates(self) -> dict[tuple[TrustKind, str], Candidate]:
@@ -89,12 +90,12 @@ class Offerings:
         return {candidate.key: candidate for candidate in found}
 
     def current(self) -> Offering:
-        """Return what callers may see: nothing if the vault was never unlocked since the daemon started."""
+        """Return the offering for callers, without actions if the vault was never unlocked since the daemon started."""
         return self._offering if self._vault.ever_unlocked() else evolve(self._offering, offers={})
 
     async def after(self, generation: int, seconds: float) -> Offering:
-        """Return the offering once its generation is not C{generation}, or after C{seconds}."""
-        self.look()
+        """Wait until the offering has another generation than C{generation}, at most C{seconds}, and return it."""
+        self.update()
         if self._offering.generation != generation:
             return self.current()
         return await self._waiters.first(None, self._waiters.enlist(None), seconds) or self.current()
@@ -102,11 +103,11 @@ class Offerings:
     def find(self, name: str) -> Offer:
         """Return the offer of an enabled action.
 
-        :raises NotFound: as of L{look_up}.
-        :raises Conflict: it is switched off.
+        :raises NotFound: if there is no such action, its file has errors, or a file that it needs is not trusted.
+        :raises Conflict: if the action is disabled.
         """
         offer = self.look_up(name)
-        # guard of promise 2: what cannot run cannot be approved -> NoDecisionTests.test_switched_off
+        # guard of promise 2: an action that cannot run cannot be approved -> NoDecisionTests.test_switched_off
         if not offer.enabled:
             raise Conflict(f"The action {name} is disabled.", {"action": name, "enabled": False})
         return offer
@@ -114,9 +115,9 @@ class Offerings:
     def look_up(self, name: str) -> Offer:
         """Return the offer of an action, enabled or not.
 
-        :raises NotFound: there is none of that name, it did not load, or the file on disk is not trusted.
+        :raises NotFound: if there is no such action, its file has errors, or a file that it needs is not trusted.
         """
-        self.look()
+        self.update()
         offers = self._offering.offers
         offer = offers.get(name)
         if offer is not None:
@@ -130,9 +131,9 @@ class Offerings:
         )
 
     def on_disk(self, name: str) -> Offer:
-        """Return the offer of an action by its file on disk, trusted or not; its connectors must be trusted.
+        """Return the offer of an action as its file on disk is, even if the file is not trusted.
 
-        :raises NotFound: there is none of that name, it did not load, or a connector is not there or not trusted.
+        :raises NotFound: if there is no such action, its file has errors, or a connector is missing or not trusted.
         """
         self.refresh()
         action = self._catalogue.current().actions.get(name)
@@ -170,6 +171,7 @@ class Offerings:
             output_schema=action.output_schema or operations[-1].output_schema,
             irreversible=action.inverse is None and any(map(_is_irreversible, operations)),
             own_hosts=frozenset(filter(None, (self._own_host(step.connector) for step in action.steps))),
+            tools_only=any(operation.tools_only for operation in operations),
         )
 
     def _own_host(self, fqn: str) -> str:
@@ -182,7 +184,10 @@ class Offerings:
         return bool(described.hosts) or described.bindable or described.base_url is not None
 
     def _untrusted(self, action: Action) -> list[str]:
-        """Return why the files of this action and of its connectors are not trusted as they are on disk."""
+        """Return the reasons why the action's file and those of its connectors are not trusted as they are on disk.
+
+        The list is empty if they are trusted, and before the first unlock of the vault.
+        """
         if not self._vault.ever_unlocked():
             return []
         why = self._unread(TrustKind.ACTION, action.name, action.digest)
@@ -223,7 +228,7 @@ class Offerings:
         )
 
     def _writes(self, step: Step) -> bool:
-        """Return whether a step writes; assume so if its connector is missing."""
+        """Return whether a step writes. If its connector is missing, return True."""
         connector = self._connectors.get(step.connector)
         operation = None if connector is None else connector.describe().operations.get(step.operation)
         return operation is None or operation.effect != READ
@@ -232,7 +237,7 @@ class Offerings:
         return [problem for pin in action.connectors if (problem := self._mismatch(action, pin))]
 
     def _mismatch(self, action: Action, pin: ConnectorPin) -> str | None:
-        """Return why this pin cannot be satisfied, or None if it can."""
+        """Return the reason why the action cannot use the pinned connector, or None if it can."""
         connector = self._connectors.get(pin.name)
         if connector is None:
             return f"needs the connector {pin.name}, which is not there"
@@ -249,7 +254,7 @@ def _is_irreversible(operation: Operation) -> bool:
 
 
 def find_undeclared(action: Action, description: ConnectorDescription) -> Iterator[str]:
-    """Yield what C{action} relies on and the connector of that description does not declare."""
+    """Yield a sentence for each use of the connector by C{action} that C{description} does not declare."""
     for step in action.steps:
         if step.connector == description.name:
             yield from _of_step(step, description)
@@ -269,7 +274,10 @@ def _of_step(step: Step, description: ConnectorDescription) -> Iterator[str]:
 
 
 def _find_untied(step: Step, operation: Operation, fqn: str) -> Iterator[str]:
-    """Yield inputs that are filled from the preview and are no precondition, so that it would choose the effect."""
+    """Yield a sentence for each input that is filled from the preview without being a precondition of the operation.
+
+    Such an input would let the response of a service determine the effect.
+    """
     for name, value in step.inputs.items():
         if preview_paths(value) and name not in operation.precondition:
             yield (
@@ -290,12 +298,12 @@ _Key = tuple[TrustKind, str]
 
 
 class TrustedTexts(Protocol):
-    """Stores texts by their digest, to show changes.  No decision depends on them."""
+    """A store of trusted texts by their digest, for showing changes. No decision depends on them."""
 
     async def put(self, text: str) -> str:
-        """Store C{text} and return its digest.  Idempotent.
+        """Store C{text} and return its digest. Idempotent.
 
-        :raises StoreUnavailable: it was not kept.
+        :raises StoreUnavailable: if the text could not be stored.
         """
 
     async def get(self, digest: str) -> str | None:
@@ -305,9 +313,9 @@ class TrustedTexts(Protocol):
 @implementer(ITrustService)
 @frozen(eq=False)
 class TrustService:
-    """Records the operator's trust in files in the audit log, then stores it in the vault.
+    """The service that records the operator's trust in files in the audit log, then stores the trust in the vault.
 
-    :param note: remembers that the vault has come further.
+    :param note: stores the vault's new revision in the database, so that a restored older vault is noticed.
     """
 
     _trust: ITrust
@@ -333,7 +341,7 @@ class TrustService:
         for candidate in chosen:
             await self._contents.put(candidate.text)
         await self._runs.record(*(self._read_given(candidate, actor) for candidate in chosen))
-        words = [self._word(candidate, actor) for candidate in chosen]
+        words = [self._make_trusted(candidate, actor) for candidate in chosen]
         await self._keep(lambda: self._trust.put(words))
         return tuple([TrustItem(TrustState.TRUSTED, *one.key, one, self._trust.find(*one.key)) for one in chosen])
 
@@ -363,7 +371,7 @@ class TrustService:
 
     async def _keep(self, write: Callable[[], None]) -> None:
         write()
-        self._offerings.look()
+        self._offerings.update()
         await self._note()
 
     async def _item(self, key: _Key, on_disk: Candidate | None, word: Trusted | None) -> TrustItem:
@@ -372,8 +380,8 @@ class TrustService:
         before = await self._contents.get(word.digest) if known and word is not None else None
         return TrustItem(state, *key, on_disk, word, before)
 
-    def _word(self, candidate: Candidate, actor: Actor) -> Trusted:
-        """Build the operator's trust in a file; an action that is disabled stays so."""
+    def _make_trusted(self, candidate: Candidate, actor: Actor) -> Trusted:
+        """Return a new statement of the operator's trust in a file. A disabled action stays disabled."""
         earlier = self._trust.find(*candidate.key)
         enabled = True if earlier is None else earlier.enabled
         return Trusted(*candidate.key, candidate.digest, self._runs.now(), actor.id, enabled)
@@ -408,7 +416,11 @@ def _state(on_disk: Candidate | None, word: Trusted | None) -> TrustState:
 
 
 def _choose(on_disk: dict[_Key, Candidate], items: Iterable[tuple[TrustKind, str, str]]) -> list[Candidate]:
-    """Return the files that the operator was shown, all of which must still be on disk as they were."""
+    """Return the files named by C{items} (kind, name, digest), after checking that they have not changed.
+
+    :raises NotFound: if a file no longer exists.
+    :raises Conflict: if a file has another digest than the operator was shown.
+    """
     wanted = list(items)
     gone = [f"{kind.value} {name}" for kind, name, _ in wanted if (kind, name) not in on_disk]
     if gone:
@@ -423,9 +435,9 @@ def _choose(on_disk: dict[_Key, Candidate], items: Iterable[tuple[TrustKind, str
 
 
 def _refuse_lacking(chosen: Iterable[Candidate]) -> None:
-    """Refuse to trust an action that could not run, such as one whose connector is missing.
+    """Refuse to trust an action that could not run.
 
-    :raises InvalidRequest: there is one.
+    :raises InvalidRequest: if one of C{chosen} cannot run, for example because its connector is missing.
     """
     for each in chosen:
         if each.lacks:

@@ -1,4 +1,4 @@
-"""Reads what attempts came to, in time or late, and records what is found out of a run in doubt."""
+"""Classifies the outcomes of attempts, waits for late responses, and records findings about uncertain runs."""
 
 from __future__ import annotations
 
@@ -33,10 +33,7 @@ _RETRIED_KINDS = frozenset({"network_error", "external_api_error"})
 
 
 class Meaning(Enum):
-    """The outcome of an attempt, as its row stores it.
-
-    C{IN_DOUBT}: it may have happened, and nobody here can say.
-    """
+    """The classified outcome of an attempt, stored in its row. C{IN_DOUBT} means that the effect may have happened."""
 
     DONE = "succeeded"
     NOT_DONE = "failed"
@@ -44,15 +41,17 @@ class Meaning(Enum):
 
 
 def classify(outcome: Outcome, effect: str) -> Meaning:
-    """Classify the outcome of one attempt.
+    """Return the meaning of one attempt's outcome.
 
-    A write whose request left and whose answer the connector does not classify is in doubt, whatever the answer was.
+    If a write was sent and the connector does not classify its failure, the attempt is in doubt.
+
+    :param effect: C{read} or C{write}.
     """
     if outcome.fault is None:
         return Meaning.DONE
     if effect == READ or outcome.classified or not outcome.sent:
         return Meaning.NOT_DONE
-    # guard of promise 5: a write that was sent and not classified is in doubt -> DoubtTests.test_no_answer,
+    # guard of promise 5: a write that was sent and not classified is uncertain -> DoubtTests.test_no_answer,
     #    instead return Meaning.NOT_DONE
     return Meaning.IN_DOUBT
 
@@ -61,27 +60,27 @@ def classify(outcome: Outcome, effect: str) -> Meaning:
 class RetryPolicy:
     """Allows at most three retries, after 1, 2 and 4 seconds, each stretched at random by up to a fifth.
 
-    :param chance: uniform in [0, 1) at each call.
+    :param chance: returns a random number, uniform in [0, 1).
     """
 
     _chance: Callable[[], float]
 
     def delay(self, outcome: Outcome, idempotent: bool, attempts: int, remaining_seconds: float) -> float | None:
-        """Return the seconds to wait before the next attempt, or None if there is none.
+        """Return the seconds to wait before the next attempt, or None if there must be none.
 
-        Only failures that may pass (of the network or the service), and only where a second request can do no harm:
-        the operation is idempotent, or not a byte of the first one left.  C{Retry-After} is honoured.
+        A retry is made only after a temporary failure of the network or the service, and only if a second request does
+        no harm: the operation is idempotent, or no byte of the first request was sent. C{Retry-After} is honoured.
 
-        :param attempts: how many were made.
-        :param remaining_seconds: of the action's wall clock; a retry that would not begin within it is none.
+        :param attempts: the number of attempts made so far.
+        :param remaining_seconds: the rest of the action's timeout. A retry that would start later is not made.
         """
         fault = outcome.fault
         if fault is None or not fault.retriable or fault.kind not in _RETRIED_KINDS:
             return None
-        # guard of promise 5: attempts come to an end -> OnceTests.test_attempts_end
+        # guard of promise 5: the number of attempts is limited -> OnceTests.test_attempts_end
         if attempts > MAX_RETRIES:
             return None
-        # guard of promise 5: what was sent is not sent again unless it may be -> DoubtTests.test_no_answer
+        # guard of promise 5: only idempotent requests are sent again -> DoubtTests.test_no_answer
         if outcome.sent and not idempotent:
             return None
         backoff = _FIRST_DELAY_SECONDS * 2 ** (attempts - 1) * (1 + _JITTER * self._chance())
@@ -90,17 +89,19 @@ class RetryPolicy:
 
 
 def with_retries(outcome: Outcome, retried: int) -> Outcome:
-    """Return C{outcome} with the number of retries in its fault."""
+    """Return C{outcome} with the number of retries added to its fault, if it has a fault."""
     if outcome.fault is None:
         return outcome
     return evolve(outcome, fault=outcome.fault.with_details(retried=retried))
 
 
 def describe_attempt(ended: AttemptRow, outcome: Outcome, built: Request | None) -> dict[str, JSON]:
-    """Describe how one attempt went, with digest and size of what it answered; the run's own row has the answer.
+    """Return the description of an ended attempt for the audit log, with the digest and size of its output.
 
-    :param built: the request, if it could be built only from earlier answers; others are pinned by
-        C{execution.started}.
+    The output itself is in the run's row.
+
+    :param built: the request, if it was built from outputs of earlier steps. Otherwise the event C{execution.started}
+        has the request, and C{built} is None.
     """
     return {
         "step": ended.step_id,
@@ -123,14 +124,14 @@ def _measure(output: JSON) -> JSON:
 
 @frozen
 class Echoes:
-    """Events and flags about a credential that came back; empty if none did."""
+    """The events and flags to store because a response contained the credential. Empty if it did not."""
 
     events: tuple[Event, ...] = ()
     flags: tuple[BindingFlag, ...] = ()
 
 
 def find_echoes(pen: EventFactory, run: Run, planned: PlannedStep, outcome: Outcome | Finding) -> Echoes:
-    """Return the events and flags about the credential if C{outcome} echoed it."""
+    """Return the events and flags to store if the response of C{outcome} contained the credential."""
     if not outcome.notes.get("echoed"):
         return Echoes()
     binding, fqn = planned.binding, planned.description.name
@@ -144,10 +145,11 @@ def find_echoes(pen: EventFactory, run: Run, planned: PlannedStep, outcome: Outc
 
 @frozen
 class UncertainEffect:
-    """The one step of an C{unknown} run that may have happened: earlier ones were done, later ones not.
+    """The step of an C{unknown} run whose effect may have happened. Earlier steps completed, later ones did not start.
 
-    :ivar done: what the steps before it came to.
-    :ivar last: whether it is the run's last step.
+    :ivar position: the index of the step in the plan.
+    :ivar done: the outputs of the earlier steps, by step id.
+    :ivar last: whether the step is the run's last one.
     """
 
     run: Run
@@ -158,7 +160,7 @@ class UncertainEffect:
 
     @property
     def step_id(self) -> str:
-        """The step's id."""
+        """The id of the uncertain step."""
         return self.planned.step.id
 
 
@@ -166,9 +168,10 @@ class UncertainEffect:
 class LookupResult:
     """The finding about an uncertain effect, with everything to store with it.
 
-    :ivar happened: L{None}: nothing, yet.
-    :ivar fault: why it did not, where it did not; else ignored.
-    :ivar events: the last is the one that tells of it.
+    :ivar happened: whether the effect happened, or None if that is still unknown.
+    :ivar output: the output of the step if the effect happened.
+    :ivar fault: the reason if the effect did not happen, or None for the run's own fault.
+    :ivar events: the events to record. The last one records the finding.
     """
 
     happened: bool | None
@@ -180,10 +183,10 @@ class LookupResult:
 
 
 async def record_finding(runs: RunRepository, doubt: UncertainEffect, found: LookupResult) -> Run:
-    """Store C{found}, retried for as long as the database refuses, and return the run as it is then.
+    """Store a finding, retrying for as long as the database refuses, and return the run.
 
-    It settles a run of which nothing else is open.  A run that stopped before its last step stays C{unknown}: of what
-    it was to do a part was never begun, and a person says what is to come of that.
+    If the uncertain step is the last one and the finding is certain, the run is settled. If the run stopped at an
+    earlier step, it stays C{unknown}: its later steps never started, and a person must decide about the run.
     """
 
     def change(run: Run) -> Transition:
@@ -206,7 +209,10 @@ async def record_finding(runs: RunRepository, doubt: UncertainEffect, found: Loo
 
 
 def explain_not_done(fault: Fault | None) -> Fault:
-    """Return the fault of a run that turned out not to have happened."""
+    """Return the fault of an uncertain run whose effect turned out not to have happened.
+
+    :param fault: the fault with which the run became uncertain, or None.
+    """
     if fault is None or fault.kind == "outcome_unknown":
         because = "The daemon ended while this was being done; it was found out since that it did not happen."
         details = {} if fault is None else fault.details
@@ -215,7 +221,10 @@ def explain_not_done(fault: Fault | None) -> Fault:
 
 
 def _end(run: Run, doubt: UncertainEffect, found: LookupResult) -> tuple[RunState, JSON, Fault | None]:
-    """Return the state, result and fault that a finding brings the run to."""
+    """Return the state, the result and the fault of the run after a finding.
+
+    The result is None if the effect did not happen, and the fault is None if the run is completed.
+    """
     if found.happened is None:
         return RunState.UNKNOWN, run.result, run.fault
     if not doubt.last:
@@ -228,7 +237,7 @@ def _end(run: Run, doubt: UncertainEffect, found: LookupResult) -> tuple[RunStat
 
 
 LATE_SECONDS = 60.0
-"""How much longer than its time an answer is listened for."""
+"""The seconds after the timeout of an attempt for which the connection stays open for a late response."""
 
 _MOST_AT_ONCE = 64
 _DROPPED = ResourceLimitExceeded("Its answer was not waited for any longer.").fault()
@@ -240,9 +249,10 @@ _log = Logger()
 class LateAnswer:
     """An attempt that timed out and whose answer may still arrive.
 
-    :ivar attempt: its row, as it was written by then.
-    :ivar built: its request, if it could be built only from earlier answers.
-    :ivar alone: whether no earlier attempt is in doubt as well, so that a refusal of this one says all.
+    :ivar attempt: the stored row of the attempt.
+    :ivar built: the request, if it was built from outputs of earlier steps, else None.
+    :ivar alone: whether no earlier attempt of the step is in doubt. Only then a refusal of this attempt settles the
+        step.
     """
 
     doubt: UncertainEffect
@@ -253,21 +263,21 @@ class LateAnswer:
 
 @define(eq=False)
 class LateAnswers:
-    """The open connections of at most 64 such attempts; beyond that the oldest is closed.
+    """The open connections of at most 64 timed-out attempts. Beyond that, the oldest connection is closed.
 
-    The reader of an answer must know the credential, to remove it from there.  So nobody listens on once the vault is
-    to be locked or the daemon stops.
+    A connector needs the credential to remove it from the response. Therefore all connections are closed before the
+    vault is locked or the daemon stops.
     """
 
     _runs: RunRepository
     _tasks: Tasks
-    _open: dict[str, Deferred[Outcome]] = field(factory=dict, init=False)  # by run: each has at most one
+    _open: dict[str, Deferred[Outcome]] = field(factory=dict, init=False)  # by run id
     _closed: bool = field(default=False, init=False)
 
     def listen(self, late: LateAnswer, answer: Deferred[Outcome]) -> None:
-        """Record C{answer} when it arrives; the run must be stored as C{unknown}.
+        """Record the outcome of an attempt when C{answer} fires. The run must be stored as C{unknown} before.
 
-        Of one that is dropped, that is only what its connector has to tell of a credential that came back.
+        If the connection is closed before, only an echo of the credential is recorded.
         """
         run_id = late.doubt.run.id
         self._open[run_id] = answer
@@ -276,11 +286,11 @@ class LateAnswers:
             self._open.pop(next(iter(self._open))).cancel()
 
     def listens(self, run_id: str) -> bool:
-        """Return whether the connection of an attempt of that run is still open: its effect may still happen."""
+        """Return whether the connection of an attempt of the run is still open, so that its effect may still happen."""
         return run_id in self._open
 
     def drop(self) -> None:
-        """Close all connections until the daemon restarts.  Idempotent."""
+        """Close all connections, and from now on each new one at once. Idempotent."""
         self._closed = True
         while self._open:
             self._open.popitem()[1].cancel()
@@ -293,7 +303,7 @@ class LateAnswers:
                 return
             outcome = Outcome(fault=_DROPPED, classified=False, notes=notes_of(outcome.value))
         if not _silent(outcome, late.doubt.planned.effect):
-            self._tasks.start(f"{late.doubt.run.id}, answered late", self._record(late, outcome))
+            self._tasks.start(f"recording the late response of run {late.doubt.run.id}", self._record(late, outcome))
 
     async def _record(self, late: LateAnswer, outcome: Outcome) -> None:
         await record_finding(self._runs, late.doubt, self._find(late, outcome))
@@ -321,17 +331,18 @@ class LateAnswers:
 
 
 def _silent(outcome: Outcome, effect: str) -> bool:
-    """Return whether no late answer arrived in time either, and there is nothing to record."""
+    """Return whether there is nothing to record: no response arrived in the extra time, nor was a credential echoed."""
     over = outcome.fault is not None and outcome.fault.kind == "resource_limit_exceeded" and outcome.status is None
     return over and classify(outcome, effect) is Meaning.IN_DOUBT and not outcome.notes.get("echoed")
 
 
 async def in_time(answer: Deferred[Outcome], seconds: float, clock: IReactorTime) -> Outcome | None:
-    """Wait for C{answer} for at most C{seconds}, without cancelling it if it is late.
+    """Wait for C{answer} for at most C{seconds}. If C{answer} is late, it is not cancelled.
 
-    Cancelling the wait cancels C{answer}.
+    Cancelling this coroutine cancels C{answer}.
 
-    :return: the outcome, or None if it is late: a callback added to C{answer} gets it then.
+    :return: the outcome, or None if C{answer} is late. A callback added to C{answer} then gets the outcome.
+    :raises CancelledError: if this coroutine was cancelled. The connector may have added notes to the error.
     """
     there: Deferred[Outcome | None] = Deferred()
     answer.addBoth(_relay, there)
@@ -341,14 +352,17 @@ async def in_time(answer: Deferred[Outcome], seconds: float, clock: IReactorTime
     try:
         return await there
     except CancelledError:
-        raise let_go(answer) from None
+        raise cancel_answer(answer) from None
     finally:
         if late.active():
             late.cancel()
 
 
-def let_go(answer: Deferred[Outcome]) -> CancelledError:
-    """Cancel C{answer} and return the error with what is known of its end."""
+def cancel_answer(answer: Deferred[Outcome]) -> CancelledError:
+    """Cancel C{answer} and return its CancelledError, to which the connector may have added notes.
+
+    Any other error that the cancelled request raises is logged.
+    """
     ended = CancelledError()
 
     def note(failure: Failure) -> None:
@@ -356,7 +370,7 @@ def let_go(answer: Deferred[Outcome]) -> CancelledError:
         if isinstance(failure.value, CancelledError):
             ended = failure.value
         else:
-            _log.failure("what a connector raised that was told to stop", failure)
+            _log.failure("a connector raised an error after its request was cancelled", failure)
 
     answer.addErrback(note)
     answer.cancel()
@@ -364,7 +378,10 @@ def let_go(answer: Deferred[Outcome]) -> CancelledError:
 
 
 def _relay(result: Outcome | Failure, there: Deferred[Outcome | None]) -> Outcome | Failure | None:
-    """Pass the result to the waiter: a failed Deferred cannot be awaited from within its own callback."""
+    """Pass the result to the Deferred C{there}, or return it if C{there} has fired because the wait ended.
+
+    A separate Deferred is needed because a failed Deferred cannot be awaited within its own callback.
+    """
     if there.called:
         return result
     there.callback(result)  # a Failure makes it fail

@@ -1,4 +1,4 @@
-"""Works out in full what a run would do, and the digest that binds it."""
+"""Computes the plan of a run, which is everything that the run would do, and the digest that an approval covers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aileron.actions import KnownValues, check_arguments, preview_paths, resolve
 from aileron.base.converter import to_json
 from aileron.base.json import JSON, digest
 from aileron.model.actions import Action, PreviewRule, Step
-from aileron.model.connectors import READ, ConnectorDescription, Operation, Request
+from aileron.model.connectors import READ, ConnectorDescription, Operation, Presentation, Request
 from aileron.model.errors import BindingRequired, CapabilityDenied, InvalidRequest, NotFound
 from aileron.model.faults import Fault
 from aileron.model.interfaces.connectors import IConnector, IConnectors
@@ -36,20 +36,20 @@ from aileron.model.vault import Binding
 from .offerings import Offerings
 
 _DIGEST_TAG = "aileron.approval.v1"
-_PREVIEW_KEY = "-preview"  # no step is called so
+_PREVIEW_KEY = "-preview"  # not a valid step id, so that keys never collide
 
 
 def make_unavailable(fault: Fault) -> Preview:
-    """Return a preview that could not be fetched."""
+    """Return the preview that stands for a failed fetch, with the reason."""
     return Preview(PreviewStatus.UNAVAILABLE, fault=PreviewFault(fault.kind, fault.message))
 
 
 @frozen
 class PlannedStep:
-    """A step with everything that it will use.
+    """A step with its connector, credential, URL and request.
 
-    :ivar request: L{None} where it uses an earlier step's result: built when that is there; or where something lacks.
-    :ivar lacks: why it cannot be built, in a sentence, where it would take from the preview what that does not show.
+    :ivar request: the request, or None if it can be built only from an earlier step's output or C{lacks} is set.
+    :ivar lacks: a sentence on the value that the step uses and the preview does not show, or None.
     """
 
     step: Step
@@ -67,25 +67,28 @@ class PlannedStep:
 
     @property
     def effect(self) -> str:
-        """C{read} or C{write}, as the connector declares."""
+        """The effect that the connector declares: C{read} or C{write}."""
         return self.operation.effect
 
     @property
     def idempotent(self) -> bool:
-        """The connector's declaration, which the action may only narrow."""
+        """True if the connector declares the operation as idempotent and the action does not forbid a repetition."""
         return (
             self.operation.idempotent
-            # guard of promise 5: an action may forbid to repeat a step -> OnceTests.test_narrowed
+            # guard of promise 5: an action may forbid the repetition of a step -> OnceTests.test_narrowed
             and self.step.idempotent is not False
         )
 
     @property
     def account(self) -> tuple[str, str | None]:
-        """The connector and the credential, whose requests a service counts together."""
+        """The names of the connector and the credential, or None as the second if there is no credential.
+
+        A service counts their requests together.
+        """
         return self.description.name, None if self.binding is None else self.binding.name
 
     def review(self) -> ReviewedStep:
-        """Return what is shown of this step."""
+        """Return the step as the operator is shown it."""
         return ReviewedStep(
             id=self.step.id,
             connector=self.description.name,
@@ -102,15 +105,17 @@ class PlannedStep:
         )
 
     def pinned(self) -> dict[str, JSON]:
-        """Return what the digest binds of this step and the audit log records: all that is shown."""
+        """Return the step's review as JSON, for the digest and the audit log."""
         return to_json(self.review())
 
 
 @frozen
 class PlannedPreview:
-    """The read of a preview, and what it showed.
+    """The read of a preview, and the preview that it returned.
 
-    :ivar carried: the paths into it that steps refer to.
+    :ivar read: the planned read.
+    :ivar carried: the paths into the preview that steps refer to.
+    :ivar shown: the preview, or L{NOT_YET} if it was not fetched.
     """
 
     rule: PreviewRule
@@ -119,13 +124,16 @@ class PlannedPreview:
     shown: Preview
 
     def pinned(self) -> dict[str, JSON]:
-        """Return what the digest binds of the preview."""
+        """Return the preview as JSON for the digest: the read, and the digest of its result.
+
+        :raises ValueError: if a digest cannot cover the preview.
+        """
         return {"read": self.read.pinned(), "shown": self.shown.digest()}
 
     def review(self, lacking: str | None) -> ReviewedPreview:
-        """Return what is shown of the preview.
+        """Return the preview as the operator is shown it.
 
-        :param lacking: why the run cannot be approved, where a step lacks what it would take from it.
+        :param lacking: a sentence on the value that a step uses and the preview does not show, or None.
         """
         return ReviewedPreview(self.rule.connector, self.rule.operation, self.shown, self.read.review(), lacking)
 
@@ -141,15 +149,15 @@ class Plan:
 
     @property
     def lacks(self) -> str | None:
-        """Why the run cannot be approved: the preview does not show a value that a step uses.  None if it does."""
+        """The reason why the run cannot be approved, if the preview lacks a value that a step uses, else None."""
         return next((planned.lacks for planned in self.steps if planned.lacks), None)
 
     def digest(self, run: Run) -> str:
-        """Return the SHA-256 over the plan and C{run}: the operator's decision names it."""
+        """Return the SHA-256 over the plan and C{run}. The operator's decision covers this digest."""
         return digest(
             {
                 "tag": _DIGEST_TAG,
-                # guard of promise 2: mark and digest are of one run
+                # guard of promise 2: signature and digest cover the run's id
                 "run": run.id,
                 "session": run.session_id,
                 "again": run.parent_id,
@@ -167,7 +175,7 @@ class Plan:
         )
 
     def review(self) -> Review:
-        """Return what the operator is shown: every argument, every request as it will be sent, and the preview."""
+        """Return the plan as the operator is shown it: all arguments, requests as they will be sent, the preview."""
         return Review(
             action=ReviewedAction(self.action.name, self.action.version, self.action.source),
             manifest_digest=self.action.digest,
@@ -182,20 +190,30 @@ class Plan:
         )
 
     def title(self) -> str:
-        """Return what the first write does, and how many more there are, or an empty text if its connector is silent.
+        """Return a title: the effect of the first write and the number of further writes, or of reads if there is none.
 
-        An input that is not known yet is replaced by an ellipsis.
+        An input that is not known yet is replaced by an ellipsis. If the connector declares no title, return an empty
+        text.
         """
         steps = [planned for planned in self.steps if planned.effect != READ] or self.steps
         hint = steps[0].operation.presentation if steps else None
         if hint is None:
             return ""
-        names = {name for each in hint.titles for name in inputs_of_title(each)}
-        title = write_title(hint.titles, self._find_inputs(steps[0], names))
+        if steps[0].operation.tools_only:
+            title = self._write_tool_title(steps[0], hint)
+        else:
+            names = {name for each in hint.titles for name in inputs_of_title(each)}
+            title = write_title(hint.titles, self._find_inputs(steps[0], names))
         return count_more(title, len(steps) - 1) if title else ""
 
+    def _write_tool_title(self, planned: PlannedStep, usual: Presentation) -> str:
+        """Return the title of a tool's request: that of the operation that it was recognised as, or the usual one."""
+        inputs = self._find_inputs(planned, planned.step.inputs.keys())
+        hint, shown = planned.description.find_presented(planned.operation, inputs)
+        return write_title(hint.titles if hint else (), shown) or write_title(usual.titles, inputs)
+
     def _find_inputs(self, planned: PlannedStep, names: Collection[str]) -> Mapping[str, JSON]:
-        """Return some inputs of a step. The value of an input that is not known yet is L{UNKNOWN}."""
+        """Return the inputs of a step that C{names} lists. The value of one that is not known yet is L{UNKNOWN}."""
         found = dict[str, JSON]()
         for name in planned.step.inputs.keys() & names:
             try:
@@ -205,9 +223,11 @@ class Plan:
         return found
 
     def with_preview(self, effect_key: str, shown: Preview) -> Plan:
-        """Return this plan as it is if the preview shows C{shown}; only steps that use the preview are prepared again.
+        """Return this plan with C{shown} as the result of its preview, or unchanged if the action has no preview.
 
-        :raises AileronError: a value that the preview shows makes no request.
+        Only the requests of steps that use the preview are built again.
+
+        :raises AileronError: if no request can be built from a value that the preview shows.
         """
         if self.preview is None:
             return self
@@ -218,9 +238,10 @@ class Plan:
         return evolve(self, steps=steps, preview=evolve(self.preview, shown=shown))
 
     def request_for(self, planned: PlannedStep, effect_key: str, outputs: Mapping[str, JSON]) -> Request:
-        """Build the request of a step from the outputs of earlier steps.
+        """Return the request of a step, built from the outputs of earlier steps if it was not planned.
 
-        :raises AileronError: the answers make no request.
+        :raises CapabilityDenied: if the preview does not show a value that the step uses.
+        :raises AileronError: if no request can be built from the outputs.
         """
         if planned.lacks is not None:
             raise CapabilityDenied(planned.lacks)
@@ -234,19 +255,24 @@ class Plan:
         )
 
     def inputs_of(self, planned: PlannedStep, outputs: Mapping[str, JSON]) -> Mapping[str, JSON]:
-        """Return the inputs of a step from the outputs of earlier steps.
+        """Return the inputs of a step, with references replaced by arguments, C{outputs} and values of the preview.
 
-        :raises AileronError: the answers do not hold it.
+        :param outputs: the outputs of earlier steps, by step id.
+        :raises InvalidRequest: if an input refers to a value that is missing.
         """
         return resolve(planned.step, KnownValues(self.arguments, outputs, self._carry()))
 
     def cards(self) -> Iterator[Card]:
-        """Yield a card for each step whose connector declares how its inputs are presented."""
+        """Yield a card for each step whose connector declares how its inputs are presented.
+
+        :raises InvalidRequest: if an input refers to a value that is missing.
+        """
         for planned in self.steps:
-            hint = planned.operation.presentation
-            if hint is None or not hint.parts or planned.request is None:
+            if planned.operation.presentation is None or planned.request is None:
                 continue
-            inputs = self.inputs_of(planned, {})
+            hint, inputs = planned.description.find_presented(planned.operation, self.inputs_of(planned, {}))
+            if hint is None or not hint.parts:
+                continue
             parts = (
                 (part, tuple(inputs[name] for name in names if name in inputs)) for part, names in hint.parts.items()
             )
@@ -261,7 +287,7 @@ def _only_input(step: Step, name: str) -> Step:
 
 
 def step_key(effect_key: str, step: Step) -> str:
-    """Return the effect key of one step: the same for all attempts, another for each step and run."""
+    """Return the effect key of one step. All attempts of the step share the key. Other steps and runs have others."""
     # guard of promise 5: all attempts share one effect key -> OnceTests.test_idempotent,
     #    instead return f"{effect_key}.{id(object())}"
     return f"{effect_key}.{step.id}"
@@ -281,7 +307,7 @@ class PlanOutline:
 
 @frozen
 class Planner:
-    """Plans runs by the files, connectors and bindings as they are now."""
+    """Computes plans from the present files, connectors and bindings."""
 
     _offerings: Offerings
     _connectors: IConnectors
@@ -290,13 +316,15 @@ class Planner:
     def plan(
         self, action: Action, arguments: Mapping[str, JSON], effect_key: str, preview: Preview | None = None
     ) -> Plan:
-        """Plan what C{action} would do with C{arguments} (validated, after defaults).
+        """Return the plan of C{action} for C{arguments}.
 
-        :param preview: what the action's preview showed, if it has one; L{None}: it is not there yet.
-        :raises NotFound: a connector is gone.
-        :raises BindingRequired: a connector needs a binding and none, or more than one, is there.
-        :raises InvalidRequest, CapabilityDenied: the arguments make no request, or an operation needs an approval
-            that would not come before it.
+        :param arguments: the checked arguments with defaults.
+        :param preview: the fetched preview, or None if the action has none or it is not fetched yet.
+        :raises NotFound: if a connector is missing or has errors.
+        :raises BindingRequired: if a connector needs a binding and has none, or has more than one.
+        :raises InvalidRequest: if no request can be built from the arguments.
+        :raises CapabilityDenied: if an operation needs an approval and the action is ungated, or the preview is not an
+            idempotent read.
         """
         rule = action.approval.preview
         shown = NOT_YET if preview is None or rule is None else preview
@@ -307,7 +335,7 @@ class Planner:
         return Plan(action, arguments, steps, self._preview(action, arguments, effect_key, shown))
 
     def refresh(self) -> None:
-        """Read the files again: the next plan is by their present content."""
+        """Read the files again, so that the next plan uses their present content."""
         self._offerings.refresh()
 
     def generation(self) -> tuple[int, int]:
@@ -315,38 +343,57 @@ class Planner:
         return self._offerings.generation(), self._bindings.bindings_generation()
 
     def plan_run(self, run: Run, preview: Preview | None = None) -> Plan:
-        """Plan what C{run} would do now.
+        """Return the plan of what C{run} would do now.
 
-        :param preview: as it was fetched, or None if it was not fetched yet.
-        :raises AileronError: the action is gone, switched off or no longer accepts the arguments, or see L{plan}.
+        :param preview: the fetched preview, or None if it is not fetched yet.
+        :raises NotFound, Conflict: if the action is not offered, or disabled.
+        :raises InvalidRequest: if the action no longer accepts the arguments.
+        :raises NotFound, BindingRequired: if a connector or its binding is missing.
+        :raises CapabilityDenied: if an operation or the preview may not run as the action declares it.
         """
         action = self._offerings.find(run.action).action
         return self.plan(action, check_arguments(action, run.arguments), run.effect_key, preview)
 
     def plan_shown(self, approval: Approval) -> Plan:
-        """Plan as L{plan_run} with the preview in the row: the digest shows whether that was tampered with."""
+        """Return the plan of the approval's run with the preview that is stored in the approval's row.
+
+        Compare the plan's digest with the approval's: it differs if the stored preview was altered.
+
+        :raises AileronError: if the run cannot be planned now, since a file or binding is missing or has changed.
+        """
         return self.plan_run(approval.run, approval.review.shown_preview)
 
     def has_preview(self, run: Run) -> bool:
         """Return whether the action of C{run} has a preview.
 
-        :raises NotFound, Conflict: the action is gone or switched off.
+        :raises NotFound, Conflict: if the action is not offered, or disabled.
         """
         return self._offerings.find(run.action).action.approval.preview is not None
 
     def plan_preview(self, run: Run) -> PlannedPreview | None:
-        """Plan the read of the preview of C{run} alone, or return None if its action has no preview.
+        """Return the planned read of the preview of C{run}, or None if the action has no preview.
 
-        :raises AileronError: see L{plan_run}.
+        :raises AileronError: if the run cannot be planned now, since a file or binding is missing or has changed.
         """
         action = self._offerings.find(run.action).action
         return self._preview(action, check_arguments(action, run.arguments), run.effect_key, NOT_YET)
 
-    def outline(self, action_name: str) -> PlanOutline:
-        """Find all that a run of the action uses, without building its requests, which needs arguments.
+    def plan_read(self, connector: str, operation: str, inputs: Mapping[str, JSON]) -> PlannedStep:
+        """Return the planned read of a tool, which belongs to no run.
 
-        :raises NotFound, Conflict: the action is gone or switched off.
-        :raises NotFound, BindingRequired: see L{plan}.
+        :raises NotFound: if there is no such connector.
+        :raises BindingRequired: if the connector needs a binding and has none, or has more than one.
+        :raises InvalidRequest: if no request can be built from the inputs.
+        :raises CapabilityDenied: if the connector has no such operation, or does not cover the host.
+        """
+        target = PlannedStep(*self._target(Step("read", connector, operation)), None)
+        return _prepare(target, inputs, "")
+
+    def outline(self, action_name: str) -> PlanOutline:
+        """Return the connectors and credentials that a run of the action uses. No requests are built.
+
+        :raises NotFound, Conflict: if the action is not offered, or disabled.
+        :raises NotFound, BindingRequired: if a connector or its binding is missing.
         """
         action = self._offerings.find(action_name).action
         rule = action.approval.preview
@@ -363,7 +410,11 @@ class Planner:
         return PlannedPreview(rule, self._read(rule, arguments, effect_key), carried, shown)
 
     def _read(self, rule: PreviewRule, arguments: Mapping[str, JSON], effect_key: str) -> PlannedStep:
-        """Plan the read of a preview."""
+        """Return the planned read of a preview with its request.
+
+        :raises CapabilityDenied: if the operation is not an idempotent read, or needs an approval.
+        :raises AileronError: if there is no such connector or binding, or no request can be built.
+        """
         target = PlannedStep(*self._target(_reading(rule)), None)
         planned = _prepare(target, resolve_preview(rule, arguments), f"{effect_key}.{_PREVIEW_KEY}")
         if planned.effect != READ or not planned.idempotent:
@@ -398,7 +449,7 @@ _Target = tuple[Step, IConnector, ConnectorDescription, Binding | None, str]
 
 
 def _fill(target: PlannedStep, arguments: Mapping[str, JSON], effect_key: str, shown: Preview) -> PlannedStep:
-    """Return the step with its request, or without if that needs an earlier result or the preview lacks a value."""
+    """Return the step with its request. If an earlier output or a value of the preview is missing, omit the request."""
     step = target.step
     lacks = _lacking(step, shown)
     if lacks is not None or uses_outputs(step):
@@ -413,9 +464,9 @@ def _prepare(target: PlannedStep, inputs: Mapping[str, JSON], key: str) -> Plann
 
 
 def _check_unapproved(steps: Iterable[PlannedStep]) -> None:
-    """Refuse steps of an ungated action that need an approval.
+    """Refuse operations that need an approval, in steps that run without one.
 
-    :raises CapabilityDenied: there is such a step.
+    :raises CapabilityDenied: if the connector declares that an operation of C{steps} needs an approval.
     """
     for each in steps:
         if each.operation.needs_approval:
@@ -426,7 +477,7 @@ def _check_unapproved(steps: Iterable[PlannedStep]) -> None:
 
 
 def _lacking(step: Step, shown: Preview) -> str | None:
-    """Return why the preview does not show a value that C{step} uses, or None if it shows all."""
+    """Return a sentence on the value that C{step} uses and the preview does not show, or None if it shows all."""
     paths = preview_paths(step.inputs)
     if paths and shown.status is not PreviewStatus.SHOWN:
         return f"It cannot be approved without its preview, to which the step {step.id} is tied."

@@ -17,29 +17,29 @@ from aileron.model.errors import ConnectorRuntimeError, VaultLocked
 from aileron.model.reviews import Cut, Preview, PreviewField, PreviewStatus
 from aileron.model.runs import Approval, Run, RunState
 
-from .limits import EffectGate
+from .effect_gate import EffectGate
 from .outcomes import Echoes, find_echoes
 from .plan import PlannedStep, Planner, make_unavailable
 from .runs import RunRepository
 
 PREVIEW_SECONDS = 5.0
-"""How long a service has to answer."""
+"""The time within which a service must respond to the read of a preview."""
 
 AGAIN_SECONDS = 10.0
-"""A failed preview is not fetched again, only because somebody looks at it, before so many seconds have passed."""
+"""The seconds after a failed fetch in which viewing the approval does not fetch the preview again."""
 
 MOST_IN_BACKGROUND, MOST_FOR_THE_OPERATOR, MOST_BEFORE_EFFECTS = 6, 2, 4
-"""How many are fetched at once: what agents ask for never keeps the operator's own decisions waiting."""
+"""The maximum numbers of concurrent fetches. Separate limits keep agents' requests from delaying the operator."""
 
 MOST_BYTES, MOST_BYTES_IN_ALL = 64 * 1024, 256 * 1024
-MOST_CARRIED = 4096  # characters; it goes into a request
+MOST_CARRIED = 4096  # characters of a value that a step's request uses
 
 
 @define(eq=False)
 class PreviewReader:
-    """Fetches previews from their services, in three queues.
+    """Fetches previews from their services, in three queues: in the background, for the operator and before effects.
 
-    :param read: sends the read of a preview and returns its outcome within so many seconds.
+    :param read: sends the read of a preview and returns its outcome within the given number of seconds.
     """
 
     _runs: RunRepository
@@ -50,22 +50,25 @@ class PreviewReader:
     _background: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_IN_BACKGROUND), init=False)
     _foreground: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_FOR_THE_OPERATOR), init=False)
     _before_effects: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_BEFORE_EFFECTS), init=False)
-    _tried: dict[str, float] = field(factory=dict, init=False)  # by run, when
+    _tried: dict[str, float] = field(factory=dict, init=False)  # by run id, the time of the last fetch
 
     async def fetch_missing(self, run: Run) -> tuple[Preview, Echoes] | None:
-        """Fetch the preview of C{run}; None if its action has none, or it is no longer missing at this fetch's turn.
+        """Fetch the preview of C{run} in the background queue.
 
-        :raises VaultLocked, Paused: it cannot be fetched now.
-        :raises AileronError: see L{Planner.plan_run}.
+        :return: the preview and the echoes of the credential in the response, or None if the action has no preview or
+            the preview is no longer missing when the fetch gets its turn.
+        :raises VaultLocked, Paused: if it cannot be fetched now.
+        :raises AileronError: if the run cannot be planned. See L{Planner.plan_run}.
         """
         return await self._fetch(run, self._background, only_missing=True)
 
     async def fetch_again(self, run: Run, *, before_effect: bool = False) -> Preview | None:
-        """Fetch the preview of C{run} as it is now, and record echoes of the credential; None if its action has none.
+        """Fetch the present preview of C{run}, and record echoes of the credential in the response.
 
-        :param before_effect: whether the run is to begin; else the operator waits for the answer.
-        :raises VaultLocked, Paused: it cannot be fetched now.
-        :raises AileronError: see L{Planner.plan_run}.
+        :param before_effect: True if the run is about to start, False if the operator is waiting. It selects the queue.
+        :return: the preview, or None if the action has none.
+        :raises VaultLocked, Paused: if it cannot be fetched now.
+        :raises AileronError: if the run cannot be planned. See L{Planner.plan_run}.
         """
         fetched = await self._fetch(run, self._before_effects if before_effect else self._foreground)
         if fetched is None:
@@ -104,21 +107,21 @@ class PreviewReader:
         return render_preview(planned.rule, outcome, planned.carried), echoes
 
     def _recent(self) -> dict[str, float]:
-        """Return the runs whose preview was fetched of late; none if the clock was set back."""
+        """Return the runs whose preview was fetched in the last L{AGAIN_SECONDS}, without times in the future."""
         now = self._clock.seconds()
         return {run_id: at for run_id, at in self._tried.items() if 0 <= now - at < AGAIN_SECONDS}
 
 
 def lacks_preview(approval: Approval) -> bool:
-    """Return whether a pending approval may have a preview that is not shown."""
+    """Return whether the approval is pending and its preview, if its action has one, is not shown yet or failed."""
     is_shown = approval.review.shown_preview.status is PreviewStatus.SHOWN
     return approval.run.state is RunState.PENDING and approval.review.may_have_preview and not is_shown
 
 
 def render_preview(rule: PreviewRule, outcome: Outcome, carried: Collection[str]) -> Preview:
-    """Render what C{rule} shows of an answer.
+    """Return the preview that C{rule} makes of a response, or an unavailable one if the read failed.
 
-    :param carried: the paths that steps refer to.
+    :param carried: the paths into the response that steps refer to.
     """
     if outcome.fault is not None:
         return make_unavailable(outcome.fault)
@@ -144,7 +147,10 @@ def _fields(rule: PreviewRule, output: JSON) -> Iterator[PreviewField]:
 
 
 def _text(value: JSON, room: int) -> tuple[str, Cut | None]:
-    """C{value} in words, cut to C{room} bytes."""
+    """Return the text of C{value}, cut to C{room} bytes, and a L{Cut} with the size and digest of the whole.
+
+    If the text is not cut, the second part is None.
+    """
     text = value if isinstance(value, str) else json.dumps(plain(value), indent=2, ensure_ascii=False)
     data = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode("utf-8")
     if len(data) <= room:
@@ -153,7 +159,7 @@ def _text(value: JSON, room: int) -> tuple[str, Cut | None]:
 
 
 def _ties(value: JSON) -> bool:
-    """Tell whether a request can be tied to C{value}: a text or a number that means something and can be carried."""
+    """Return whether a step's request may use C{value}: a number, or a text of a limited length that is not empty."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return False
     try:

@@ -1,4 +1,4 @@
-"""Settles runs of unknown outcome: by a look for the effect by its key, by somebody's word, or by a new run."""
+"""Settles runs of unknown outcome: by a look-up of the effect at the service, by the operator, or by a new run."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from aileron.model.interfaces.governance import IReconciliation
 from aileron.model.queries import AuditQuery, RunQuery
 from aileron.model.runs import AttemptRow, Run, RunState, Transition
 
-from .approvals import UNUSABLE, ApprovalRequests, Decisions
-from .limits import EffectGate
+from .approval_requests import ApprovalRequests
+from .decisions import UNUSABLE, Decisions
+from .effect_gate import EffectGate
 from .offerings import Offerings
 from .outcomes import LateAnswers, LookupResult, UncertainEffect, explain_not_done, find_echoes, record_finding
 from .plan import Plan, PlannedStep, Planner, step_key
@@ -29,9 +30,9 @@ from .runs import RunRepository, make_conflict, transition
 from .tasks import KeyedLocks, Tasks, Timers, shielded
 
 LOOKS_AFTER_SECONDS = (2.0, 10.0, 60.0, 300.0, 660.0)
-"""When it is looked, counted from when the run became C{unknown}, or from the start of the daemon.
+"""The times of automatic look-ups, in seconds since the run became C{unknown} or since the daemon started.
 
-The last is for what shows only after ten minutes that it did not happen, such as a push.
+The last one is for operations, such as a push, whose failure is certain only after ten minutes.
 """
 
 _LOOK_SECONDS = 10.0
@@ -46,8 +47,8 @@ _log = Logger()
 class Reconciler:
     """Looks up uncertain effects, records every look-up, and settles runs by what it finds.
 
-    :param look_up: looks for an effect by nothing but reads, for so many seconds.
-    :param monotonic: seconds of a monotonic clock.
+    :param look_up: looks up an effect with reads only, within the given number of seconds.
+    :param monotonic: returns the seconds of a monotonic clock.
     """
 
     _runs: RunRepository
@@ -61,15 +62,15 @@ class Reconciler:
     _began: float = field(init=False)
     _timers: Timers = field(init=False)
     _stopped: bool = field(default=False, init=False)
-    _since: dict[str, float] = field(factory=dict, init=False)  # by run, when it became unknown in this life
+    _since: dict[str, float] = field(factory=dict, init=False)  # by run id, when it became unknown in this process
     _slots: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(_MOST_AT_ONCE), init=False)
 
     def __attrs_post_init__(self) -> None:
-        """Start the clocks: runs that were unknown before the daemon started count as unknown since now."""
+        """Record the start time. Runs that an earlier process left as unknown count as unknown since then."""
         self._began, self._timers = self._monotonic(), Timers(self._tasks.clock)
 
-    async def take_up(self) -> None:
-        """Schedule look-ups for runs that became uncertain within the last day."""
+    async def schedule_recent(self) -> None:
+        """Schedule look-ups for runs that became uncertain within the last day, at most the newest 200."""
         since, looked_at = self._runs.now() - _TAKEN_UP, 0
         async for run in self._runs.all(RunQuery(states=(RunState.UNKNOWN,), limit=_MOST_TAKEN_UP)):
             looked_at += 1
@@ -84,22 +85,36 @@ class Reconciler:
         self._wait(run.id, 0)
 
     def stop(self) -> None:
-        """Cancel scheduled look-ups and close late connections.  Idempotent."""
+        """Cancel scheduled look-ups, schedule no more, and close late connections. Idempotent."""
         self._stopped = True
         self._timers.stop()
         self._late_answers.drop()
 
     async def find_out(self, run_id: str, actor: Actor) -> tuple[Run, Finding]:
-        """Look up a run's effect with the vault unlocked, and settle the run by what is found."""
+        """Look up the effect of an uncertain run now, record the finding, and settle the run if the finding is certain.
+
+        :return: the run afterwards, and the finding.
+        :raises VaultLocked: if effects may not begin now.
+        :raises NotFound, Conflict: if there is no such run, or it is not uncertain.
+        :raises CapabilityDenied: if the connector cannot look up this operation.
+        :raises Conflict: also if a file, the binding or the run's rows have changed since the start.
+        :raises BindingFailed: if the decision cannot be verified now.
+        """
         self._effects.require()
         run = await self._runs.run(run_id)
         if run.state is not RunState.UNKNOWN:
             raise make_conflict(run)
         doubt, sought = await self.find_uncertain(run)
-        return await self._look(doubt, evolve(sought, last_at=self._no_earlier(sought.last_at, run_id)), actor)
+        return await self._look_up_and_record(
+            doubt, evolve(sought, last_at=self._no_earlier(sought.last_at, run_id)), actor
+        )
 
     def _no_earlier(self, last_at: datetime, run_id: str) -> datetime:
-        """Return when the run was given up, by the monotonic clock: setting the wall clock forward ends no wait."""
+        """Return C{last_at}, or the time at which the run became uncertain by the monotonic clock if that is later.
+
+        An effect that is not found counts as absent only some time after the last attempt. Setting the wall clock
+        forward must not shorten this time.
+        """
         passed = self._monotonic() - self._since.get(run_id, self._began)
         return max(last_at, self._runs.now() - timedelta(seconds=passed))
 
@@ -111,24 +126,29 @@ class Reconciler:
         self._timers.watch(run_id, at, partial(self._ring, number))
 
     async def _ring(self, number: int, run_id: str) -> None:
-        self._tasks.start(f"{run_id}, looked for", self._try(run_id, number))
+        self._tasks.start(f"looking up the outcome of run {run_id}", self._try(run_id, number))
 
     async def _try(self, run_id: str, number: int) -> None:
-        """Look the effect up once, and schedule the next look-up if that may find more."""
+        """Look up a run's effect once. If the outcome is still unknown, schedule the next look-up if there is one.
+
+        A failure that may pass is logged.
+        """
         try:
-            more = await self._slots.run(self._looked, run_id)
+            more = await self._slots.run(self._look_up_once, run_id)
         except _LATER as error:
-            _log.warn("what became of run {run} cannot be looked for yet: {why}", run=run_id, why=error.message)
+            _log.warn("the outcome of run {run} cannot be looked up yet: {why}", run=run_id, why=error.message)
             more = True
         if more and number + 1 < len(LOOKS_AFTER_SECONDS):
             self._wait(run_id, number + 1)
         else:
             self._since.pop(run_id, None)
 
-    async def _looked(self, run_id: str) -> bool:
-        """Look up a run's effect once; return whether another look may find more.
+    async def _look_up_once(self, run_id: str) -> bool:
+        """Look up a run's effect once, and return whether another look-up is worthwhile.
 
-        :raises AileronError: it cannot be looked up now, as while the run is paused.
+        It is if the finding is uncertain. It is not if the effect cannot be looked up at all.
+
+        :raises StoreUnavailable, Paused, VaultLocked, BindingFailed: if the effect cannot be looked up now.
         """
         try:
             self._effects.refuse_paused((await self._runs.run(run_id)).session_id)
@@ -136,14 +156,14 @@ class Reconciler:
         except _LATER:
             raise
         except AileronError as error:
-            _log.info("what became of run {run} is not looked for: {why}", run=run_id, why=error.message)
+            _log.info("the outcome of run {run} cannot be looked up: {why}", run=run_id, why=error.message)
             return False
         return finding.happened is None
 
-    async def _look(self, doubt: UncertainEffect, sought: Sought, actor: Actor) -> tuple[Run, Finding]:
+    async def _look_up_and_record(self, doubt: UncertainEffect, sought: Sought, actor: Actor) -> tuple[Run, Finding]:
         on_its_way = self._late_answers.listens(doubt.run.id)
         finding = await self._ask(doubt, sought)
-        if finding.happened is False and on_its_way:  # what is not there may come yet
+        if finding.happened is False and on_its_way:  # the effect may still happen while the connection is open
             finding = evolve(finding, happened=None)
         fqn, echoed = doubt.planned.description.name, find_echoes(self._runs.events, doubt.run, doubt.planned, finding)
         event = self._runs.event_of_run(
@@ -168,14 +188,14 @@ class Reconciler:
             return Finding(None, fault=error.fault())
 
     async def find_uncertain(self, run: Run) -> tuple[UncertainEffect, Sought]:
-        """Return the step of C{run} that may have happened, and how to look its effect up.
+        """Return the step of C{run} whose effect may have happened, and the description of the effect to look up.
 
-        Nobody need believe the rows: what is asked of the service is what the operator decided on, or what the action
-        does without asking; and it is what the record says that was begun.
+        The run's row is not trusted. The plan must be the approved one, or that of an ungated action, and the audit log
+        must say that its steps were started.
 
-        :raises CapabilityDenied: nothing of the kind can be looked for.
-        :raises Conflict: the action, its connector or the binding are others by now, or its rows are.
-        :raises VaultLocked, BindingFailed: that cannot be told now.
+        :raises CapabilityDenied: if the connector cannot look up this operation.
+        :raises Conflict: if the action, its connector, the binding or the run's rows have changed since the start.
+        :raises VaultLocked, BindingFailed: if the decision cannot be verified now.
         """
         plan = await self._plan(run)
         done = {row.step_id: row.output for row in await self._runs.list_steps(run.id)}
@@ -204,9 +224,10 @@ class Reconciler:
         return plan
 
     async def _plan_decided(self, run: Run) -> Plan:
-        """Plan a run as it was approved, or by its action if it is ungated.
+        """Return the plan of an approved run, after checking it against the decision, or the plan of an ungated run.
 
-        :raises Conflict: there is no decision, or it was on something else.
+        :raises Conflict: if there is no decision, or it is for another plan.
+        :raises AileronError: if the run cannot be planned, or the vault cannot be used now.
         """
         approval = await self._runs.find_approval(run.id)
         plan = self._planner.plan_run(run) if approval is None else self._planner.plan_shown(approval)
@@ -214,7 +235,7 @@ class Reconciler:
             if plan.action.approval.gated or run.parent_id is not None:
                 raise Conflict("No decision is recorded.")
             return plan
-        if not self._decisions.was_taken(run, approval) or plan.digest(run) != approval.digest:
+        if not self._decisions.has_valid_approval(run, approval) or plan.digest(run) != approval.digest:
             raise Conflict("It is not what was approved.")
         return plan
 
@@ -226,7 +247,7 @@ class Reconciler:
 
 
 def _describe(finding: Finding) -> dict[str, JSON]:
-    """Describe a finding for the audit log, its output by digest and size only."""
+    """Return the payload that records a finding, with the digest and size of the output instead of the output."""
     notes = {name: note for name, note in finding.notes.items() if name not in {"echoed", "answer"}}
     if not finding.happened:
         return {"happened": finding.happened, **notes}
@@ -257,7 +278,7 @@ _OPEN = frozenset(state for state in RunState if not state.settled) | {RunState.
 @implementer(IReconciliation)
 @frozen(eq=False)
 class ReconciliationService:
-    """Settles uncertain runs: by the operator's word, a look-up or a new run.
+    """The service that settles uncertain runs: by the operator's statement, a look-up or a new run.
 
     :param keep: stores a new run with the transition that requests its approval.
     """
@@ -297,7 +318,7 @@ class ReconciliationService:
     async def _settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
         run = await self._runs.run(run_id)
         if run.state is not RunState.UNKNOWN:
-            # guard of promise 5: only what is in doubt is settled -> DoubtTests
+            # guard of promise 5: only uncertain runs are settled -> DoubtTests
             raise make_conflict(run)
         await self._decisions.give_up(run)
         event = self._runs.event_of_run("run.settled", run, actor, happened=happened, note=note)
@@ -321,7 +342,7 @@ class ReconciliationService:
     async def _check(self, parent: Run) -> None:
         """Require that the run is uncertain and not being repeated already.
 
-        :raises Conflict: it is not in doubt, or one that does it again is not done with.
+        :raises Conflict: if the run is not uncertain, or a run that repeats it has not ended.
         """
         if parent.state is not RunState.UNKNOWN:
             raise make_conflict(parent)
@@ -331,7 +352,13 @@ class ReconciliationService:
                 raise Conflict("It is being run again. End that run first.", {"run_id": child.id, "state": state})
 
     def _child(self, parent: Run) -> tuple[Run, Plan]:
-        """Build the run that repeats C{parent}; with its effect key if all its writes are idempotent."""
+        """Return the run that repeats C{parent}, and its plan. Nothing is stored.
+
+        If all its writes are idempotent, the new run has the parent's effect key, else a new one.
+
+        :raises Conflict: if a write uses another step's output and so cannot be shown before the approval.
+        :raises AileronError: if the action is not offered any more, or cannot be planned with the arguments.
+        """
         self._offerings.refresh()
         action = self._offerings.find(parent.action).action
         arguments = check_arguments(action, parent.arguments)

@@ -1,4 +1,4 @@
-"""Takes up what an earlier life left, once it is known whether the record or the vault was put back meanwhile."""
+"""Recovers runs of the previous process, after checking that neither the vault nor the audit log is an older copy."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from aileron.model.interfaces.store import IWatermarks
 from aileron.model.queries import RunQuery
 from aileron.model.runs import AWAITING, NOT_BEGUN, Run, RunState
 
-from .approvals import UNUSABLE, ApprovalRequests, Decisions, Previews
-from .limits import EffectGate, Limits, Pauses
+from .approval_requests import ApprovalRequests, Previews
+from .decisions import UNUSABLE, Decisions
+from .effect_gate import EffectGate
+from .limits import Limits
+from .pauses import Pauses
 from .reconciler import Reconciler
 from .runs import RunRepository, transition
 from .scheduler import RunScheduler
@@ -37,7 +40,8 @@ _NOT_ASKED = "The run says that it needed no approval, but there is one."
 class _Reached:
     """The progress of a vault: its revision and the last audit record that it sealed.
 
-    :ivar sequence: of the record that it sealed last.
+    :ivar vault: the vault's id.
+    :ivar sequence: the sequence of that record, or 0 if there is none.
     """
 
     vault: str
@@ -46,15 +50,15 @@ class _Reached:
 
     @property
     def name(self) -> str:
-        """The name of its watermark."""
+        """The name of the watermark that stores this vault's progress."""
         return f"{_CURRENT} {self.vault}"
 
     def written(self) -> str:
-        """Return the watermark's text."""
+        """Return the text of the watermark."""
         return f"{self.revision} {self.sequence}"
 
     def behind(self, watermark: str | None) -> bool:
-        """Return whether C{watermark} is further than this; one that cannot be read counts as further."""
+        """Return whether this progress is behind the stored C{watermark}, or the watermark is invalid."""
         if watermark is None:
             return False
         try:
@@ -77,16 +81,16 @@ async def remember_older(control: IControl, watermarks: IWatermarks) -> None:
 
     Call before anything is written to the vault, which makes its file newer again.
 
-    :raises StoreUnavailable: the watermarks cannot be read or written.
+    :raises StoreUnavailable: if the watermarks cannot be read or written.
     """
     reached = _reached_by(control)
     if reached is not None and reached.behind((await watermarks.all()).get(reached.name)):
-        await watermarks.put(reached.name, _OLDER)  # which is no number, and taken for the worst
+        await watermarks.put(reached.name, _OLDER)  # no number, so that L{_Reached.behind} is true
 
 
 @define(eq=False)
 class RollbackDetector:
-    """Finds whether the vault or the audit log was replaced by an older one, and distrusts what that brings.
+    """Detects a vault or an audit log that was replaced by an older one, and voids the approvals in it.
 
     :ivar compared: whether L{check} has completed since the daemon started.
     """
@@ -101,11 +105,11 @@ class RollbackDetector:
     _noted: _Reached | None = field(default=None, init=False)
 
     async def check(self) -> None:
-        """Compare the vault with the audit log; if one is older, record that and void what it approves.
+        """Compare the vault with the audit log. If one of them is older, record that and request approvals again.
 
-        Nothing happens while the vault cannot be used.
+        If the vault cannot be used now, do nothing. If the vault took the place of another one, record that.
 
-        :raises StoreUnavailable: the record or the vault cannot be read or written.
+        :raises StoreUnavailable: if the audit log or the vault cannot be read or written.
         """
         reached = _reached_by(self._control)
         if reached is None:
@@ -113,7 +117,7 @@ class RollbackDetector:
         remembered = await self._watermarks.all()
         current = remembered.get(_CURRENT, reached.vault)
         returned = current != reached.vault and reached.name in remembered
-        # guard against attack: an older vault is known by the database -> test_rollback.VaultTests.test_no_trust,
+        # guard against attack: the database detects an older vault -> test_rollback.VaultTests.test_no_trust,
         #    instead old_vault = False
         old_vault = returned or reached.behind(remembered.get(reached.name))
         old_record = not await self._in_record()
@@ -125,18 +129,21 @@ class RollbackDetector:
         await self.note()
 
     async def note(self) -> None:
-        """Store the vault's progress if it has changed; a failed write is retried at the next look."""
+        """Store the vault's progress if it has changed. A failed write is logged, and the next call retries.
+
+        Before L{check} has completed, do nothing.
+        """
         if not self.compared or not self.moved:
             return
         try:
             await self.remember()
         except StoreUnavailable:
-            _log.warn("how far the vault has come cannot be written yet")
+            _log.warn("the vault's progress cannot be written yet")
 
     async def remember(self) -> None:
         """Store the vault's progress.
 
-        :raises StoreUnavailable: it cannot be read or written.
+        :raises StoreUnavailable: if the progress cannot be read or written, or L{check} has not completed.
         """
         reached = _reached_by(self._control)
         if reached is None or not self.compared:
@@ -149,7 +156,7 @@ class RollbackDetector:
 
     @property
     def comparable(self) -> bool:
-        """True if the vault is unlocked and its file readable and the one that was written last."""
+        """True if the vault is unlocked and its file is readable and unaltered."""
         return _reached_by(self._control) is not None
 
     @property
@@ -158,28 +165,36 @@ class RollbackDetector:
         return _reached_by(self._control) not in (None, self._noted)
 
     async def _in_record(self) -> bool:
-        """Return whether the audit log still has the newest record that the vault sealed."""
+        """Return whether the audit log still has the newest record that the vault sealed.
+
+        :raises VaultLocked, BindingFailed: if the vault cannot be used.
+        """
         sealed = self._control.sealed()
-        # guard of promise 6: the record reaches what the vault sealed -> PutBackTests.test_found, instead return True
-        # guard against attack: the record reaches what the vault sealed -> test_rollback.DatabaseTests.test_a_copy,
+        # guard of promise 6: the log reaches the sealed end -> PutBackTests.test_found, instead return True
+        # guard against attack: the log reaches the sealed end -> test_rollback.DatabaseTests.test_a_copy,
         #    instead return True
         return sealed is None or await self._runs.record_digest(sealed[0]) == sealed[1]
 
     async def _distrust(self, reached: _Reached, old_vault: bool, old_record: bool) -> None:
-        """Request approvals again, void trust and grants of an older vault, and seal the present audit log."""
+        """Record tampering, request approvals of runs that have not begun again, and seal the audit log into the vault.
+
+        :param old_vault: whether the vault is older: then all trust and grants in it are voided.
+        :param old_record: whether the audit log is older.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: if the vault or the audit log cannot be written.
+        """
         found = ["The vault is older than what was done with it."] if old_vault else []
         found += ["The record is not the one that the vault sealed."] if old_record else []
         event = self._runs.event_of_home("tamper.detected", found=found, sealed_sequence=reached.sequence)
         await self._runs.record(event)
-        _log.error("something was put back: {found}", found=found)
+        _log.error("an older vault or audit log was restored: {found}", found=found)
         if old_vault:
             self._trust.void()
             self._grants.void()
         why = ApprovalStale(" ".join(found))
         for run in await self._runs.list_unfinished():
-            # guard of promise 6: an old record's approvals are asked anew -> PutBackTests.test_waiting
+            # guard of promise 6: approvals in an old audit log are requested again -> PutBackTests.test_waiting
             if run.gated and run.state in NOT_BEGUN:
-                with suppress(StateConflict):  # it moved by itself
+                with suppress(StateConflict):  # the run changed meanwhile
                     await self._requests.ask_anew(run, why)
         head = await self._runs.audit_head()
         if head is not None:
@@ -203,43 +218,46 @@ class Recovery:
     _tasks: Tasks
 
     async def start(self) -> None:
-        """Recover runs left by the previous process.
+        """Recover the runs left by the previous process, and schedule their timers, look-ups and previews.
 
-        :raises StoreUnavailable: they cannot be read.
+        :raises StoreUnavailable: if the database cannot be read.
         """
         await self._limits.learn()
         await self._rollbacks.check()
-        await self._reconciler.take_up()
+        await self._reconciler.schedule_recent()
         await self._recover()
         if self._rollbacks.compared:
             self._effects.note_recovered()
-        self._tasks.start("previews that were missed", self._previews.take_up())
+        self._tasks.start("fetching missing previews", self._previews.fetch_all_missing())
 
-    def look(self) -> None:
-        """Resume runs if the vault was unlocked or a binding changed, and retry writes that failed."""
+    def resume_and_retry(self) -> None:
+        """Resume runs if the vault was unlocked or a binding changed, and retry writes that failed.
+
+        The daemon's timer calls this.
+        """
         can_act = self._effects.may_act() and self._rollbacks.comparable
-        resumable = self._effects.look(can_act)
+        resumable = self._effects.should_resume(can_act)
         if can_act:
             self._pauses.settle_up()
         if self._pauses.is_owing:
-            self._tasks.start("pauses that are not saved yet", self._pauses.save())
+            self._tasks.start("saving pauses", self._pauses.save())
         if resumable:
-            if not self._tasks.start("what waits for the vault or a credential", self.resume()):
-                self._effects.missed()
+            if not self._tasks.start("resuming runs that wait for the vault or a credential", self.resume()):
+                self._effects.note_waiting()
         elif self._is_owing:
-            self._tasks.start("how far the vault has come", self._settle_up())
+            self._tasks.start("storing the vault's progress", self._settle_up())
 
     async def stop(self, seconds: float) -> None:
-        """Start nothing more; let tasks finish within C{seconds}, and record effects that do not as uncertain."""
+        """Start no more tasks and wait up to C{seconds} for running ones. Effects that take longer become uncertain."""
         self._requests.stop()
         self._reconciler.stop()
         await self._tasks.drain(seconds)
         await self._rollbacks.note()
 
     async def resume(self) -> None:
-        """Resume runs that wait for the vault or a credential; L{look} retries if the vault cannot be used."""
+        """Resume runs that wait for the vault or a credential. If this fails, L{resume_and_retry} retries."""
         if not await self._resume():
-            self._effects.missed()
+            self._effects.note_waiting()
 
     async def _resume(self) -> bool:
         try:
@@ -247,9 +265,9 @@ class Recovery:
             await self._decisions.settle_up()
             async for run in self._runs.all(_WAITING):
                 self._scheduler.start(run)
-            await self._previews.take_up()
+            await self._previews.fetch_all_missing()
         except (StoreUnavailable, *UNUSABLE):
-            _log.warn("what waits for the vault cannot be taken up yet")
+            _log.warn("runs that wait for the vault cannot be resumed yet")
             return False
         return True
 
@@ -258,23 +276,23 @@ class Recovery:
         return self._rollbacks.moved or self._decisions.owing
 
     async def _settle_up(self) -> None:
-        """Retry the writes to the vault that failed, and store how far the vault has come."""
+        """Retry withdrawals of decisions that the vault refused, and store the vault's progress."""
         await self._decisions.settle_up()
         await self._rollbacks.note()
 
     async def _recover(self) -> None:
-        """Bring every unfinished run to a safe state, oldest first, and start none that may have happened."""
+        """Bring every unfinished run to a safe state, oldest first. No run that may have had its effect is started."""
         asked = await self._watch_all()
         for run in await self._runs.list_unfinished():
             try:
-                await self._take_up(run, asked)
+                await self._recover_run(run, asked)
             except StateConflict:
-                _log.warn("run {run} moved while it was being recovered", run=run.id)
+                _log.warn("run {run} changed while it was being recovered", run=run.id)
 
     async def _watch_all(self) -> frozenset[str]:
         """Set the expiry timers of all pending runs.
 
-        :return: the runs that do.
+        :return: the ids of the pending runs that have an approval row.
         """
         asked: set[str] = set()
         query = _PENDING
@@ -287,28 +305,28 @@ class Recovery:
                 return frozenset(asked)
             query = evolve(query, cursor=page.cursor)
 
-    async def _take_up(self, run: Run, asked: frozenset[str]) -> None:
-        # guard of promise 2: a run in doubt is not begun by a start -> WrittenRowsTests.test_begun
+    async def _recover_run(self, run: Run, asked: frozenset[str]) -> None:
+        # guard of promise 2: a restart does not start an uncertain run -> WrittenRowsTests.test_begun
         if run.state is RunState.EXECUTING:
-            await self._in_doubt(run)
+            await self._store_uncertain(run)
         elif run.state is RunState.PENDING:
-            if run.id not in asked:  # one damaged row must not keep the daemon from the others
-                _log.error("run {run} is gated and nobody was asked; it stays as it is", run=run.id)
+            if run.id not in asked:  # a damaged row must not stop the recovery of the others
+                _log.error("run {run} is pending without an approval; it stays as it is", run=run.id)
         elif (
-            # guard of promise 2: a run that was called ungated is given up -> WrittenRowsTests.test_gate
+            # guard of promise 2: an ungated run is cancelled at a start -> WrittenRowsTests.test_gate
             run.gated and run.state is not RunState.RECEIVED
         ):
-            # guard of promise 4: an approved run is taken up at a start -> KeptTests.test_decided
+            # guard of promise 4: a restart resumes approved runs -> KeptTests.test_decided
             self._scheduler.start(run)  # approved, or waiting for the vault or a credential
         else:
-            await self._give_up(run)
+            await self._cancel_unstarted(run)
 
-    async def _in_doubt(self, run: Run) -> None:
+    async def _store_uncertain(self, run: Run) -> None:
         """Store a run that was executing as C{unknown}, for a person to settle.
 
-        Its decision goes first, whether its row says that it took one or not.
+        Its decision is withdrawn before, even if the run's row does not say that the decision was used.
         """
-        # guard of promise 5: the decision for what is in doubt counts no more -> DoubtTests.test_settled_and_put_back
+        # guard of promise 5: the decision on an uncertain run is withdrawn -> DoubtTests.test_settled_and_put_back
         await self._decisions.give_up(run)
         done = [step.step_id for step in await self._runs.list_steps(run.id)]
         fault, now = _CRASHED.with_details(steps_done=done), self._runs.now()
@@ -317,7 +335,7 @@ class Recovery:
         event = self._runs.event_of_run("execution.unknown", run, fault=fault)
         change = transition(
             run,
-            # guard of promise 5: what a crash left is in doubt, not failed
+            # guard of promise 5: a run that crashed is uncertain, not failed
             #    -> DoubtTests.test_killed, instead RunState.FAILED
             RunState.UNKNOWN,
             now,
@@ -327,10 +345,11 @@ class Recovery:
         )
         await self._runs.apply(change)
 
-    async def _give_up(self, run: Run) -> None:
-        """Cancel a run that had not begun: nothing was sent, and the agent may request it again.
+    async def _cancel_unstarted(self, run: Run) -> None:
+        """Cancel a run that had not begun: an ungated one, or one that was not completely received.
 
-        One that the operator was asked about never stands like this by itself.
+        Nothing was sent, and the agent may request the run again. If an approval is stored for the run, the run's row
+        was altered, because such a run never has one. Then record C{tamper.detected} as well.
         """
         await self._decisions.give_up(run)
         asked = await self._runs.find_approval(run.id) is not None

@@ -1,4 +1,4 @@
-"""Changes runs: which changes are legal, the events that record them, and the rows; who waits is told last."""
+"""The legal changes of runs, the events that record them, and the repository that stores both."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from .tasks import ResultWaiters
 _R = RunState
 
 Verify = Callable[[Run, Approval | None], None]
-"""A check inside the transaction that changes a run: it raises where the change must not be."""
+"""A check inside the transaction that changes a run. It raises an error if the run must not be changed."""
 
 
 TRANSITIONS: tuple[tuple[RunState, str, RunState, str], ...] = (
-    # from, the type of the last event that is recorded with the change, to, by whose act
+    # the state before, the type of the last event recorded with the change, the state after, and the cause
     (_R.RECEIVED, "", _R.APPROVED, "agent"),
     (_R.RECEIVED, "run.approved", _R.APPROVED, "daemon"),
     (_R.RECEIVED, "approval.requested", _R.PENDING, "agent"),
@@ -66,18 +66,19 @@ TRANSITIONS: tuple[tuple[RunState, str, RunState, str], ...] = (
     (_R.UNKNOWN, "execution.late_answer", _R.UNKNOWN, "service"),
     (_R.UNKNOWN, "execution.reconciled", _R.UNKNOWN, "daemon or operator"),
 )
-"""Every legal change of state; L{transition} refuses all others.  C{doc/architecture.md} says when each happens."""
+"""Every legal change of state. L{transition} refuses all others. C{doc/architecture.md} says when each happens."""
 
 _LEGAL = frozenset((start, event, end) for start, event, end, _ in TRANSITIONS)
 
 
 def transition(run: Run, end: RunState, at: datetime, *events: Event, **changes: Any) -> Transition:
-    """Build a change of C{run} to C{end}, recorded by C{events}; the last is the C{audit_id} of an end that it reaches.
+    """Return the change of C{run} to the state C{end}, recorded by C{events}.
 
-    A reason once given stays until another one is given or the approval is requested again.
+    If the run ends, the id of the last event becomes its C{audit_id}. The run's reason stays until another one is given
+    or the approval is requested again.
 
     :param changes: further fields of L{Transition}.
-    :raises ValueError: no row of L{TRANSITIONS} allows the change, recorded by this last event.
+    :raises ValueError: if L{TRANSITIONS} has no row with both states and the type of the last event.
     """
     event = events[-1].type if events else ""
     if (run.state, event, end) not in _LEGAL:
@@ -102,7 +103,7 @@ def with_tool_call(opening: Transition, tool_call: str | None) -> Transition:
 class EventFactory:
     """Creates the audit events of the runner.
 
-    :param ids: a fresh ULID at each call.
+    :param ids: returns a new ULID.
     """
 
     _clock: IReactorTime
@@ -125,7 +126,11 @@ class EventFactory:
         connector: str | None = None,
         **payload: JSON,
     ) -> Event:
-        """Return an event about C{run}.  C{payload} holds no secret; a C{fault} is recorded whole."""
+        """Return an event about C{run}, with a new id and the current time.
+
+        :param fault: a fault, which is added to the payload, or None.
+        :param payload: the details. They must contain no secret.
+        """
         if fault is not None:
             payload["failure"] = to_json(fault)
         return Event(
@@ -142,7 +147,10 @@ class EventFactory:
         )
 
     def of_home(self, type_: str, actor: Actor = DAEMON, **payload: JSON) -> Event:
-        """Return an event that concerns no run.  C{payload} holds no secret."""
+        """Return an event that concerns no run, with a new id and the current time.
+
+        :param payload: the details. They must contain no secret.
+        """
         return Event(id=self._ids(), type=type_, at=self.now(), actor=actor, payload=payload)
 
 
@@ -156,10 +164,10 @@ _STORE_PAUSE_SECONDS = 1.0
 class RunRepository:
     """Reads and changes stored runs, records events, and notifies callers that wait for a run to end.
 
-    :ivar table: where runs are kept, for their readers.
-    :ivar audit: the record, for what concerns no change of a run's state.
-    :ivar events: makes what is put on record.
-    :param pending_limits: how many may wait for a decision at once.
+    :ivar table: the database of runs.
+    :ivar audit: the audit log, for events without a change of a run.
+    :ivar events: creates the audit events.
+    :param pending_limits: the maximum numbers of pending runs.
     """
 
     table: IRuns
@@ -168,7 +176,7 @@ class RunRepository:
     _clock: IReactorTime
     _pending_limits: PendingLimits
     _waiters: ResultWaiters[str, Run] = field(init=False)
-    _in_doubt: list[Callable[[Run], None]] = field(factory=list, init=False)
+    _on_unknown: list[Callable[[Run], None]] = field(factory=list, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._waiters = ResultWaiters(self._clock)
@@ -201,32 +209,44 @@ class RunRepository:
         """Append C{events} to the audit log."""
         await self.audit.append(*events)
 
-    def follow(self, told: Callable[[Run], None]) -> None:
-        """Register C{told}, which is called with each run that becomes C{unknown}, after the commit."""
-        self._in_doubt.append(told)
+    def follow(self, callback: Callable[[Run], None]) -> None:
+        """Register C{callback}, which is called with each run that becomes C{unknown}, after the commit."""
+        self._on_unknown.append(callback)
 
     async def receive(self, run: Run, transitions: Sequence[Transition]) -> tuple[Run, bool]:
-        """Store a new run with its first transitions, unless too many are pending; see L{IRuns.receive}."""
+        """Store a new run with its first transitions. See L{IRuns.receive}.
+
+        :return: the stored run and True, or the earlier run with the same idempotency key and False.
+        :raises LimitExceeded: if too many runs are pending, or a cap is reached.
+        :raises Conflict: if the idempotency key was used with other arguments.
+        :raises StoreUnavailable: if nothing was stored.
+        """
         return await self.table.receive(run, transitions, self._pending_limits)
 
     async def apply(self, *transitions: Transition) -> Run:
-        """Apply C{transitions}, then notify the callers that wait for the run to end.
+        """Apply C{transitions} to their run in one transaction, then notify the callers that wait for the run to end.
 
-        :raises StateConflict: somebody else was faster.
+        :raises StateConflict: if the stored run is in another state than the transitions start from.
+        :raises LimitExceeded: if the limit of a charge is reached.
+        :raises NotFound: if there is no such run.
+        :raises StoreUnavailable: if nothing was stored.
         """
         run = await self.table.apply(*transitions)
         if run.state.settled:
-            # guard of promise 4: who waits is told -> KeptTests.test_waiter
-            self._waiters.tell(run.id, run)
+            # guard of promise 4: waiting callers get the result -> KeptTests.test_waiter
+            self._waiters.fire_all(run.id, run)
         if run.state is RunState.UNKNOWN is not transitions[0].start:
-            for told in self._in_doubt:
-                told(run)
+            for callback in self._on_unknown:
+                callback(run)
         return run
 
     async def apply_or_refuse(self, *transitions: Transition) -> Run:
-        """Apply C{transitions} as L{apply} does, but raise an error that names the present state.
+        """Apply C{transitions} to their run in one transaction, but report a conflict as an error for the caller.
 
-        :raises Conflict: somebody else was faster.
+        :raises Conflict: if the stored run is in another state. The error names that state.
+        :raises LimitExceeded: if the limit of a charge is reached.
+        :raises NotFound: if there is no such run.
+        :raises StoreUnavailable: if nothing was stored.
         """
         try:
             return await self.apply(*transitions)
@@ -234,9 +254,10 @@ class RunRepository:
             raise make_conflict(conflict.present) from conflict
 
     async def note_superseded(self, decided: Transition, run: Run) -> Transition:
-        """Return C{decided} with a note on the run that C{run} does again, if there is one and C{run} is approved.
+        """Return C{decided}, with a note on the uncertain run that C{run} repeats, if C{decided} approves C{run}.
 
-        With that note nobody has to settle the earlier run.
+        If C{run} repeats no other run or is not approved, return C{decided} as it is. The note says that the earlier
+        run need not be settled any more.
         """
         earlier = None if run.parent_id is None else await self.table.get(run.parent_id)
         if earlier is None or decided.end is not RunState.APPROVED:
@@ -245,22 +266,26 @@ class RunRepository:
         return evolve(decided, note=earlier.note_repetition(event, superseded_by=run.id))
 
     async def insist(self, run_id: str, write: Callable[[], Awaitable[T]]) -> T:
-        """Return the result of C{write}, retried for as long as the database refuses.
+        """Call C{write} and return its result. Retry for as long as the database refuses.
 
-        :param run_id: what it is about, for the log.
+        :param run_id: the run to name in the log.
         """
         while True:
             try:
                 return await write()
-            # guard of promise 4: an end is written however long the database refuses -> KeptTests.test_end_is_written
+            # guard of promise 4: an outcome is stored after any refusals -> KeptTests.test_end_is_written
             except StoreUnavailable:
-                _log.warn("what became of run {run} cannot be written yet", run=run_id)
+                _log.warn("the outcome of run {run} cannot be written yet", run=run_id)
                 await deferLater(self._clock, _STORE_PAUSE_SECONDS)
 
     async def amend(self, run: Run, changed: Callable[[Run], Transition], events: Sequence[Event]) -> Run:
-        """Apply to C{run} what C{changed} makes of it as it stands, while it is C{unknown}; else only record C{events}.
+        """Apply a transition to an C{unknown} run, or only record C{events} if the run is no longer C{unknown}.
 
-        :param changed: its transition verifies that nobody changes the row meanwhile.
+        Retry for as long as the database refuses, and with the present row if the run was changed meanwhile.
+
+        :param changed: returns the transition for the present run. It must fail if the row has changed. See
+            L{require_unchanged}.
+        :return: the run afterwards.
         """
         return await self.insist(run.id, lambda: self._amend(run, changed, events))
 
@@ -278,7 +303,7 @@ class RunRepository:
     async def run(self, run_id: str) -> Run:
         """Return the run.
 
-        :raises NotFound: there is none.
+        :raises NotFound: if there is no such run.
         """
         run = await self.table.get(run_id)
         if run is None:
@@ -286,7 +311,7 @@ class RunRepository:
         return run
 
     async def all(self, query: RunQuery) -> AsyncIterator[Run]:
-        """Yield every run that C{query} asks for, page by page."""
+        """Yield every run that matches C{query}, on all pages."""
         while True:
             page = await self.table.list(query)
             for run in page.items:
@@ -296,9 +321,9 @@ class RunRepository:
             query = evolve(query, cursor=page.cursor)
 
     async def approval(self, run_id: str) -> Approval:
-        """Return the approval.
+        """Return the approval of a gated run.
 
-        :raises NotFound: there is none.
+        :raises NotFound: if there is no such approval.
         """
         approval = await self.table.approval(run_id)
         if approval is None:
@@ -314,15 +339,19 @@ class RunRepository:
         return await self.table.find_by_key(session_id, action, idempotency_key)
 
     async def list_runs(self, query: RunQuery) -> Page[Run]:
-        """Return a page of runs."""
+        """Return a page of runs.
+
+        :raises InvalidRequest: if the cursor is not of this list.
+        :raises StoreUnavailable: if the database cannot be read.
+        """
         return await self.table.list(query)
 
     async def count_runs(self, query: RunQuery) -> int:
-        """Return the number of runs that match; C{limit} and C{cursor} are ignored."""
+        """Return the number of runs that match C{query}. Its C{limit} and C{cursor} are ignored."""
         return await self.table.count(query)
 
     async def list_most_used(self, limit: int) -> tuple[str, ...]:
-        """Return the actions that were completed most often of late."""
+        """Return the names of the actions with the most completed runs of late, at most C{limit}."""
         return await self.table.most_used(limit)
 
     async def list_approvals(self, query: RunQuery) -> Page[Approval]:
@@ -330,11 +359,17 @@ class RunRepository:
         return await self.table.approvals(query)
 
     async def list_repeats(self, run: Run, since: datetime, limit: int) -> tuple[Run, ...]:
-        """Return runs of other sessions that ask for the same; see L{IRuns.repeats}."""
+        """Return at most C{limit} runs of other sessions with the action and arguments of C{run}, newest first.
+
+        They are not settled, of unknown outcome, or completed after C{since}. See L{IRuns.repeats}.
+        """
         return await self.table.repeats(run, since, limit)
 
     async def list_twins(self, run: Run, since: datetime, limit: int) -> tuple[Run, ...]:
-        """Return other runs of the session that ask for the same; see L{IRuns.twins}."""
+        """Return at most C{limit} other runs of the session with the action and arguments of C{run}, oldest first.
+
+        They are not settled, of unknown outcome, or completed after C{since}. See L{IRuns.twins}.
+        """
         return await self.table.twins(run, since, limit)
 
     async def list_denials(self, since: datetime) -> tuple[Approval, ...]:
@@ -346,11 +381,11 @@ class RunRepository:
         return await self.table.unshown()
 
     async def list_unfinished(self) -> tuple[Run, ...]:
-        """Return every run that has not ended, oldest first."""
+        """Return every run that has neither ended nor become C{unknown}, oldest first."""
         return await self.table.unfinished()
 
     async def list_steps(self, run_id: str) -> tuple[StepRow, ...]:
-        """Return the steps of the run that ended, in order."""
+        """Return the completed steps of the run, in order."""
         return await self.table.steps(run_id)
 
     async def list_attempts(self, run_id: str) -> tuple[AttemptRow, ...]:
@@ -358,7 +393,7 @@ class RunRepository:
         return await self.table.attempts(run_id)
 
     async def require_room(self, charges: Sequence[Charge]) -> None:
-        """Raise L{LimitExceeded} if a transition with these charges could not be applied now; nothing is counted."""
+        """Raise L{LimitExceeded} if a limit of C{charges} is reached now. Nothing is counted."""
         await self.table.room(charges)
 
     async def record_progress(self, progress: Progress) -> None:
@@ -366,23 +401,28 @@ class RunRepository:
         await self.table.progress(progress)
 
     async def audit_head(self) -> tuple[int, str] | None:
-        """Return sequence and digest of the newest audit record, or None if there is none."""
+        """Return the sequence and the hash of the newest audit record, or None if the log is empty."""
         return await self.audit.head()
 
     async def record_digest(self, sequence: int) -> str | None:
-        """Return the digest of the audit record with that sequence, or None if there is none."""
+        """Return the hash of the audit record with that sequence, or None if there is no such record."""
         return await self.audit.at(sequence)
 
     async def list_records(self, query: AuditQuery) -> Page[Record]:
-        """Return a page of audit records."""
+        """Return a page of audit records.
+
+        :raises InvalidRequest: if the cursor is not of this list.
+        """
         return await self.audit.list(query)
 
     async def settled(self, run_id: str, seconds: float, *, moving: bool = False) -> Run:
-        """Wait for the run to be settled, or return it as it is after C{seconds}.
+        """Wait until the run is settled, at most C{seconds}, and return the run as it is then.
 
-        :param moving: its end is known to be still to come, so that nobody need look whether it was missed.
+        :param moving: True if the run's task is running, so that the run cannot have ended before this call. This saves
+            one read.
+        :raises NotFound: if there is no such run.
         """
-        waiter = self._waiters.enlist(run_id)  # before the look, so that nothing falls between the two
+        waiter = self._waiters.enlist(run_id)  # before the read, so that no end is missed between the two
         try:
             run = None if moving else await self.run(run_id)
             if run is not None and (run.state.settled or seconds <= 0):
@@ -394,12 +434,12 @@ class RunRepository:
 
 
 def make_conflict(run: Run) -> Conflict:
-    """Build the error for a caller whose run is decided, withdrawn or over already."""
+    """Return the error for a request that the run's present state does not allow. The error names the state."""
     return Conflict(f"It is {run.state.value} already.", {"state": run.state.value})
 
 
 def require_unchanged(read: Run) -> Verify:
-    """Return a check that raises L{StateConflict} if the row is no longer as it was read."""
+    """Return a check for a transaction: it raises L{StateConflict} if the row has changed since C{read} was read."""
 
     def verify(row: Run, approval: Approval | None) -> None:
         if _standing(row) != _standing(read):
@@ -409,5 +449,5 @@ def require_unchanged(read: Run) -> Verify:
 
 
 def _standing(run: Run) -> tuple[object, ...]:
-    """Return the fields that others may have written, as they are stored."""
+    """Return the fields of a run that every change of the row writes, for comparing two versions of the row."""
     return run.state, run.changed_at, run.reason, compact(None if run.fault is None else to_json(run.fault))

@@ -1,4 +1,4 @@
-"""Takes approved runs from the decision to the effect, and keeps runs from beginning as the operator says."""
+"""Starts approved runs, or postpones them for a pause, a start time, a rate limit, the vault or a credential."""
 
 from __future__ import annotations
 
@@ -24,10 +24,13 @@ from aileron.model.errors import (
 from aileron.model.reviews import Preview
 from aileron.model.runs import AWAITING, NOT_BEGUN, Approval, Run, RunState, Transition
 
-from .approvals import UNUSABLE, ApprovalGate, ApprovalRequests, NotYet, UndoWindow
+from .approval_requests import ApprovalRequests
+from .approvals import ApprovalGate
+from .decisions import UNUSABLE, NotYet, UndoWindow
+from .effect_gate import EffectGate
 from .executor import Executor
-from .limits import EffectGate, RateLimits
 from .plan import Plan, PlanOutline
+from .rate_limits import RateLimits
 from .runs import RunRepository, transition
 from .tasks import KeyedLocks, Tasks
 
@@ -39,7 +42,7 @@ _STORE_PAUSE_SECONDS = 1.0
 class RunScheduler:
     """Starts gated runs, each in a task of its own.
 
-    :param probe: called with the name of each point that a crash may hit.
+    :param probe: called with the name of each point at which tests simulate a crash. In production it does nothing.
     """
 
     _runs: RunRepository
@@ -52,47 +55,58 @@ class RunScheduler:
     _undo: UndoWindow
     _locks: KeyedLocks
     _probe: Callable[[str], None]
-    _restarted: set[str] = field(factory=set, init=False)  # runs that were started while they were under way
+    _restarted: set[str] = field(factory=set, init=False)  # runs that were scheduled while their task was running
 
     def start(self, run: Run) -> None:
-        """Schedule an approved or waiting gated run; if its task is running, check the run again after it."""
+        """Schedule a gated run that is approved or waiting. If its task is running, that checks the run once more."""
         self._start(run.id)
 
     def _start(self, run_id: str) -> None:
-        name = f"{run_id}, approved"  # not the run's bare id, which says that its end can no longer be missed
+        name = f"starting run {run_id}"  # not the bare id: that names tasks of which L{RunRepository.settled} knows
         if not self._tasks.start(name, self._run_until_idle(run_id)) and self._tasks.running(name):
             self._restarted.add(run_id)
 
-    async def _on_time(self, run_id: str) -> None:
+    async def _start_at_time(self, run_id: str) -> None:
         """Begin a run whose start time has come."""
         self._start(run_id)
 
     async def _run_until_idle(self, run_id: str) -> None:
-        """Check the run again for as long as it was scheduled while being checked: the row read may be older."""
+        """Check the run. If it is scheduled meanwhile, check it again, because the row may have changed."""
         self._restarted.add(run_id)
         while run_id in self._restarted:
             self._restarted.discard(run_id)
-            await self._go(run_id)
+            await self._execute_or_postpone(run_id)
 
-    async def _go(self, run_id: str) -> None:
-        """Start the run if it may begin, and retry for as long as the database refuses."""
+    async def _execute_or_postpone(self, run_id: str) -> None:
+        """Execute the run if it may begin now. Otherwise store what it waits for, or request another approval.
+
+        If the run is paused, do nothing. If the decision allows only a later start, start a timer. If the database
+        refuses, retry until it does not. If its state changed meanwhile, do nothing either.
+        """
         while True:
             try:
-                return await self._take_further(await self._runs.run(run_id))
+                return await self._check_and_execute(await self._runs.run(run_id))
             except StoreUnavailable:
-                _log.warn("run {run} cannot be taken further yet: the database refuses", run=run_id)
+                _log.warn("run {run} cannot be started yet: the database refuses", run=run_id)
                 await deferLater(self._tasks.clock, _STORE_PAUSE_SECONDS)
-            except NotYet as early:  # whatever the run's row says of it
-                self._undo.wait(run_id, early.at, self._on_time)
+            except NotYet as early:  # the signed decision counts, whatever the run's row says
+                self._undo.wait(run_id, early.at, self._start_at_time)
                 return None
-            except Paused:  # paused since the check; resuming schedules the run again
+            except Paused:  # paused since the check: resuming schedules the run again
                 return None
             except StateConflict as conflict:
-                _log.info("run {run} went {state} before it began", run=run_id, state=conflict.present.state.value)
+                _log.info("run {run} became {state} before it began", run=run_id, state=conflict.present.state.value)
                 return None
 
-    async def _take_further(self, run: Run) -> None:
-        """Begin the run, have it wait for its time, the vault or a credential, or request another approval."""
+    async def _check_and_execute(self, run: Run) -> None:
+        """Execute the run, or store that it waits for the vault or a credential, or request another approval.
+
+        If the run is paused or must not start yet, do nothing.
+
+        :raises NotYet: if the decision allows only a later start.
+        :raises StateConflict, Paused: if the run or the pauses changed meanwhile.
+        :raises StoreUnavailable: if the database cannot be read or written.
+        """
         if self._is_held_back(run):
             return
         unlocked = self._effects.may_act()
@@ -111,7 +125,7 @@ class RunScheduler:
                 await self._begin(run, outline)
         except UNUSABLE:
             unlocked = False
-        # guard of promise 4: what met a locked vault waits for it -> KeptTests.test_waits_for_the_vault
+        # guard of promise 4: a run that needs the locked vault waits -> KeptTests.test_waits_for_the_vault
         if not unlocked:
             await self._wait(run, RunState.AWAITING_VAULT)
 
@@ -119,25 +133,31 @@ class RunScheduler:
         why: dict[str, Any] = {} if reason is None else {"reason": reason}
         event = self._runs.event_of_run(f"run.{state.value}", run, **why)
         await self._runs.apply(transition(run, state, self._runs.now(), event))
-        self._effects.missed()  # not before it stands there to be found
+        self._effects.note_waiting()  # after the write, so that the next look finds the run
 
     async def _find_outline(self, run: Run) -> PlanOutline | None:
-        """Find the connectors and credentials that a run with a sound decision will use, or None if there are none."""
+        """Return the connectors and credentials that the run will use.
+
+        Return None if the run has begun or ended, if the run cannot be planned, or if its decision is not valid.
+        """
         if run.state not in NOT_BEGUN:
             return None
         try:
             return await self._gate.sound_outline(run)
         except AileronError:
-            return None  # L{ApprovalGate.ready}, or the attempt itself, finds out what is wrong
+            return None  # L{ApprovalGate.ready} or the attempt raises the error again
 
     async def _find_lacking(self, outline: PlanOutline) -> CredentialNeedsYou | None:
-        """Find the credential that a person must renew before the run can begin."""
+        """Return the error about a credential that a person must renew before the run can begin.
+
+        Return None if there is none, also if a credential could not be renewed for another reason.
+        """
         try:
             await self._executor.make_ready(outline)
         except CredentialNeedsYou as lacking:
             return lacking
         except AileronError:
-            return None  # as above
+            return None  # the attempt raises the error again
         return None
 
     async def _is_put_off(self, run: Run, outline: PlanOutline | None) -> bool:
@@ -152,36 +172,45 @@ class RunScheduler:
         until, reason = now + timedelta(seconds=seconds), self._rates.explain(held, seconds)
         event = self._runs.event_of_run("run.scheduled", run, reason=reason, begins_at=timestamp(until))
         await self._runs.apply(transition(run, RunState.APPROVED, now, event, start_after=until))
-        self._undo.wait(run.id, until, self._on_time)
+        self._undo.wait(run.id, until, self._start_at_time)
         return True
 
     def _is_held_back(self, run: Run) -> bool:
-        """Return whether the run is paused or must not begin yet; resuming or its timer schedules it again."""
-        # guard of promise 2: a pause holds an approved run -> NoDecisionTests.test_paused_run
+        """Return whether the run is paused or must not begin yet. Resuming or a timer schedules it again."""
+        # guard of promise 2: a pause stops an approved run -> NoDecisionTests.test_paused_run
         if self._effects.is_paused(run.session_id):
             return True
-        return run.state is RunState.APPROVED and self._undo.waits(run, self._on_time)
+        return run.state is RunState.APPROVED and self._undo.waits(run, self._start_at_time)
 
     async def _begin(self, run: Run, outline: PlanOutline | None) -> None:
-        """Verify the decision and have the effect, or request another approval.
+        """Verify the decision and execute the run, or request another approval.
 
-        :raises VaultLocked, BindingFailed: the vault cannot be used now; the run stands where it stood.
-        :raises NotYet: its decision lets it begin later; likewise.
+        :raises VaultLocked, BindingFailed: if the vault cannot be used now. The run is unchanged.
+        :raises NotYet: if the decision allows only a later start. The run is unchanged.
+        :raises Paused: if everything or the session is paused.
+        :raises StoreUnavailable: if nothing can be stored now.
         """
         preview = await self._gate.seen_before_effect(run)
-        if preview is not None and await self._is_put_off(run, outline):  # the answer to it said so
+        if preview is not None and await self._is_put_off(run, outline):  # the preview may have set a rate limit
             return
         opened = await self._locks.run(run.id, lambda: self._open(run, preview))
         if opened is not None:
             await self._carry_out(*opened)
 
     async def _open(self, run: Run, preview: Preview | None) -> tuple[Run, Plan, Transition, Approval] | None:
-        """Commit C{executing} and return the run, or None if another approval is requested."""
+        """Store the run as executing and return the run, its plan, the transition and the approval.
+
+        If the decision no longer applies or a cap is reached, request another approval and return None.
+
+        :raises VaultLocked, BindingFailed: if the vault cannot be used now.
+        :raises NotYet: if the decision allows only a later start.
+        :raises StoreUnavailable: if nothing can be stored now.
+        """
         ready = await self._gate.ready(run, preview)
         if ready is None:
             return None
         plan, approval = ready
-        run = approval.run  # edited since, it may be, and approved again
+        run = approval.run  # may have been edited and approved again
         verify = self._gate.verification(run, plan, approval)
         try:
             opening = self._executor.opening(run, plan, verify=verify)
@@ -193,14 +222,14 @@ class RunScheduler:
         return None
 
     def _until_room(self, full: LimitExceeded) -> str:
-        """Describe which cap is reached, and when there is room again."""
+        """Return a sentence that says which cap is reached and when the next run is allowed."""
         left = full.details.get("retry_after")
         if not isinstance(left, int | float):
             return full.message
         return f"{full.message} There is room at {timestamp(self._runs.now() + timedelta(seconds=left))}."
 
     async def _carry_out(self, run: Run, plan: Plan, opening: Transition, approval: Approval) -> None:
-        """Record the use of the decision, then have the effect; if the first fails, send nothing."""
+        """Record the use of the decision, then execute the run. If the use cannot be recorded, fail the run instead."""
         self._probe("opened")
         try:
             await self._gate.spend(approval)

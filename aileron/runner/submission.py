@@ -1,8 +1,9 @@
-"""Makes runs of calls: checks them, keeps them, and puts them up for decision or begins them."""
+"""Turns calls into runs: checks and stores them, and requests their approval or starts them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from attrs import define, evolve
@@ -14,12 +15,13 @@ from aileron.actions import KnownValues, check_arguments, resolve_inverse, uses_
 from aileron.base.json import JSON, canonical
 from aileron.model.actions import Action, Offering
 from aileron.model.audit import DAEMON, Actor
-from aileron.model.errors import Cancelled, CapabilityDenied, Conflict, NotFound, StoreUnavailable
+from aileron.model.errors import Cancelled, CapabilityDenied, Conflict, Forbidden, NotFound, StoreUnavailable
 from aileron.model.interfaces.runner import ISubmission
 from aileron.model.queries import Page, RunQuery
 from aileron.model.runs import NOT_BEGUN, Approval, AttemptRow, Call, DryRun, Run, RunState, StepRow, Transition
 
-from .approvals import ApprovalRequests, Decisions, Previews
+from .approval_requests import ApprovalRequests, Previews
+from .decisions import Decisions
 from .executor import Executor
 from .grants import GrantMatcher
 from .limits import Limits
@@ -27,6 +29,7 @@ from .offerings import Offerings
 from .plan import Plan, Planner, make_unavailable
 from .runs import RunRepository, make_conflict, transition, with_tool_call
 from .scheduler import RunScheduler
+from .session_filters import SessionFilters
 from .tasks import KeyedLocks, Tasks, shielded
 
 _PLACEHOLDER = "dry-run"
@@ -47,41 +50,68 @@ class Proposals:
     _locks: KeyedLocks
 
     async def put_up(self, run: Run, plan: Plan, actor: Actor, tool_call: str | None = None) -> Run:
-        """Store a gated run as pending, or as approved if a grant allows it, in one transaction."""
+        """Store a gated run as pending, or as approved if a grant allows it, in one transaction.
+
+        Return the stored run.
+        """
         return await self.keep(run, plan, with_tool_call(self._requests.opening(run, plan, actor), tool_call))
 
     async def keep(self, run: Run, plan: Plan, asked: Transition) -> Run:
-        """Store a gated run with C{asked}, which requests its approval, or as approved if a grant allows it."""
+        """Store a gated run as pending, or as approved if a grant allows it, and return the stored run.
+
+        A new approved run is started. For a new pending run, the expiry is scheduled and the preview is fetched.
+
+        :param asked: the transition that requests the approval.
+        """
         kept, created = await self._matcher.keep(run, plan, asked, lambda steps: self._runs.receive(run, steps))
         if created and kept.state is RunState.APPROVED:
             self._scheduler.start(kept)
         elif created and asked.ask is not None:
             self._requests.watch(kept.id, asked.ask.expires_at)
             if plan.preview is not None:
-                self._previews.begin(kept.id, self._take_grant)
+                self._previews.begin_fetch(kept.id, self._take_grant)
+            if plan.action.approval.replaced_on_repeat:
+                await self._replace_older(kept)
         return kept
 
+    async def _replace_older(self, newest: Run) -> None:
+        """Withdraw the older pending runs of which C{newest} is a repetition, whichever session requested them.
+
+        A run that was edited, decided or withdrawn meanwhile is skipped. If the daemon ends in between, both wait.
+        """
+        query = RunQuery(states=(RunState.PENDING,), action=newest.action)
+        for run in [each async for each in self._runs.all(query) if _is_repeated(each, newest)]:
+            with suppress(Conflict, NotFound):
+                await self.withdraw(run.id, DAEMON, f"Replaced by an identical later request, {newest.id}.")
+
     async def _take_grant(self, run_id: str) -> None:
-        """Approve the run by a grant, if one allows it, now that its preview has arrived."""
+        """Approve and start the run if a grant allows it, now that its preview has arrived.
+
+        :raises ApprovalStale: if the approval was decided or replaced meanwhile.
+        """
         granted = await self._matcher.previewed(run_id)
         if granted is not None:
             self._requests.forget(run_id)
             self._scheduler.start(granted)
 
     async def in_turn(self, run_id: str, work: Callable[[], Coroutine[Deferred[Any], Any, Run]]) -> Run:
-        """Run C{work} while holding the run's lock."""
+        """Run C{work} while holding the run's lock, and return its result."""
         return await self._locks.run(run_id, work)
 
     async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
-        """Withdraw a run that has not begun, while holding its lock."""
+        """Withdraw a run that has not begun, while holding its lock.
+
+        :raises NotFound: if there is no such run.
+        :raises Conflict: if the run has begun or ended.
+        """
         return await self._locks.run(run_id, lambda: self._withdraw(run_id, actor, reason))
 
     async def _withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
         run = await self._runs.run(run_id)
-        # guard of promise 5: what is under way cannot be taken back -> OnceTests.test_under_way
+        # guard of promise 5: an executing run cannot be withdrawn -> OnceTests.test_under_way
         if run.state not in (RunState.PENDING, *NOT_BEGUN):
             raise make_conflict(run)
-        # guard of promise 2: what was taken back counts no more -> WrittenRowsTests.test_given_way
+        # guard of promise 2: a withdrawn decision is invalid -> WrittenRowsTests.test_given_way
         if run.state is not RunState.PENDING:
             await self._decisions.give_up(run)
         event = self._runs.event_of_run("run.cancelled", run, actor, reason=reason)
@@ -92,10 +122,21 @@ class Proposals:
         return cancelled
 
 
+def _is_repeated(older: Run, newest: Run) -> bool:
+    """Return whether C{newest} repeats C{older}: the same arguments, and no idempotency keys that differ."""
+    apart = older.idempotency_key != newest.idempotency_key and older.has_own_key and newest.has_own_key
+    is_older = (older.received_at, older.id) < (newest.received_at, newest.id)
+    same = canonical(older.arguments) == canonical(newest.arguments)
+    return is_older and same and older.asked is None and older.undoes == newest.undoes and not apart
+
+
 @implementer(ISubmission)
 @define(eq=False)
 class Submission:
-    """Accepts calls, starts the ungated ones and reports their outcome."""
+    """Accepts calls, starts the ungated ones and reports their outcome.
+
+    :ivar filters: restricts which actions a session may use. Features add filters.
+    """
 
     _runs: RunRepository
     _offerings: Offerings
@@ -104,9 +145,10 @@ class Submission:
     _executor: Executor
     _tasks: Tasks
     _limits: Limits
+    filters: SessionFilters
 
     def offering(self) -> Offering:
-        self._offerings.look()
+        self._offerings.update()
         return self._offerings.current()
 
     async def offering_after(self, generation: int, seconds: float) -> Offering:
@@ -116,24 +158,24 @@ class Submission:
         action, arguments = self._find_asked_for(call)
         if call.idempotency_key is not None:
             known = await self._find_known(call, call.idempotency_key, action, arguments)
-            # guard of promise 4: a key stands for one run -> KeptTests.test_key
+            # guard of promise 4: an idempotency key makes one run -> KeptTests.test_key
             if known is not None:
                 return known
-            action, arguments = self._find_asked_for(call)  # once more: what was trusted may lie there no longer
-        # guard of promise 2: a pause lets no call in -> NoDecisionTests.test_paused
+            action, arguments = self._find_asked_for(call)  # again: the action may have changed while waiting
+        # guard of promise 2: a pause refuses calls -> NoDecisionTests.test_paused
         self._limits.admit(call.session, action, arguments)
         run = self._new_run(call, action, arguments)
         if not run.gated:
-            # guard of promise 2: a call meets a locked vault -> NoDecisionTests.test_locked_call
+            # guard of promise 2: an ungated call needs the unlocked vault -> NoDecisionTests.test_locked_call
             self._limits.require_effects()
         plan = self._planner.plan(action, arguments, run.effect_key)
         if call.undoes is not None and any(map(uses_outputs, action.steps)):
             raise CapabilityDenied(f"A step of {action.name} uses another step's answer, so it cannot be shown before.")
-        # guard of promise 2: a gated call is asked about -> NoDecisionTests.test_waits
+        # guard of promise 2: a gated call needs an approval -> NoDecisionTests.test_waits
         if run.gated:
             await self._limits.refuse_full(plan, arguments, run.session_id)
             return await self._tasks.shielded(self._proposals.put_up(run, plan, call.actor, call.tool_call))
-        return await self._do(run, plan, call)
+        return await self._do(evolve(run, title=plan.title()), plan, call)
 
     def dry_run(self, name: str, arguments: JSON) -> DryRun:
         offer = self._offerings.on_disk(name)
@@ -169,7 +211,7 @@ class Submission:
             raise NotFound(f"It is undone by the action {action.inverse.action}. {error.message}") from None
 
     async def _did_nothing(self, run: Run) -> bool:
-        """Return whether a run ended without an effect: it never began, or its first step failed."""
+        """Return whether a run ended without an effect: it never began, or no step of it completed."""
         if run.state is RunState.FAILED:
             return not await self._runs.list_steps(run.id)
         return run.state in _NEVER_BEGAN
@@ -197,20 +239,36 @@ class Submission:
         return await self._proposals.withdraw(run_id, actor, reason)
 
     def _find_asked_for(self, call: Call) -> tuple[Action, Mapping[str, JSON]]:
-        """Return the action as it is offered now, and the checked arguments.
+        """Return the action as it is offered now, and the checked arguments with defaults.
 
-        The caller plans with them before it does anything else.
+        The caller must build the plan from them before it waits for anything, because the offering may change.
+
+        :raises NotFound, Conflict: if the action is not offered, or disabled.
+        :raises Forbidden: if the session may not use the action, or only requests of agents' own tools may.
+        :raises InvalidRequest: if an argument is invalid.
         """
-        action = self._offerings.find(call.action).action
+        offer = self._offerings.find(call.action)
+        # guard against attack: only a tool's request uses the action of its service
+        #    -> test_own_tools_calls.ActionTests.test_call
+        if offer.tools_only and not call.from_tool:
+            raise Forbidden(
+                f"Only requests of an agent's own tools can use the action {call.action}. Nothing was sent.",
+                {"action": call.action},
+            )
+        self.filters.check(call.session, offer)
+        action = offer.action
         return action, check_arguments(action, call.arguments)
 
     async def _find_known(self, call: Call, key: str, action: Action, arguments: Mapping[str, JSON]) -> Run | None:
-        """Return the run that used this idempotency key, or None if none did."""
+        """Return the run of this session and action that used the idempotency key, or None if there is none.
+
+        :raises Conflict: if that run has other arguments or another version of the action.
+        """
         session_id = call.session.id if call.session else None
         run = await self._runs.find_by_key(session_id, action.name, key)
         if run is not None and (
             run.manifest_digest != action.digest
-            # guard of promise 4: a key stands for the same arguments -> KeptTests.test_key
+            # guard of promise 4: an idempotency key is bound to its arguments -> KeptTests.test_key
             or canonical(run.asked_for) != canonical(arguments)
         ):
             raise Conflict("This idempotency key was used with other arguments or another version of the action.")
@@ -235,7 +293,11 @@ class Submission:
         )
 
     async def _do(self, run: Run, plan: Plan, call: Call) -> Run:
-        """Store an ungated run as C{executing} in one transaction, and start it."""
+        """Store an ungated run as C{executing} in one transaction, start its task, and return the stored run.
+
+        :raises StoreUnavailable: if the database refuses or the daemon is stopping.
+        :raises LimitExceeded: if a limit of the action is reached.
+        """
         approved = transition(run, RunState.APPROVED, run.received_at)
         opening = self._executor.opening(approved.applied(run), plan, actor=call.actor)
         opening = with_tool_call(opening, call.tool_call)
@@ -245,10 +307,13 @@ class Submission:
         return await kept
 
     async def _keep_and_finish(self, run: Run, plan: Plan, steps: Sequence[Transition], kept: Deferred[Run]) -> None:
-        """Store the run and execute it in one task, so that no stored run has begun without a task."""
+        """Store the run, fire C{kept} with the stored run or the error, and execute the run.
+
+        Both are done in one task, so that every run stored as executing has a task.
+        """
         try:
             standing, created = await self._runs.receive(run, steps)
-        except Exception:  # noqa: BLE001 - it is the caller's, and travels to it
+        except Exception:  # noqa: BLE001 - passed to the caller
             kept.errback(Failure())
             return
         kept.callback(standing)

@@ -1,4 +1,4 @@
-"""Runs tasks, now or at a time, lets one at a time act on a run, and tells waiting callers their results."""
+"""Background tasks, timers and locks for runs, and the notification of callers that wait for a result."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _log = Logger()
-_STOP_AGAIN_SECONDS = 5.0  # what was stopped may still write down how it ended, but not for ever
+_STOP_AGAIN_SECONDS = 5.0  # the time that a cancelled task has to store its outcome before it is cancelled again
 
 
 @define(eq=False)
 class Tasks:
-    """Runs at most one task of each name.  A failure is logged and ends only that task."""
+    """The running tasks, at most one of each name. A failure is logged and ends only that task."""
 
     clock: IReactorTime
     _running: dict[object, Deferred[Any]] = field(factory=dict)
@@ -47,7 +47,7 @@ class Tasks:
 
     def shielded(self, work: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:
         """Return the result of C{work}, which completes even if the caller is cancelled."""
-        # guard of promise 4: a decision outlives its caller -> KeptTests.test_caller_leaves,
+        # guard of promise 4: a decision completes if its caller leaves -> KeptTests.test_caller_leaves,
         #    instead return Deferred.fromCoroutine(work)
         told: Deferred[T] = Deferred()
         self._running[told] = task = Deferred.fromCoroutine(work)
@@ -59,11 +59,11 @@ class Tasks:
         return name in self._running
 
     def at_rest(self) -> Deferred[None]:
-        """Fire when nothing runs; each caller has its own."""
+        """Return a new Deferred that fires when no task is running."""
         return self._at_rest.wait(over=not self._running)
 
     async def drain(self, seconds: float) -> None:
-        """Start no more tasks, and cancel those that do not end within C{seconds}."""
+        """Start no more tasks, wait for the running ones, and cancel those that do not end within C{seconds}."""
         self._closed = True
         waiting = self.at_rest()
         self._late = self.clock.callLater(seconds, self._stop_all)
@@ -72,7 +72,7 @@ class Tasks:
             self._late.cancel()
 
     def _stop_all(self) -> None:
-        """Cancel all tasks, and again those that do not end by that."""
+        """Cancel all tasks. Repeat after a while for tasks that have not ended."""
         for task in list(self._running.values()):
             task.cancel()
         if self._running:
@@ -85,8 +85,8 @@ class Tasks:
     def _tell(self, result: T | Failure, told: Deferred[T]) -> None:
         if not told.called:
             told.callback(result)
-        elif isinstance(result, Failure) and not result.check(AileronError):  # a refusal is the caller's alone
-            self._log_failure(result, "whose caller has gone")
+        elif isinstance(result, Failure) and not result.check(AileronError):  # errors for the caller are not logged
+            self._log_failure(result, "of a caller that has disconnected")
 
     def _ended(self, _: object, name: object) -> None:
         self._running.pop(name, None)
@@ -113,28 +113,28 @@ def shielded(method: Method[S, P, T]) -> Method[S, P, T]:
     return shield
 
 
-_LONGEST_SLEEP_SECONDS = 3600.0  # then the wall clock is asked again: it may have been set
+_LONGEST_SLEEP_SECONDS = 3600.0  # after that the wall clock is read again: it may have been set
 _AGAIN_SECONDS = 5.0
 
 Callback: TypeAlias = Callable[[str], Awaitable[None]]
-"""What is to be done with the run of that id."""
+"""A function that is called with the id of a run."""
 
 
 @define(eq=False)
 class Timers:
-    """Timers, at most one for each run.  A callback that fails is called again until it succeeds."""
+    """Timers, at most one for each run. A callback that fails is called again until it succeeds."""
 
     _clock: IReactorTime
     _set: dict[str, IDelayedCall] = field(factory=dict)
 
     def watch(self, run_id: str, at: datetime, ring: Callback) -> None:
-        """Call C{ring} at C{at}, never before; replaces an earlier timer of the run."""
+        """Call C{ring} with the run's id at C{at}, never earlier. This replaces an earlier timer of the run."""
         self.forget(run_id)
         left = at.timestamp() - self._clock.seconds()
         self._set_one(min(max(0.0, left), _LONGEST_SLEEP_SECONDS), run_id, at, ring)
 
     def forget(self, run_id: str) -> None:
-        """Cancel the run's timer.  Idempotent."""
+        """Cancel the run's timer. Idempotent."""
         alarm = self._set.pop(run_id, None)
         if alarm is not None and alarm.active():
             alarm.cancel()
@@ -158,8 +158,8 @@ class Timers:
         await ring(run_id)
 
     def _note_failed(self, failure: Failure, run_id: str, at: datetime, ring: Callback) -> None:
-        """Set the timer again after a failed callback, unless another one was set meanwhile."""
-        _log.failure("the alarm of run {run}", failure, run=run_id)
+        """Log a failed callback and set the timer again, unless another one was set meanwhile."""
+        _log.failure("the timer of run {run} failed", failure, run=run_id)
         if run_id not in self._set:
             self._set_one(_AGAIN_SECONDS, run_id, at, ring)
 
@@ -169,19 +169,22 @@ K = TypeVar("K", bound=Hashable)
 
 @define(eq=False)
 class ResultWaiters(Generic[K, T]):
-    """The callers that wait for each result, notified in the order in which they came."""
+    """The callers that wait for a result, by key. They are notified in the order of L{enlist}."""
 
     _clock: IReactorTime
     _waiting: dict[K, list[Deferred[T | None]]] = field(factory=dict)
 
     def enlist(self, key: K) -> Deferred[T | None]:
-        """Return a Deferred for the next result of C{key}.  Cancelling it, or L{dismiss}, ends the wait."""
+        """Return a Deferred for the next result of C{key}. Pass it to L{first}, or to L{dismiss} to end the wait.
+
+        The Deferred fires with None if the time given to L{first} is over.
+        """
         waiter: Deferred[T | None] = Deferred()
         self._waiting.setdefault(key, []).append(waiter)
         return waiter
 
     def dismiss(self, key: K, waiter: Deferred[T | None]) -> None:
-        """Remove C{waiter}.  Idempotent."""
+        """Remove C{waiter}, a Deferred from L{enlist}. Idempotent."""
         waiting = self._waiting.get(key, [])
         if waiter in waiting:
             waiting.remove(waiter)
@@ -189,7 +192,7 @@ class ResultWaiters(Generic[K, T]):
             self._waiting.pop(key, None)
 
     async def first(self, key: K, waiter: Deferred[T | None], seconds: float) -> T | None:
-        """Return the result that C{waiter} gets, or None after C{seconds}, and remove C{waiter}."""
+        """Wait for the result of C{waiter} and return it, or None after C{seconds}. Remove C{waiter} in both cases."""
         late = self._clock.callLater(max(0.0, seconds), self._give_up, waiter)
         try:
             return await waiter
@@ -198,8 +201,8 @@ class ResultWaiters(Generic[K, T]):
             if late.active():
                 late.cancel()
 
-    def tell(self, key: K, news: T) -> None:
-        """Give the result to all waiters of C{key}."""
+    def fire_all(self, key: K, news: T) -> None:
+        """Fire all Deferreds of C{key} with the result C{news}."""
         for waiter in self._waiting.pop(key, []):
             if not waiter.called:
                 waiter.callback(news)
@@ -211,26 +214,27 @@ class ResultWaiters(Generic[K, T]):
 
 @define(eq=False)
 class KeyedLocks:
-    """A lock for each run.
+    """A lock for each key, usually the id of a run.
 
-    The database alone would let one of two win; but each writes to the vault before, where nothing is undone.
+    The database detects concurrent changes of a run too, but only after both have written to the vault, where nothing
+    can be undone.
 
-    A turn is given back when the work in it has come to something, never because its coroutine is garbage: who waits
-    may be so as well, and was closed, or must not go on.
+    A lock is released when its work ends, never because the work's coroutine is collected as garbage: the coroutines
+    that wait for the lock may be garbage too.
     """
 
     _locks: dict[str, DeferredLock] = field(factory=dict, init=False)
 
     async def run(self, run_id: str, work: Callable[[], Coroutine[Deferred[Any], Any, T]]) -> T:
-        """Run C{work} while nothing else holds this run's lock, and return its result.
+        """Run C{work} while holding the lock of C{run_id}, and return its result.
 
-        C{work} must not ask for the lock of the same run.
+        C{work} must not acquire the same lock.
         """
         lock = self._locks.setdefault(run_id, DeferredLock())
         try:
-            # guard of promise 4: one at a time acts on a run -> KeptTests.test_confirmed_against_denied,
+            # guard of promise 4: changes of one run are serialized -> KeptTests.test_confirmed_against_denied,
             #    instead return await work()
             return await lock.run(work)
         finally:
-            if not lock.locked and self._locks.get(run_id) is lock:  # by now another's may stand there
+            if not lock.locked and self._locks.get(run_id) is lock:  # another lock may have replaced it
                 del self._locks[run_id]

@@ -1,0 +1,107 @@
+"""Decides whether effects may begin: by the vault, the pauses and the rate limits of services."""
+
+from __future__ import annotations
+
+from attrs import define, field
+
+from aileron.model.connectors import Outcome
+from aileron.model.errors import LimitExceeded, VaultLocked
+from aileron.model.interfaces.vault import IBindings, IVault
+from aileron.model.runs import Run
+from aileron.model.vault import VaultState
+
+from .pauses import Pauses
+from .plan import PlannedStep
+from .rate_limits import RateLimits
+from .runs import Verify
+
+
+@define(eq=False)
+class EffectGate:
+    """Decides whether effects may begin now: by the vault, the pauses and the rate limits of services."""
+
+    _vault: IVault
+    _bindings: IBindings
+    _pauses: Pauses
+    _rates: RateLimits
+    _could_act: bool = field(default=False, init=False)  # at the last call of C{look}
+    _held: bool = field(default=False, init=False)
+    _generation: int = field(default=0, init=False)  # the generation of the bindings at the last call of C{look}
+
+    def may_act(self) -> bool:
+        """Return whether effects may begin now: the vault is unlocked, and L{hold} was not called."""
+        # guard of promise 2: nothing begins while the vault is locked -> NoDecisionTests.test_locked_call,
+        #    instead return not self._held
+        return not self._held and self._vault.state() is VaultState.UNLOCKED
+
+    def hold(self) -> None:
+        """Refuse every effect from now on, until the daemon is restarted."""
+        self._held = True
+
+    def refuse_paused(self, session_id: str | None) -> None:
+        """Raise L{Paused} if runs of the session are paused."""
+        self._pauses.refuse(session_id)
+
+    def is_paused(self, session_id: str | None) -> bool:
+        """Return whether runs of the session are paused."""
+        return self._pauses.find(session_id) is not None
+
+    async def wait_unpaused(self, session_id: str | None, seconds: float) -> bool:
+        """Wait until runs of the session are not paused. Return False if they still are after C{seconds}."""
+        return await self._pauses.wait_unpaused(session_id, seconds)
+
+    def guard_opening(self, verify: Verify | None) -> Verify:
+        """Return a check for the transaction that starts a run. It raises L{Paused} if the run is paused.
+
+        :param verify: a further check to call, or None.
+        """
+        return self._pauses.guarded(verify)
+
+    def note_rate(self, planned: PlannedStep, outcome: Outcome, *, of_preview: bool = False) -> Outcome:
+        """Store the rate limit that C{outcome} asks for, if any, and return C{outcome}. See L{RateLimits.noted}."""
+        return self._rates.noted(planned, outcome, of_preview=of_preview)
+
+    def note_waiting(self) -> None:
+        """Note that a run waits for the vault or a credential, so that the next L{should_resume} may return True."""
+        self._could_act = False
+
+    def note_recovered(self) -> None:
+        """Note that the runs of the previous process are recovered, so that the next L{should_resume} returns False."""
+        self._could_act = True
+
+    def should_resume(self, can_act: bool) -> bool:
+        """Return whether to resume runs that wait for the vault or a credential.
+
+        They are resumed if effects can begin now and could not at the last call, or if a binding has changed or
+        L{note_waiting} was called since.
+
+        :param can_act: whether effects can begin now.
+        """
+        generation = self._bindings.bindings_generation()
+        if generation != self._generation:
+            self._generation = generation
+            self.note_waiting()
+        could, self._could_act = self._could_act, can_act
+        return can_act and not could
+
+    async def in_turn(self, planned: PlannedStep, run: Run, seconds: float) -> None:
+        """Wait until the rate limit of the step's service is over. Return at once if there is none.
+
+        :raises LimitExceeded: if the wait, or a pause that begins meanwhile, lasts longer than C{seconds}.
+        """
+        left = self._rates.seconds_left(planned, run.id)
+        if not left:
+            return
+        why = f"{self._rates.explain(planned, left)} This request was not sent."
+        waited = await self._rates.wait(planned, run.id, seconds)
+        if not waited or not await self._pauses.wait_unpaused(run.session_id, seconds - left):
+            raise LimitExceeded(why, {"retry_after": max(1, round(left))})
+
+    def require(self) -> None:
+        """Refuse unless effects may begin now.
+
+        :raises VaultLocked: if L{may_act} is false.
+        """
+        if not self.may_act():
+            state = self._vault.state().value
+            raise VaultLocked("The vault is locked: run `aileron vault unlock`.", {"state": state})

@@ -1,0 +1,100 @@
+"""The rate limits of services, which postpone steps."""
+
+from __future__ import annotations
+
+from attrs import define, field, frozen
+from twisted.internet.defer import CancelledError
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
+
+from aileron.base.json import timestamp, utc
+from aileron.model.connectors import Outcome
+
+from .plan import PlannedStep
+
+_MOST_HELD_SECONDS = 3600.0
+_MOST_EXCUSED_SECONDS = 24 * 3600.0
+
+
+@frozen
+class _Hold:
+    """An account of a service that is rate-limited.
+
+    :ivar account: the connector and the credential.
+    :ivar of_preview: whether the response to a preview set the limit. An agent can cause previews without approval.
+    """
+
+    account: tuple[str, str | None]
+    of_preview: bool
+
+
+@define(eq=False)
+class RateLimits:
+    """The rate limits of services, in memory: until when a service asked for no further requests.
+
+    A limit applies to one connector and credential and lasts at most an hour, so that a service cannot delay its runs
+    for ever. Previews cannot either: they do not extend a limit, and they postpone each run only once.
+    """
+
+    _clock: IReactorTime
+    _until: dict[_Hold, float] = field(factory=dict, init=False)
+    _excused: dict[str, float] = field(factory=dict, init=False)  # runs that previews postponed, and when
+
+    def noted(self, planned: PlannedStep, outcome: Outcome, *, of_preview: bool = False) -> Outcome:
+        """Store the rate limit that the response C{outcome} asks for, if it asks for one, and return C{outcome}.
+
+        A limit never becomes shorter. A preview (C{of_preview}) sets none while another limit applies to the account.
+        """
+        now = self._clock.seconds()
+        self._until = {hold: until for hold, until in self._until.items() if now < until <= now + _MOST_HELD_SECONDS}
+        if not outcome.retry_after_seconds or (of_preview and self.seconds_left(planned)):
+            return outcome
+        hold, until = _Hold(planned.account, of_preview), now + min(outcome.retry_after_seconds, _MOST_HELD_SECONDS)
+        self._until[hold] = max(until, self._until.get(hold, 0.0))
+        return outcome
+
+    def are_known(self) -> bool:
+        """Return whether any rate limit is stored."""
+        return bool(self._until)
+
+    def seconds_left(self, planned: PlannedStep, run_id: str | None = None) -> float:
+        """Return how long a step must wait for the rate limit of its service, or 0 if there is none.
+
+        :param run_id: the step's run. If previews postponed this run before, limits that previews set are ignored.
+        """
+        kinds = (False,) if run_id in self._excused else (False, True)
+        return max(self._left(_Hold(planned.account, of_preview)) for of_preview in kinds)
+
+    def _left(self, hold: _Hold) -> float:
+        left = self._until.get(hold, 0.0) - self._clock.seconds()
+        return left if 0.0 < left <= _MOST_HELD_SECONDS else 0.0
+
+    def put_off(self, planned: PlannedStep, run_id: str) -> float:
+        """Return how many seconds to postpone a run for its step C{planned}, or 0 if the service has no rate limit.
+
+        A limit that a preview set postpones a run only once. Otherwise a run whose own preview uses up the last allowed
+        request would never start.
+        """
+        now, left = self._clock.seconds(), self.seconds_left(planned, run_id)
+        self._excused = {each: at for each, at in self._excused.items() if 0 <= now - at < _MOST_EXCUSED_SECONDS}
+        if left > self._left(_Hold(planned.account, of_preview=False)):
+            self._excused[run_id] = now
+        return left
+
+    async def wait(self, planned: PlannedStep, run_id: str, seconds: float) -> bool:
+        """Wait until C{planned} may be sent. Return False if that takes longer than C{seconds} or the daemon stops."""
+        left = self.seconds_left(planned, run_id)
+        try:
+            if 0.0 < left < seconds:
+                await deferLater(self._clock, left)
+        except CancelledError:
+            return False  # nothing was sent, so the outcome is certain
+        return left < seconds
+
+    def explain(self, planned: PlannedStep, seconds: float) -> str:
+        """Return a sentence that says until when the service of C{planned} is rate-limited.
+
+        :param seconds: the rest of the limit.
+        """
+        until = timestamp(utc(self._clock.seconds() + seconds))
+        return f"{planned.description.name} is at its rate limit and asked for no requests before {until}."
