@@ -1,0 +1,264 @@
+"""The outcomes that agents have not fetched yet, each given out once.
+
+They are kept in memory. If the daemon restarts, an outcome from before that nobody fetched wakes nobody: at most once.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+from attrs import define, field
+from twisted.internet.defer import CancelledError, TimeoutError
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+
+from aileron.base.json import utc
+from aileron.base.waiting import Waiting
+from aileron.model.audit import DAEMON, Event
+from aileron.model.errors import StoreUnavailable
+from aileron.model.interfaces.store import IAudit, IRuns
+from aileron.model.queries import RunQuery
+from aileron.model.runs import AWAITING, RunState
+
+from .values import WakeAnswer, WakeOutcome, WakeSettings, describe_outcome
+
+MOST_SESSIONS = 1024
+MOST_TOLD = 256
+"""The most runs of a session of which is remembered that its agent knows the outcome."""
+
+MOST_READY = 64
+"""The most outcomes of a session that wait for its agent. Further ones take the place of the oldest."""
+
+_ENDS = frozenset(
+    (
+        "execution.succeeded",
+        "execution.failed",
+        "execution.unknown",
+        "approval.denied",
+        "approval.expired",
+        "run.cancelled",
+    )
+)
+_UNSETTLED = (RunState.PENDING, RunState.APPROVED, *AWAITING, RunState.EXECUTING)
+_WAIT_SECONDS, _PAUSE_SECONDS = 300.0, 5.0
+_log = Logger()
+
+
+@define(eq=False)
+class _SessionOutcomes:
+    """The outcomes of one session's runs.
+
+    :ivar told: the runs whose outcome the agent knows, the newest last.
+    :ivar ready: the ended runs that wait to be given out, the oldest first.
+    :ivar resting: the timers of ended runs that the agent may still fetch by itself.
+    :ivar version: grows whenever something here changes.
+    :ivar waiter: the number of the newest request. Earlier ones have ended.
+    """
+
+    told: OrderedDict[str, None] = field(factory=OrderedDict)
+    ready: OrderedDict[str, None] = field(factory=OrderedDict)
+    resting: dict[str, IDelayedCall] = field(factory=dict)
+    conversation: str = ""
+    resumes: int = 0
+    version: int = 0
+    waiter: int = 0
+    _news: Waiting = field(factory=Waiting)
+
+    def tell(self, run_id: str) -> None:
+        """Note that the agent knows the outcome of a run."""
+        self.told[run_id] = None
+        self.told.move_to_end(run_id)
+        if len(self.told) > MOST_TOLD:
+            self.told.popitem(last=False)
+        self.ready.pop(run_id, None)
+        timer = self.resting.pop(run_id, None)
+        if timer is not None:
+            timer.cancel()
+        self.change()
+
+    def change(self) -> None:
+        """Tell waiting requests that an outcome may be ready."""
+        self.version += 1
+        self._news.fire()
+
+    async def wait(self, clock: IReactorTime, seconds: float) -> None:
+        """Wait for a change, at most C{seconds}."""
+        try:
+            await self._news.wait(over=False).addTimeout(seconds, clock)
+        except TimeoutError:
+            return
+
+    def stop(self) -> None:
+        """Cancel the timers, and end the requests that wait."""
+        for timer in self.resting.values():
+            timer.cancel()
+        self.resting.clear()
+        self.change()
+
+
+@define(eq=False)
+class OutcomeService:
+    """The outcomes of all sessions' runs that needed an approval.
+
+    :param ids: returns a fresh ULID at each call.
+    """
+
+    settings: WakeSettings
+    _audit: IAudit
+    _runs: IRuns
+    _clock: IReactorTime
+    _ids: Callable[[], str]
+    _sequence: int = field(default=0, init=False)
+    _sessions: OrderedDict[str, _SessionOutcomes] = field(factory=OrderedDict, init=False)
+
+    async def begin(self) -> None:
+        """Begin with the next event of the audit log.
+
+        :raises StoreUnavailable: if the audit log cannot be read.
+        """
+        head = await self._audit.head()
+        self._sequence = 0 if head is None else head[0]
+
+    async def follow(self) -> None:
+        """Notice runs that end, until cancelled. Failures of the store, and of single events, are logged."""
+        while True:
+            try:
+                news = await self._audit.news(self._sequence, _WAIT_SECONDS)
+                for record in news:
+                    self._sequence = record.sequence
+                    await self._notice(record.event)
+            except CancelledError:
+                raise
+            except StoreUnavailable as error:
+                _log.warn("ended runs are not noticed yet: {why}", why=error.message)
+                await deferLater(self._clock, _PAUSE_SECONDS)
+            except Exception:  # noqa: BLE001 - the loop must continue: otherwise no agent would be woken any more
+                _log.failure("noticing an ended run")
+                await deferLater(self._clock, _PAUSE_SECONDS)
+
+    def outcome_told(self, session_id: str, run_id: str) -> None:
+        """Note that the agent of a session was given the outcome of a run."""
+        self._of(session_id).tell(run_id)
+
+    def name_conversation(self, session_id: str, conversation: str) -> None:
+        """Note the agent's own ID of its conversation."""
+        self._of(session_id).conversation = conversation
+
+    def session_ended(self, session_id: str) -> None:
+        """Forget a session, and end its requests. Idempotent."""
+        own = self._sessions.pop(session_id, None)
+        if own is not None:
+            own.stop()
+
+    def stop(self) -> None:
+        """Forget all sessions."""
+        for session_id in tuple(self._sessions):
+            self.session_ended(session_id)
+
+    async def next(
+        self, session_id: str, seconds: float, *, conversation: str = "", resumes: bool = False
+    ) -> WakeAnswer:
+        """Return the next outcome of a session that its agent does not know, and never return it again.
+
+        Wait for it at most C{seconds}, and only while a run may still end. A later request of the session ends this
+        one.
+
+        :param conversation: the agent's own ID of its conversation; empty to keep the one known.
+        :param resumes: whether the agent has ended and is resumed with the outcome.
+        :raises StoreUnavailable: if it cannot be recorded. The outcome is kept.
+        """
+        own = self._of(session_id)
+        own.conversation = conversation or own.conversation
+        own.waiter = number = own.waiter + 1
+        own.change()
+        until = self._clock.seconds() + seconds
+        while self._sessions.get(session_id) is own and own.waiter == number:
+            version = own.version
+            # guard of waking: an agent is resumed only so often in a session
+            #    -> wake.test_outcomes.ResumeTests.test_bounded, instead may_resume = True
+            may_resume = not resumes or own.resumes < self.settings.most_resumes
+            outcome = await self._claim(session_id, own, resumes=resumes) if may_resume else None
+            is_waiting = may_resume and (bool(own.resting) or await self._count_unsettled(session_id) > 0)
+            left = until - self._clock.seconds()
+            if outcome is not None or not is_waiting or left <= 0:
+                return self._answer(own, outcome, waiting=is_waiting)
+            if own.version == version:
+                await own.wait(self._clock, left)
+        return self._answer(own, None, waiting=False)
+
+    def _answer(self, own: _SessionOutcomes, outcome: WakeOutcome | None, *, waiting: bool) -> WakeAnswer:
+        left = max(0, self.settings.most_resumes - own.resumes)
+        return WakeAnswer(waiting or bool(own.ready), outcome, own.conversation, left)
+
+    async def _claim(self, session_id: str, own: _SessionOutcomes, *, resumes: bool) -> WakeOutcome | None:
+        """Remove the oldest ready outcome, record that it wakes the agent, and return it, or None if there is none."""
+        while own.ready:
+            run_id = own.ready.popitem(last=False)[0]
+            run = await self._runs.get(run_id)
+            # guard of waking: an outcome that the agent has fetched does not wake it, instead is_told = False
+            is_told = run_id in own.told
+            if run is None or is_told:
+                continue
+            outcome = describe_outcome(run)
+            own.tell(run_id)
+            how = "resumed" if resumes else "woken"
+            event = Event(
+                self._ids(),
+                "wake.sent",
+                utc(self._clock.seconds()),
+                DAEMON,
+                {"state": run.state.value, "how": how},
+                run_id=run_id,
+                session_id=session_id,
+                action=run.action,
+            )
+            try:
+                await self._audit.append(event)
+            except StoreUnavailable:
+                own.told.pop(run_id, None)
+                own.ready[run_id] = None
+                own.ready.move_to_end(run_id, last=False)
+                raise
+            own.resumes += resumes
+            return outcome
+        return None
+
+    async def _count_unsettled(self, session_id: str) -> int:
+        return await self._runs.count(RunQuery(states=_UNSETTLED, session_id=session_id, gated=True))
+
+    async def _notice(self, event: Event) -> None:
+        if event.type not in _ENDS or event.run_id is None or event.session_id is None:
+            return
+        run = await self._runs.get(event.run_id)
+        own = self._of(event.session_id)
+        # guard of waking: a denied run wakes nobody -> wake.test_outcomes.EndTests.test_denied, instead wakes = True
+        wakes = run is not None and run.gated and run.state in self.settings.states
+        # guard of waking: an outcome that the agent has fetched does not wake it
+        #    -> wake.test_outcomes.ToldTests.test_before, instead is_told = False
+        is_told = event.run_id in own.told
+        if wakes and not is_told:
+            self._rest(own, event.run_id)
+        own.change()
+
+    def _rest(self, own: _SessionOutcomes, run_id: str) -> None:
+        """Give the agent time to fetch an outcome by itself."""
+        if run_id in own.resting or run_id in own.ready:
+            return
+
+        def over() -> None:
+            del own.resting[run_id]
+            own.ready[run_id] = None
+            if len(own.ready) > MOST_READY:
+                own.ready.popitem(last=False)
+            own.change()
+
+        own.resting[run_id] = self._clock.callLater(self.settings.after_seconds, over)
+
+    def _of(self, session_id: str) -> _SessionOutcomes:
+        own = self._sessions.setdefault(session_id, _SessionOutcomes())
+        self._sessions.move_to_end(session_id)
+        if len(self._sessions) > MOST_SESSIONS:
+            self._sessions.popitem(last=False)[1].stop()
+        return own

@@ -1,0 +1,61 @@
+"""Waking as the daemon runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import define, field
+from twisted.internet.defer import CancelledError, Deferred
+
+from aileron.base.json import JSON
+from aileron.features.core import Core, ListeningSites
+from aileron.features.feature import RunningFeature
+
+from ._outcomes import OutcomeService
+from .values import WakeSettings
+
+
+@define(eq=False)
+class RunningWake(RunningFeature):
+    """The outcomes of this daemon's sessions."""
+
+    outcomes: OutcomeService
+    _following: Deferred[None] | None = field(default=None, init=False)
+
+    @property
+    def parts(self) -> tuple[object, ...]:  # type: ignore[override]
+        """This feature itself."""
+        return (self,)
+
+    async def serve(self, sites: ListeningSites) -> None:
+        self._following = Deferred.fromCoroutine(self.outcomes.follow())
+        self._following.addErrback(lambda failure: failure.trap(CancelledError))
+
+    def outcome_told(self, session_id: str, run_id: str) -> None:
+        self.outcomes.outcome_told(session_id, run_id)
+
+    def session_ended(self, session_id: str) -> None:
+        self.outcomes.session_ended(session_id)
+
+    def status(self) -> Mapping[str, JSON]:
+        settings = self.outcomes.settings
+        return {"wake": {"resume": settings.resume, "most_resumes": settings.most_resumes}}
+
+    def stop(self) -> None:
+        """Stop noticing runs that end, and end the requests that wait."""
+        if self._following is not None:
+            self._following.cancel()
+        self.outcomes.stop()
+
+
+async def start_wake(core: Core, settings: WakeSettings) -> RunningWake:
+    """Build the service. It notices runs that end from now on.
+
+    :raises StoreUnavailable: if the audit log cannot be read.
+    """
+    process = core.process
+    outcomes = OutcomeService(settings, core.store.audit, core.store.runs, process.reactor, process.ids)
+    await outcomes.begin()
+    running = RunningWake(outcomes)
+    process.life.at_end(running.stop)
+    return running

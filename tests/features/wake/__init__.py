@@ -1,0 +1,1 @@
+"""Waking agents by outcomes that they have not fetched."""
