@@ -17,7 +17,7 @@ from ._sessions import EgressRefused
 _CONNECT_SECONDS = 10
 _RESOLVE_SECONDS = 10.0
 _MOST_ADDRESSES = 4
-_MOST_LOOKUPS = 4  # at once: a lookup occupies a thread of the daemon until the name server answers
+_MOST_LOOKUPS = 4  # at the same time: a lookup occupies a thread of the daemon until the name server answers
 
 
 class Unreachable(Exception):
@@ -43,8 +43,8 @@ class Dialer:
         """Connect to a host.
 
         :param private_network: True if the host may have private addresses or addresses of this machine.
-        :raises EgressRefused: the host has only addresses that are not permitted.
-        :raises Unreachable: no address of the host answers.
+        :raises EgressRefused: if the host has only addresses that are not permitted.
+        :raises Unreachable: if no address of the host answers.
         """
         host, _, port = host_and_port.rpartition(":")
         for address in await self._list_permitted(host, int(port), private_network=private_network):
@@ -63,7 +63,7 @@ class Dialer:
             return None
 
     def _look_up(self, host: str) -> Deferred[Sequence[str]]:
-        """Resolve a name once fewer than L{_MOST_LOOKUPS} lookups run. A cancelled lookup counts as running."""
+        """Resolve a name as soon as fewer than L{_MOST_LOOKUPS} lookups run. A cancelled one counts until it ends."""
         answer: Deferred[Sequence[str]] = Deferred()
 
         def done(result: Any) -> None:

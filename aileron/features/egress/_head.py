@@ -51,7 +51,7 @@ class ConnectRequest:
 def read_head(data: bytes) -> ConnectRequest | None:
     """Parse a head, and return the request or None if the head is incomplete.
 
-    :raises HeadRefused: the bytes cannot be the beginning of a head.
+    :raises HeadRefused: if the bytes cannot be the beginning of a head.
     """
     if not data.startswith(EGRESS_LINE[: len(data)]):
         raise HeadRefused(403, "This proxy serves sandboxes of Aileron only")
@@ -76,7 +76,10 @@ def read_head(data: bytes) -> ConnectRequest | None:
 
 
 def write_refusal(status: int, why: str) -> bytes:
-    """Return an HTTP answer that refuses. Clients show its reason phrase or its body, so both hold the reason."""
+    """Return an HTTP response that refuses a request.
+
+    Clients show its reason phrase or its body, so both hold the reason.
+    """
     body = f"{why}.\n".encode("ascii")
     head = (
         f"HTTP/1.1 {status} {why}",

@@ -56,7 +56,7 @@ def read_hello(data: bytes) -> Hello | None:
     """Parse a client's hello, and return the hello or None if it is incomplete.
 
     :param data: all bytes that the client sent, or sent since the server requested another hello.
-    :raises HelloRefused: the bytes cannot be the beginning of a hello with exactly one visible name.
+    :raises HelloRefused: if the bytes cannot be the beginning of a hello with exactly one visible name.
     """
     message, length = _read_message(data)
     if message is None:
@@ -75,7 +75,10 @@ def asks_again(first: bytes) -> bool:
 
 
 def _read_message(data: bytes) -> tuple[bytes | None, int]:
-    """Join the hello from its records, and return the hello with the length of the records."""
+    """Join the hello from its records. Return the hello and the length of the records, or None and 0 if incomplete.
+
+    :raises HelloRefused: if the bytes cannot be the beginning of a hello.
+    """
     body, end, count = b"", 0, 0
     while len(data) - end >= _RECORD_HEAD:
         count += 1
@@ -94,7 +97,11 @@ def _read_message(data: bytes) -> tuple[bytes | None, int]:
 
 
 def _check_record(kind: int, major: int, length: int, *, begun: bool) -> None:
-    """Refuse a record of a type that a client may not send before an answer."""
+    """Check the head of a TLS record.
+
+    :param begun: whether an earlier record contained a part of the hello.
+    :raises HelloRefused: if a client may not send such a record before the server's answer.
+    """
     if kind not in (_HANDSHAKE, _CHANGE_CIPHER_SPEC) or major != _MAJOR:
         raise HelloRefused("is not TLS")
     if not 0 < length <= _MOST_RECORD or (kind == _CHANGE_CIPHER_SPEC and (begun or length != 1)):
@@ -102,7 +109,10 @@ def _check_record(kind: int, major: int, length: int, *, begun: bool) -> None:
 
 
 def _is_whole(body: bytes) -> bool:
-    """Return True if the message is complete. Refuse a message that is no hello, or not alone in its records."""
+    """Return True if the message is complete.
+
+    :raises HelloRefused: if the message is no hello or too long, or another message follows in its records.
+    """
     if body and body[0] != _CLIENT_HELLO:
         raise HelloRefused("is no TLS ClientHello")
     if len(body) < _MESSAGE_HEAD:
@@ -137,7 +147,7 @@ class _HelloReader:
 def _extensions_of(hello: _HelloReader) -> Iterator[tuple[int, bytes]]:
     """Yield the type and content of each extension.
 
-    :raises ValueError: an extension occurs twice, or bytes follow the extensions.
+    :raises ValueError: if an extension occurs twice, or bytes follow the extensions.
     """
     hello.take(2 + 32)  # version and random
     for length_bytes in (1, 2, 1):  # session, cipher suites, compression

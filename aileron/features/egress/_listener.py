@@ -41,7 +41,7 @@ class ProxyListener(ServerFactory):
     _port: IListeningPort | None = field(init=False, default=None)
 
     def listen(self) -> int:
-        """Start listening unless the proxy listens already, and return the port."""
+        """Start listening unless the proxy listens already, and return the port. The daemon's ports get it too."""
         if self._port is None:
             self._port = self._reactor.listenTCP(0, self, interface=_LOOPBACK)
         address: Any = self._port.getHost()
@@ -90,7 +90,7 @@ def build(
     resolve: Callable[[str], Deferred[Sequence[str]]],
     own_ports: set[int],
 ) -> ProxyListener:
-    """Build the proxy.
+    """Build the proxy, which does not listen yet.
 
     :param ids: returns a fresh ULID at each call.
     :param resolve: resolves a host's name to addresses.

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum, auto
-from typing import Any
+from typing import Any, cast
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import ConnectionDone
-from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.internet.interfaces import IDelayedCall, IProtocol, IReactorTime, ITransport
 from twisted.internet.protocol import Factory, Protocol, connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from ._counted import CountedTransport
 from ._dialer import Dialer, Unreachable
 from ._head import ConnectRequest, HeadRefused, read_head, write_refusal
 from ._hello import SERVER_HELLO_BYTES, HelloRefused, asks_again, read_hello
 from ._sessions import MOST_TUNNELS, Access, EgressRefused, EgressSessions
+from .values import TunnelOpener
 
 HEAD_SECONDS = 15
 LEAVE_SECONDS = 15
@@ -39,7 +41,8 @@ class _TunnelStage(Enum):
     """The progress of a connection.
 
     C{RECORDING}: the host is connected, and the connection is being recorded; no byte is sent before.
-    C{ANSWER}: the hello was sent, and no more is sent before the server's answer shows if another hello follows.
+    C{ANSWER}: the hello was sent. Nothing more is sent until the server's answer shows if it requests another hello.
+    C{SERVED}: this daemon answers the connection in place of the host.
     C{REFUSED}: the connection was refused, blocked or closed, and nothing more is sent.
     """
 
@@ -50,6 +53,7 @@ class _TunnelStage(Enum):
     HELLO = auto()
     ANSWER = auto()
     OPEN = auto()
+    SERVED = auto()
     REFUSED = auto()
 
 
@@ -94,6 +98,8 @@ class ProxyConnection(Protocol):
         self._asked_again = False
         self._access: Access | None = None
         self._upstream: _HostConnection | None = None
+        self._opener: TunnelOpener | None = None
+        self._served: IProtocol | None = None
         self._connecting: Deferred[None] | None = None
         self._end: IDelayedCall | None = None
         self._patience: IDelayedCall | None = None
@@ -105,9 +111,12 @@ class ProxyConnection(Protocol):
         self._end = self._clock.callLater(MOST_SECONDS, self.cut)
 
     def dataReceived(self, data: bytes) -> None:
-        """Process bytes from the sandbox."""
+        """Process bytes from the sandbox. After a refusal, they are dropped."""
         if self._stage is _TunnelStage.OPEN:
             self._send(data)
+            return
+        if self._stage is _TunnelStage.SERVED:
+            self._serve(data)
             return
         if self._stage is not _TunnelStage.REFUSED:
             self._buffer += data
@@ -117,7 +126,10 @@ class ProxyConnection(Protocol):
             self._read_hello()
 
     def answered(self, data: bytes) -> None:
-        """Process bytes from the host."""
+        """Process bytes from the host.
+
+        If the host speaks before it was sent the hello, record this and close both connections.
+        """
         waits = self._stage in (_TunnelStage.RECORDING, _TunnelStage.HELLO)  # a TLS server never speaks first
         if self._access is None or (waits and not self._asked_again):
             self._report("egress.blocked", "the host speaks first, so it is not TLS")
@@ -142,7 +154,7 @@ class ProxyConnection(Protocol):
             self._upstream.transport.abortConnection()
 
     def host_left(self) -> None:
-        """Close the program's connection once the program has read all bytes, since the host closed its own."""
+        """Handle the close of the host's connection: close the program's once the program has read all bytes."""
         self._upstream = None
         if self._gone:
             self._be_done()
@@ -151,10 +163,15 @@ class ProxyConnection(Protocol):
             self.transport.loseConnection()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Close the connection to the host, which gets L{LEAVE_SECONDS} to read the program's last bytes."""
+        """Close the connection to the host, which gets L{LEAVE_SECONDS} to read the program's last bytes.
+
+        C{lost} is called at once.
+        """
         self._gone = True
         self._lost(self)
         self._give_up()
+        if self._served is not None:
+            self._served.connectionLost(reason)
         if self._upstream is None:
             self._be_done()
         elif reason.check(ConnectionDone) is None:
@@ -165,7 +182,7 @@ class ProxyConnection(Protocol):
             self._upstream.transport.loseConnection()
 
     def _give_up(self) -> None:
-        """Cancel connecting. An admission or a connection that is being recorded is still recorded."""
+        """Cancel the attempt to connect to the host. In any other stage, do nothing."""
         if self._connecting is not None and self._stage is _TunnelStage.CONNECTING:
             self._connecting.cancel()
 
@@ -218,6 +235,11 @@ class ProxyConnection(Protocol):
         if self._is_over():
             self._report("egress.failed", _GIVEN_UP)
             return
+        self._opener = self._sessions.find_opener(access, self.host)
+        if self._opener is not None:
+            self._connecting = None
+            self._await_hello()
+            return
         factory = Factory.forProtocol(lambda: _HostConnection(self))
         factory.noisy = False
         self._stage = _TunnelStage.CONNECTING
@@ -230,6 +252,9 @@ class ProxyConnection(Protocol):
         if self._upstream is None:  # the host closed the connection meanwhile
             raise Unreachable
         self.transport.registerProducer(upstream.transport, True)
+        self._await_hello()
+
+    def _await_hello(self) -> None:
         self._stage = _TunnelStage.HELLO
         self._wait_for(HEAD_SECONDS)
         self.transport.write(_ESTABLISHED)
@@ -274,6 +299,9 @@ class ProxyConnection(Protocol):
         if hello.name != self.host.rpartition(":")[0]:
             self._block(f"names {hello.name}")
             return
+        if self._opener is not None:
+            self._open_here(self._opener)
+            return
         checked, self._buffer = self._buffer[: hello.length], self._buffer[hello.length :]
         self._wait_for(IDLE_SECONDS)
         self._send(checked)
@@ -282,6 +310,31 @@ class ProxyConnection(Protocol):
         else:
             self._stage = _TunnelStage.ANSWER
             self.transport.pauseProducing()
+
+    def _open_here(self, opener: TunnelOpener) -> None:
+        """Have the daemon answer the connection, beginning with the bytes that arrived so far."""
+        if self._access is None:
+            return
+        counted = CountedTransport(self.transport, self._count_written)
+        served = opener.serve(self._access.session_id, self.host, cast(ITransport, counted))
+        if served is None:
+            self.cut()
+            return
+        self._served, self._stage = served, _TunnelStage.SERVED
+        self._wait_for(IDLE_SECONDS)
+        held, self._buffer = self._buffer, b""
+        self._serve(held)
+
+    def _serve(self, data: bytes) -> None:
+        if self._access is not None and self._served is not None:
+            self._moved()
+            self._access.count(self.host, sent=len(data))
+            self._served.dataReceived(data)
+
+    def _count_written(self, number: int) -> None:
+        if self._access is not None:
+            self._moved()
+            self._access.count(self.host, received=number)
 
     def _block(self, why: str) -> None:
         self._stage = _TunnelStage.REFUSED
@@ -319,7 +372,7 @@ class ProxyConnection(Protocol):
 
 
 def _explain(error: BaseException | None) -> str:
-    """Return why no connection was made."""
+    """Return why no connection was made, as a clause for the program's error response."""
     if isinstance(error, EgressRefused | Unreachable):
         return error.why
     return _GIVEN_UP if isinstance(error, CancelledError) else "it failed; see aileron log"

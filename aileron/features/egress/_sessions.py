@@ -28,7 +28,7 @@ from aileron.model.sessions import Session
 from aileron.model.trust import TrustKind
 
 from ._file import NAME, EgressFile
-from .values import EgressDecision, EgressHost, EgressState, read_egress
+from .values import EgressDecision, EgressHost, EgressState, TunnelOpener, read_egress
 
 MOST_TUNNELS = 64
 """The number of connections that one session may have open."""
@@ -75,10 +75,10 @@ class Access:
     """The hosts that one session may reach, and its connections to them.
 
     :ivar project: the session's directory, as the launcher claims.
-    :ivar words: the hosts that the launcher named, each with the word that stands for the host.
+    :ivar words: for each host that the launcher allowed: the preset or name by which it was allowed.
     :ivar hosts: the hosts that the session requested.
     :ivar tunnels: the open connections.
-    :ivar told: the recorded events of the connections: type, host, and the reason or basis.
+    :ivar reported: the recorded events of the connections: type, host, and the reason or basis. Each is recorded once.
     :ivar lock: held while a host is admitted or decided.
     """
 
@@ -87,7 +87,7 @@ class Access:
     words: Mapping[str, str]
     hosts: dict[str, EgressHost] = field(factory=dict)
     tunnels: set[Tunnel] = field(factory=set)
-    told: set[tuple[str, str, str]] = field(factory=set)
+    reported: set[tuple[str, str, str]] = field(factory=set)
     lock: DeferredLock = field(factory=DeferredLock)
 
     def count(self, host: str, *, sent: int = 0, received: int = 0) -> None:
@@ -122,17 +122,29 @@ class EgressSessions:
     _tickets: dict[bytes, tuple[str, float]] = field(init=False, factory=dict)
     _opening: DeferredLock = field(init=False, factory=DeferredLock)
     _writing: set[Deferred[Any]] = field(init=False, factory=set)
+    _opener: TunnelOpener | None = field(init=False, default=None)
+
+    def register_opener(self, opener: TunnelOpener) -> None:
+        """Register the part of the daemon that answers connections to some hosts itself."""
+        self._opener = opener
+
+    def find_opener(self, access: Access, host: str) -> TunnelOpener | None:
+        """Return the part of the daemon that answers a session's connections to a host, or None if the host does."""
+        opener = self._opener
+        return opener if opener is not None and opener.find_basis(access.session_id, host) else None
 
     async def open(self, session: Session, words: tuple[str, ...]) -> tuple[int, str]:
         """Open network access for a session, and return the proxy's port and a ticket for one connection to it.
 
-        The first call fixes the hosts for the session: every holder of the launch key could name more later.
+        The first call for a session fixes its hosts, so that a later holder of the launch key cannot add hosts.
 
-        :raises ValueError: a word is no preset and no host, as a sentence.
-        :raises Conflict: other hosts were named for this session, or too many connections are being opened.
-        :raises StoreUnavailable: the audit log cannot be written.
+        :raises ValueError: if a word is no preset and no host, as a sentence.
+        :raises Conflict: if other hosts were named for this session, or too many connections are being opened.
+        :raises StoreUnavailable: if the audit log cannot be written.
         """
         named = read_egress(words)
+        if not words and not (self._opener is not None and self._opener.has_hosts(session.id)):
+            raise ValueError("Name at least one host or preset.")
         async with self._opening:
             access = self._open.get(session.id)
             bound = await self._find_recorded(session.id) if access is None else access.words
@@ -145,7 +157,10 @@ class EgressSessions:
         return self._listen(), self._mint(session.id)
 
     async def _find_recorded(self, session_id: str) -> Mapping[str, str] | None:
-        """Return the hosts that were named for a session before the daemon restarted, or None if none were."""
+        """Return the hosts that were named for a session before the daemon restarted, or None if none were.
+
+        :raises StoreUnavailable: if the audit log cannot be read.
+        """
         query = AuditQuery(type="egress.opened", session_id=session_id, limit=1)
         for record in (await self._audit.list(query)).items:
             return read_egress(cast("tuple[str, ...]", record.event.payload["allow"]))
@@ -162,9 +177,9 @@ class EgressSessions:
     async def admit(self, access: Access, host: str) -> bool:
         """Record that a session requests a host, and return True if the host may have private addresses.
 
-        If nothing allows the host, the operator is asked.
-
-        :raises EgressRefused: the session may not connect to the host.
+        :raises EgressRefused: if the session may not connect to the host, or the audit log cannot be written. If
+            nothing allows or denies the host, it waits for the operator's decision from then on, and the session may
+            try again.
         """
         async with access.lock:
             if self._has_ended(access):  # while the lock was awaited
@@ -183,16 +198,16 @@ class EgressSessions:
         return self._open.get(access.session_id) is not access
 
     async def confirm(self, access: Access, host: str) -> None:
-        """Record that a session is connected to a host. Call before any byte is sent.
+        """Record that a session is connected to a host. Must be called before any byte is sent to the host.
 
-        :raises EgressRefused: the audit log cannot be written.
+        :raises EgressRefused: if the audit log cannot be written.
         """
         basis = access.hosts[host].basis
         told = ("egress.connected", host, basis)
-        if told not in access.told:
+        if told not in access.reported:
             with _on_record():
                 await self._audit.append(self._event_of(access, host, told[0], basis=basis))
-            access.told.add(told)
+            access.reported.add(told)
 
     def hosts(self) -> tuple[EgressHost, ...]:
         """Return the hosts that live sessions requested, pending ones first, then the newest first."""
@@ -207,10 +222,13 @@ class EgressSessions:
     async def decide(self, host_id: str, decision: EgressDecision, seen: EgressState, actor: Actor) -> EgressHost:
         """Record the operator's decision about a host. If the host is denied, close its connections.
 
+        Return the host as it is then.
+
         :param seen: the state of the host that the operator was shown.
-        :raises NotFound: no live session requested the host.
-        :raises Conflict: the state of the host is not C{seen}, or the present file is not trusted.
-        :raises VaultLocked, BindingFailed, StoreUnavailable: the decision could not be stored; nothing was changed.
+        :raises NotFound: if no live session requested the host.
+        :raises Conflict: if the state of the host is not C{seen}, or the file on disk is not trusted.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: if the decision could not be stored; nothing was changed.
+        :raises InvalidRequest: if C{egress.toml} cannot express the entry.
         """
         access, host = self._find(host_id)
         async with access.lock:
@@ -241,10 +259,13 @@ class EgressSessions:
         self._record(self._event("egress.ended", session_id, hosts=hosts))
 
     def report(self, type_: str, access: Access, host: str, why: str) -> None:
-        """Record why an admitted connection to a host failed, once for each reason."""
+        """Record why an admitted connection to a host failed.
+
+        A reason already recorded for the host is skipped, and so is every further one of a session with very many.
+        """
         told = (type_, host, why)
-        if told not in access.told and len(access.told) < _MOST_TOLD:
-            access.told.add(told)
+        if told not in access.reported and len(access.reported) < _MOST_TOLD:
+            access.reported.add(told)
             self._record(self._event_of(access, host, type_, why=why))
 
     async def stop(self) -> None:
@@ -262,15 +283,19 @@ class EgressSessions:
         writing.addBoth(lambda _: self._writing.discard(writing))
 
     def _judge(self, access: Access, host: str) -> tuple[str, bool] | None:
-        """Return the basis by which a host is allowed with True if it may be private, or None if nothing allows it.
+        """Return why a host is allowed and whether it may have private addresses, or None if the operator must decide.
 
-        :raises EgressRefused: the host is denied, or the operator cannot be asked about it now.
+        :raises EgressRefused: if everything or the session is paused, the host is denied for the session, or too many
+            hosts of the session wait for a decision.
         """
         if any(pause.session_id in (None, access.session_id) for pause in self._operator_limits.pauses()):
             raise EgressRefused("Aileron is paused")
         known = access.hosts.get(host)
         if known is not None and known.state is EgressState.DENIED:
             raise EgressRefused("it was denied for this session")
+        opened = "" if self._opener is None else self._opener.find_basis(access.session_id, host)
+        if opened:
+            return opened, False
         rule = self._file.find(access.project, host)
         private = rule is not None and rule.private_network
         if host in access.words:
@@ -284,7 +309,10 @@ class EgressSessions:
         return None
 
     async def _note(self, access: Access, host: str, allowed: tuple[str, bool] | None) -> None:
-        """Count a request of a host. If its state or basis is new, record that first."""
+        """Count a session's request for a host. If the host's state or basis has changed, record the change first.
+
+        :raises StoreUnavailable: if the audit log cannot be written.
+        """
         state = EgressState.PENDING if allowed is None else EgressState.ALLOWED
         basis = "" if allowed is None else allowed[0]
         known = access.hosts.get(host)

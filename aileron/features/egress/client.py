@@ -16,9 +16,10 @@ async def open_connection(daemon: Daemon, session_id: str, allow: Sequence[str])
 
     The bytes hold a ticket, which the proxy accepts once, within seconds.
 
-    :param daemon: with the launch key.
-    :param allow: presets and hosts.
-    :raises AnswerNotUnderstood: the daemon named no proxy.
+    :param daemon: a client with the launch key.
+    :param allow: the presets and hosts to allow.
+    :raises AnswerNotUnderstood: if the daemon named no proxy.
+    :raises DaemonError: if the daemon does not answer, or refuses.
     """
     answer = await daemon.post("sessions", session_id, "egress", body={"allow": list(allow)})
     try:

@@ -50,7 +50,9 @@ def list_hosts(command: OperatorCommand, /) -> None:
 def allow(command: OperatorCommand, /, hosts: tuple[str, ...], always: bool) -> None:
     """Allow each HOST, or ID from the list, for its session."""
     scope = "every session in {project}" if always else "session {session_id}"
-    _tell(command, hosts, "always" if always else "session", f"Allowed {{host}} for {scope}. The agent can try again.")
+    _decide_all(
+        command, hosts, "always" if always else "session", f"Allowed {{host}} for {scope}. The agent can try again."
+    )
 
 
 @egress.command()
@@ -58,11 +60,16 @@ def allow(command: OperatorCommand, /, hosts: tuple[str, ...], always: bool) -> 
 @operator_command
 def deny(command: OperatorCommand, /, hosts: tuple[str, ...]) -> None:
     """Deny each HOST, or ID from the list, to its session; open connections to it are closed."""
-    _tell(command, hosts, "deny", "Denied {host} to session {session_id}.")
+    _decide_all(command, hosts, "deny", "Denied {host} to session {session_id}.")
 
 
-def _tell(command: OperatorCommand, hosts: Sequence[str], decision: str, template: str) -> None:
-    """Decide the hosts one after the other within one login, and print each decision."""
+def _decide_all(command: OperatorCommand, hosts: Sequence[str], decision: str, template: str) -> None:
+    """Decide the hosts one after another within one login, and print each decision.
+
+    :raises CommandError: if a host is not found, or has several sessions.
+    :raises VaultLocked: if the daemon's vault is not unlocked.
+    :raises WrongPassphrase: if the passphrase is wrong.
+    """
 
     async def work(operator: Operator) -> list[Mapping[str, Any]]:
         done = []
@@ -83,9 +90,12 @@ def _tell(command: OperatorCommand, hosts: Sequence[str], decision: str, templat
 
 
 async def _decide(operator: Operator, wanted: str, decision: str) -> Mapping[str, Any]:
-    """Look up a host by its name or ID, and decide it in the state that the lookup found.
+    """Look up a host by its name or ID, and decide it if its state has not changed since the lookup.
 
-    :raises CommandError: no host is called so, or more than one.
+    Return the decided host.
+
+    :raises CommandError: if no host has that name or ID, or more than one.
+    :raises DaemonError: if the daemon does not answer, or refuses.
     """
     found = _find((await operator.get("egress"))["items"], wanted)
     return await operator.post("egress", found["id"], "decision", body={"decision": decision, "state": found["state"]})
@@ -94,7 +104,7 @@ async def _decide(operator: Operator, wanted: str, decision: str) -> Mapping[str
 def _find(items: Sequence[Mapping[str, Any]], wanted: str) -> Mapping[str, Any]:
     """Return the host with a name or ID.
 
-    :raises CommandError: no host is called so, or more than one.
+    :raises CommandError: if no host has that name or ID, or more than one.
     """
     names = (wanted, f"{wanted}:443")
     found = [item for item in items if item["id"] == wanted] or [item for item in items if item["host"] in names]

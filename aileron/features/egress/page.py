@@ -27,7 +27,7 @@ _BYTES_ONLY = "Aileron checks the host name and counts bytes. It cannot see what
 
 
 async def draw_waiting_hosts(deps: Dependencies, visit: Visit, subject: None) -> Sequence[Part]:
-    """Draw the hosts that wait for a decision, for the page of approvals; nothing if there is none."""
+    """Draw the hosts that wait for a decision, for the page of approvals. Draw nothing if there are none."""
     waiting = [each for each in _list_hosts(deps) if each.state is EgressState.PENDING]
     found = [await deps.sessions.get(each) for each in dict.fromkeys(each.session_id for each in waiting)]
     sessions = {session.id: session for session in found if session is not None}
@@ -35,7 +35,7 @@ async def draw_waiting_hosts(deps: Dependencies, visit: Visit, subject: None) ->
 
 
 async def draw_session_hosts(deps: Dependencies, visit: Visit, subject: Session) -> Sequence[Part]:
-    """Draw the hosts that a session requested, for the page of the session; nothing if there is none."""
+    """Draw the hosts that a session requested, for the page of the session. Draw nothing if there are none."""
     return list(_draw_hosts([each for each in _list_hosts(deps) if each.session_id == subject.id]))
 
 

@@ -17,7 +17,7 @@ from .values import EgressDecision, EgressHost, EgressState
 
 TABLE = EndpointTable()
 
-_WORDS: Schema = {**list_of({"type": "string", "minLength": 1, "maxLength": 300}), "minItems": 1, "maxItems": 100}
+_WORDS: Schema = {**list_of({"type": "string", "minLength": 1, "maxLength": 300}), "maxItems": 100}
 _HOST = described(
     EgressHost,
     project={"description": "the session's directory: a claim"},
@@ -39,7 +39,15 @@ _STATE: Schema = {"enum": [each.value for each in EgressState]}
     answers={200: made_of({"port": COUNT, "ticket": TEXT})},
 )
 async def open_egress(context: RequestContext, deps: Dependencies, session_id: str) -> Answer:
-    """Let a session connect to some hosts; what is answered opens one connection to the proxy, within seconds."""
+    """Open network access to some hosts for a session.
+
+    The returned ticket opens one connection to the proxy, within seconds.
+
+    :raises InvalidRequest: if a word is no preset and no host, or none is given and no host is opened for the session.
+    :raises NotFound: if the session does not exist or has ended.
+    :raises Conflict: if other hosts were named for this session, or too many connections are being opened.
+    :raises StoreUnavailable: if the audit log cannot be written.
+    """
     egress, words = _egress(deps), tuple(cast("list[str]", context.body["allow"]))
     try:
         port, ticket = await egress.open(await _find_live(deps, session_id), words)
@@ -48,14 +56,14 @@ async def open_egress(context: RequestContext, deps: Dependencies, session_id: s
     try:
         await _find_live(deps, session_id)
     except NotFound:
-        egress.end(session_id)  # the session ended meanwhile, before there was access to end
+        egress.end(session_id)  # the session ended meanwhile, before its access was opened
         raise
     return answer({"port": port, "ticket": ticket})
 
 
 @TABLE.route("GET", "/v1/egress", operators=READERS, answers={200: made_of({"items": list_of(_HOST)})})
 async def list_egress(context: RequestContext, deps: Dependencies) -> Answer:
-    """List the hosts that live sessions asked for: those that wait for a decision first, then the newest."""
+    """List the hosts that live sessions requested, pending ones first, then the newest first."""
     return answer({"items": [to_json(each) for each in _egress(deps).hosts()]})
 
 
@@ -67,7 +75,14 @@ async def list_egress(context: RequestContext, deps: Dependencies) -> Answer:
     answers={200: _HOST},
 )
 async def decide_egress(context: RequestContext, deps: Dependencies, host_id: str) -> Answer:
-    """Allow a host for its session, or always for its project, or deny it; 409 if it stands otherwise than C{state}."""
+    """Allow a host for its session, or always for its project, or deny it.
+
+    The body's C{state} is the state that the operator was shown. If the host has another state now, return 409.
+
+    :raises NotFound: if no live session requested the host.
+    :raises Conflict: if the host has another state, or C{egress.toml} is not trusted.
+    :raises VaultLocked, BindingFailed, StoreUnavailable: if the decision could not be stored.
+    """
     decision, state = EgressDecision(str(context.body["decision"])), EgressState(str(context.body["state"]))
     return answer(to_json(await _egress(deps).decide(host_id, decision, state, context.caller.actor)))
 

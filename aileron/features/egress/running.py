@@ -14,7 +14,7 @@ from aileron.model.sessions import Session
 
 from ._file import EgressFile
 from ._listener import build
-from .values import EgressDecision, EgressHost, EgressState
+from .values import EgressDecision, EgressHost, EgressState, TunnelOpener
 
 
 class SessionHosts(Protocol):
@@ -23,9 +23,9 @@ class SessionHosts(Protocol):
     async def open(self, session: Session, words: tuple[str, ...]) -> tuple[int, str]:
         """Open network access for a session, and return the proxy's port and a ticket for one connection to it.
 
-        :raises ValueError: a word is no preset and no host, as a sentence.
-        :raises Conflict: other hosts were named for this session, or too many connections are being opened.
-        :raises StoreUnavailable: the audit log cannot be written.
+        :raises ValueError: if a word is no preset and no host, as a sentence.
+        :raises Conflict: if other hosts were named for this session, or too many connections are being opened.
+        :raises StoreUnavailable: if the audit log cannot be written.
         """
 
     def hosts(self) -> tuple[EgressHost, ...]:
@@ -35,15 +35,18 @@ class SessionHosts(Protocol):
         """Return how many hosts wait for a decision, of all sessions or of one."""
 
     async def decide(self, host_id: str, decision: EgressDecision, seen: EgressState, actor: Actor) -> EgressHost:
-        """Record the operator's decision about a host.
+        """Record the operator's decision about a host, and return the host as it is then.
 
-        :raises NotFound: there is no such host.
-        :raises Conflict: the host's state is not C{seen}.
-        :raises VaultLocked, BindingFailed, StoreUnavailable: the decision could not be stored.
+        :raises NotFound: if there is no such host.
+        :raises Conflict: if the host's state is not C{seen}.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: if the decision could not be stored.
         """
 
     def end(self, session_id: str) -> None:
         """End the network access of a session. Idempotent."""
+
+    def register_opener(self, opener: TunnelOpener) -> None:
+        """Register the part of the daemon that answers connections to some hosts itself."""
 
 
 @frozen(eq=False)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
 
 from attrs import frozen
 
 from aileron.base.addresses import read_address, read_host, read_host_and_port
+
+if TYPE_CHECKING:
+    from twisted.internet.interfaces import IProtocol, ITransport
 
 HTTPS_PORT = 443
 EGRESS_LINE = b"AILERON-EGRESS "
@@ -81,10 +85,31 @@ class EgressHost:
     received: int = 0
 
 
-def read_egress_host(text: str) -> str:
-    """Parse the name of a host with or without a port, and return the host with its port.
+class TunnelOpener(Protocol):
+    """A part of the daemon that answers connections of sandboxes itself, in place of the host."""
 
-    :raises ValueError: the text is no such host; the message is the end of a sentence whose subject is the host.
+    def has_hosts(self, session_id: str) -> bool:
+        """Return whether some hosts of a session are opened."""
+
+    def find_basis(self, session_id: str, host: str) -> str:
+        """Return the reason why a session's connections to a host are opened, or an empty text if they are not.
+
+        :param host: the host with its port.
+        """
+
+    def serve(self, session_id: str, host: str, transport: ITransport) -> IProtocol | None:
+        """Return a protocol that is connected to the transport, or None if the session has ended.
+
+        The protocol receives all bytes after the response to C{CONNECT}. The first ones are a TLS hello that names
+        the host. The caller has checked that.
+        """
+
+
+def read_egress_host(text: str) -> str:
+    """Parse the name of a host with or without a port, and return the host with its port, by default 443.
+
+    :raises ValueError: if the text is no name of a host, or is an IP address; the message is the end of a sentence
+        whose subject is the host.
     """
     host = read_host_and_port(text.lower()) if ":" in text else f"{read_host(text)}:{HTTPS_PORT}"
     if read_address(host.rpartition(":")[0].strip("[]")) is not None:
@@ -95,7 +120,7 @@ def read_egress_host(text: str) -> str:
 def read_egress(words: Iterable[str]) -> dict[str, str]:
     """Parse presets and hosts, and return the word that stands for each host with its port.
 
-    :raises ValueError: a word is no preset and no host; the message is a sentence.
+    :raises ValueError: if a word is no preset and no host; the message is a sentence.
     """
     return {host: word for word in words for host in _read_word(word)}
 
