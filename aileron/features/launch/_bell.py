@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NoReturn
 
 from attrs import frozen
@@ -13,6 +13,7 @@ from aileron.base.text import visible
 from aileron.client import DaemonError
 
 LOOK_SECONDS = 2.0
+CLAIM_LOOK_SECONDS = 10.0
 TITLE_LOOKS = 5
 """The title is set again after this many polls, as the agent may have replaced it."""
 
@@ -43,7 +44,9 @@ class Bell:
     find_pages: Callable[[], str | None] = lambda: None
 
     def ring(self, line: str, *, full_screen: bool) -> None:
-        """Show a line: as a notification if the agent draws on the whole screen, or printed with a bell if not.
+        """Show a line: as a notification if the agent draws on the whole screen of the terminal, else printed.
+
+        In a terminal, a bell precedes the printed line.
 
         :param line: a text without any words of the agent or a service.
         :param full_screen: whether the agent draws on the whole screen.
@@ -99,6 +102,27 @@ async def watch_waiting(
             seen = now
     finally:
         show(0, seen)
+
+
+async def watch_claims(
+    find: Callable[[], Awaitable[Sequence[str]]], tell: Callable[[str], object], clock: IReactorTime
+) -> NoReturn:
+    """Poll what the agent claims and no run did, and announce each claim once, until cancelled.
+
+    :param find: returns the claims in words. A L{DaemonError} is ignored until the next poll.
+    :param tell: called with each new claim.
+    """
+    told: set[str] = set()
+    while True:
+        await deferLater(clock, CLAIM_LOOK_SECONDS)
+        try:
+            claims = await find()
+        except DaemonError:
+            continue
+        for claim in claims:
+            if claim not in told:
+                told.add(claim)
+                tell(claim)
 
 
 def is_multiplexed(environ: Mapping[str, str]) -> bool:

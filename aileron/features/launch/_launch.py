@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
 
+from aileron.base.json import JSON
+from aileron.base.text import visible
 from aileron.client import Daemon, DaemonError, DaemonUnreachable, Lease, OpenedSession
+from aileron.model.errors import InvalidRequest
 
-from ._bell import Bell, format_waiting, watch_waiting
-from ._process import FORWARDED, FROM_THE_TERMINAL, AgentProcess, CatchSignals, catch_signals, exit_status
+from ._bell import Bell, format_waiting, watch_claims, watch_waiting
+from ._process import (
+    FORWARDED,
+    FROM_THE_TERMINAL,
+    AgentProcess,
+    CatchSignals,
+    Foreground,
+    catch_signals,
+    exit_status,
+)
 from .agent import Agent
-from .plan import DaemonFacts, LaunchPlan, prepare, write_files
-from .registration import Invocation
+from .plan import DaemonFacts, LaunchPlan, Preparation, prepare, write_files
+from .registration import Invocation, WakeAccess
+from .resuming import Resumer
 
 Enclose = Callable[[LaunchPlan, str, str], AbstractContextManager[LaunchPlan]]
 """Puts a launch into a sandbox: a context manager from a plan, the agent site's URL and the session's ID to the plan
 that is run instead."""
 
+_WITHOUT = "Leave out --wake."
 _GOODBYE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.5
 _MINUTE, _HOUR = 60, 3600
@@ -33,6 +47,25 @@ _COUNTS = (
     ("in_doubt", "with unknown outcome"),
     ("waiting", "pending"),
 )
+
+
+@frozen
+class Restriction:
+    """A restriction of the actions that a session may use.
+
+    :ivar profile: the name of a profile, or None for the one that the operator configured.
+    :ivar selection: the project's choice of actions C{{allow, deny}}, or None.
+    :ivar path: the file that has the selection, or an empty text.
+    """
+
+    profile: str | None = None
+    selection: Mapping[str, JSON] | None = None
+    path: str = ""
+
+    def claims(self) -> Mapping[str, JSON]:
+        """Return the members of a request to open a session."""
+        said: Mapping[str, JSON] = {"profile": self.profile, "selection": self.selection}
+        return {name: value for name, value in said.items() if value is not None}
 
 
 @frozen
@@ -65,11 +98,18 @@ class Launcher:
         *,
         through_gateway: bool = True,
         enclose: Enclose | None = None,
+        restriction: Restriction | None = None,
+        prompts: bool | None = None,
+        wake: bool | None = None,
     ) -> int:
         """Run the agent in a session until the agent ends.
 
         :param through_gateway: whether the agent's LLM traffic may be sent through the gateway.
         :param enclose: puts the agent into a sandbox; None to run it without one.
+        :param restriction: what restricts the session's actions; None for the operator's configuration alone.
+        :param prompts: whether the agent's own permission prompts are listed in the inbox; None for its usual way.
+        :param wake: whether the agent is resumed with outcomes after it has ended; False to leave it alone altogether;
+            None for the operator's configuration.
         :return: the agent's exit code, or 128 + n if signal n ended the agent or came before the agent was started.
         :raises Forbidden: if the vault's passphrase is in the environment.
         :raises NotFound: if a program is not installed.
@@ -80,21 +120,23 @@ class Launcher:
         prepared = prepare(agent, invocation, self.interpreter)
         facts = await self.ensure_daemon()
         notes_tools = enclose is not None and through_gateway and facts.upstreams is not None
+        access = facts.wake(wake)
+        kept = self._find_kept(agent, invocation, access, wanted=wake is True)
 
         @contextmanager
-        def planned(session: OpenedSession) -> Iterator[LaunchPlan]:
+        def planned(session: OpenedSession, ready: Preparation) -> Iterator[LaunchPlan]:
             key = session.in_band_key if agent.in_band else session.gateway_key
             gateway = facts.gateway(key, notes_tools=notes_tools) if through_gateway else None
             with TemporaryDirectory(prefix="aileron-agent-") as directory:
-                plan = prepared.plan(facts.url, session.token, gateway, directory)
+                plan = ready.plan(facts.url, session.token, gateway, directory, facts.prompts(prompts), access)
                 write_files(plan)
                 with nullcontext(plan) if enclose is None else enclose(plan, facts.url, session.id) as runs:
                     yield runs
 
         # A starting reactor would replace the handlers installed below.
         await deferLater(self.reactor, 0)
-        child = AgentProcess()
-        with self.catch(self.reactor, (*FORWARDED, *FROM_THE_TERMINAL), child.signal):
+        front = Foreground()
+        with self.catch(self.reactor, (*FORWARDED, *FROM_THE_TERMINAL), front.signal):
             daemon = self.connect(facts.url, facts.launch_key)
             session = await daemon.open_session(
                 agent.claim or agent.name,
@@ -102,22 +144,79 @@ class Launcher:
                 leased=self.lease is not None,
                 in_band=agent.in_band,
                 notes_tools=notes_tools,
+                restriction=None if restriction is None else restriction.claims(),
             )
             code: int | None = None
             try:
                 self._greet(agent, session, facts)
-                watched, draws = self.connect(facts.url, session.token), agent.full_screen(invocation.arguments)
-                with ExitStack() as meanwhile:
-                    if self.lease is not None:
-                        meanwhile.enter_context(_running(self.lease.hold(session.id)))
-                    runs = meanwhile.enter_context(planned(session))
-                    if self.bell is not None:
-                        ringing = self._ring(self.bell, watched, agent.claim or agent.name, full_screen=draws)
-                        meanwhile.enter_context(_running(ringing))
-                    code = await self._run(child, runs)
+                watched = self.connect(facts.url, session.token)
+                with self._watching(watched, session, agent, invocation):
+                    code = await self._run_once(front, planned(session, prepared))
+                    if kept is not None and code < exit_status(0):
+                        await self._resume(front, watched, prepared, kept, partial(planned, session))
             finally:
                 await self._end(self.connect(facts.url, session.token), session, code)
         return code
+
+    def _find_kept(
+        self, agent: Agent, invocation: Invocation, wake: WakeAccess | None, *, wanted: bool
+    ) -> tuple[str, ...] | None:
+        """Return the options that the agent gets when it is resumed, or None if it is not resumed.
+
+        :param wanted: whether the user asked for that.
+        :raises InvalidRequest: if the user asked for it, and it is not possible.
+        """
+        if wake is None and wanted:
+            raise InvalidRequest(f"The running daemon resumes no agents, so nothing was started. {_WITHOUT}")
+        if wake is None or not wake.resumes:
+            return None
+        try:
+            return _keep_options(agent, invocation.arguments)
+        except InvalidRequest:
+            if wanted:
+                raise
+            return None
+
+    @contextmanager
+    def _watching(
+        self, watched: Daemon, session: OpenedSession, agent: Agent, invocation: Invocation
+    ) -> Iterator[None]:
+        """Hold the session's lease, and announce its pending calls and claims, within the context."""
+        draws = agent.full_screen(invocation.arguments)
+        with ExitStack() as meanwhile:
+            if self.lease is not None:
+                meanwhile.enter_context(_running(self.lease.hold(session.id)))
+            if self.bell is not None:
+                ringing = self._ring(self.bell, watched, agent.claim or agent.name, full_screen=draws)
+                meanwhile.enter_context(_running(ringing))
+                claims = self._ring_claims(self.bell, watched, session.id, full_screen=draws)
+                meanwhile.enter_context(_running(claims))
+            yield
+
+    async def _run_once(self, front: Foreground, planned: AbstractContextManager[LaunchPlan]) -> int:
+        with planned as runs:
+            return await self._run(front.begin(), runs)
+
+    async def _resume(
+        self,
+        front: Foreground,
+        daemon: Daemon,
+        prepared: Preparation,
+        kept: tuple[str, ...],
+        planned: Callable[[Preparation], AbstractContextManager[LaunchPlan]],
+    ) -> None:
+        """Resume the agent as long as outcomes may come, or until a signal."""
+        agent = prepared.agent
+        if agent.resumption is None:
+            return
+
+        async def run(arguments: tuple[str, ...]) -> bool:
+            ready = prepare(agent, evolve(prepared.invocation, arguments=arguments), self.interpreter)
+            code = await self._run_once(front, planned(ready))
+            return code < exit_status(0)
+
+        resumer = Resumer(agent.name, agent.resumption, kept, run, self.say, self.reactor)
+        await front.until_signal(Deferred.fromCoroutine(resumer.resume(daemon)))
 
     async def _run(self, child: AgentProcess, planned: LaunchPlan) -> int:
         if child.stopped_by is not None:
@@ -141,12 +240,23 @@ class Launcher:
 
         await watch_waiting(count, tell, self.reactor, show)
 
+    async def _ring_claims(self, bell: Bell, daemon: Daemon, session_id: str, *, full_screen: bool) -> None:
+        """Announce what the agent claims and no run did, until cancelled."""
+
+        async def find() -> Sequence[str]:
+            return [visible(str(each)) for each in (await daemon.get("sessions", session_id)).get("claims", ())]
+
+        await watch_claims(find, lambda claim: bell.ring(claim, full_screen=full_screen), self.reactor)
+
     def _greet(self, agent: Agent, session: OpenedSession, facts: DaemonFacts) -> None:
         runs = f"aileron: {agent.claim or agent.name} runs in session {session.id}."
         self.say(f"{runs} Approvals: {facts.operator_url} (aileron open)")
 
     async def _end(self, daemon: Daemon, session: OpenedSession, code: int | None) -> None:
-        """End the session, retrying for some seconds if the daemon is unreachable. Print a failure, raise nothing."""
+        """End the session, retrying for some seconds if the daemon is unreachable.
+
+        Print a summary or the failure, and raise nothing.
+        """
         until = self.reactor.seconds() + _GOODBYE_SECONDS
         while True:
             try:
@@ -163,6 +273,16 @@ class Launcher:
                 for line in _summarize(ended):
                     self.say(f"aileron: {line}")
                 return
+
+
+def _keep_options(agent: Agent, arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the options that the agent gets when it is resumed.
+
+    :raises InvalidRequest: if it cannot be resumed.
+    """
+    if agent.resumption is None or agent.commands.intersection(arguments[:1]):
+        raise InvalidRequest(f"{agent.name} cannot be resumed with these arguments, so nothing was started. {_WITHOUT}")
+    return agent.resumption.keep(arguments)
 
 
 @contextmanager
@@ -188,6 +308,8 @@ def _summarize(session: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(traffic, Mapping):
         requests = _count_things(traffic["requests"], "request")
         yield f"LLM traffic: {requests}, {traffic['input_tokens']} tokens in, {traffic['output_tokens']} out"
+    for claim in session.get("claims", ()):
+        yield visible(str(claim))
     if summary["waiting"]:
         yield "pending approvals can still be decided: aileron approval list"
     if summary["in_doubt"]:

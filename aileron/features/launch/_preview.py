@@ -55,10 +55,14 @@ def preview_launch(
     *,
     through_gateway: bool = True,
     sandboxed: bool = False,
+    prompts: bool | None = None,
+    wake: bool | None = None,
 ) -> LaunchPreview:
     """Return the preview of a launch. Nothing is started, opened or written.
 
     :param facts: facts about the daemon. The launch key is not used.
+    :param prompts: see L{Launcher.launch}.
+    :param wake: see L{Launcher.launch}.
     :raises Forbidden: if the vault's passphrase is in the environment.
     :raises NotFound: if a program is not installed.
     :raises InvalidRequest: if the user's own settings cannot be extended.
@@ -66,7 +70,10 @@ def preview_launch(
     key = IN_BAND_KEY_STAND_IN if agent.in_band else GATEWAY_KEY_STAND_IN
     gateway = facts.gateway(key, notes_tools=sandboxed) if through_gateway else None
     prepared = prepare(agent, invocation, interpreter)
-    return describe(prepared.plan(facts.url, TOKEN_STAND_IN, gateway, DIRECTORY_STAND_IN), invocation, gateway)
+    plan = prepared.plan(
+        facts.url, TOKEN_STAND_IN, gateway, DIRECTORY_STAND_IN, facts.prompts(prompts), facts.wake(wake)
+    )
+    return describe(plan, invocation, gateway)
 
 
 def describe(plan: LaunchPlan, invocation: Invocation, gateway: GatewayAccess | None) -> LaunchPreview:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import ProcessExitedAlready
 from twisted.internet.interfaces import IProcessTransport, IReactorFromThreads, IReactorProcess
 from twisted.internet.protocol import ProcessProtocol
@@ -32,9 +32,9 @@ CatchSignals = Callable[[Any, Sequence[int], Deliver], AbstractContextManager[No
 
 @contextmanager
 def catch_signals(reactor: IReactorFromThreads, numbers: Sequence[int], deliver: Deliver) -> Iterator[None]:
-    """Handle signals of this process until exit. Ignoring them would not do: the agent would inherit SIG_IGN.
+    """Call C{deliver} in the reactor's thread for each of these signals, until the context ends.
 
-    Enter the context in the main thread.
+    Enter the context in the main thread. The signals cannot simply be ignored, because the agent would inherit that.
     """
     before = {number: signal.getsignal(number) for number in numbers}
     for number in numbers:
@@ -84,6 +84,39 @@ class AgentProcess(ProcessProtocol):
         """Fire C{ended}."""
         number, code = getattr(reason.value, "signal", None), getattr(reason.value, "exitCode", None)
         self.ended.callback(exit_status(number) if number is not None else code or 0)
+
+
+class Foreground:
+    """The foreground of a launch: an agent that runs, or the wait for an outcome with which it is resumed."""
+
+    def __init__(self) -> None:
+        self._child = AgentProcess()
+        self._is_used = False
+        self._waiting: Deferred[None] | None = None
+
+    def begin(self) -> AgentProcess:
+        """Return the process of the agent that is started next. Signals go to it."""
+        if self._is_used:
+            self._child = AgentProcess()
+        self._is_used = True
+        return self._child
+
+    def signal(self, number: int) -> None:
+        """Forward a signal to the agent, or end the wait."""
+        if self._waiting is not None and self._child.ended.called:
+            self._waiting.cancel()
+        else:
+            self._child.signal(number)
+
+    async def until_signal(self, waiting: Deferred[None]) -> None:
+        """Wait for C{waiting}, in which agents may run, or for a signal while none runs."""
+        self._waiting = waiting
+        try:
+            await waiting
+        except CancelledError:
+            return
+        finally:
+            self._waiting = None
 
 
 def exit_status(number: int) -> int:

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from aileron.base.text import visible
 from aileron.model.errors import InvalidRequest
 
 from .layers import AgentSettings, LayerReader, Location, read_settings
-from .registration import GatewayAccess, Invocation, McpServer, Providers, Register, Registration
+from .registration import (
+    GatewayAccess,
+    Invocation,
+    McpServer,
+    PromptAccess,
+    Providers,
+    Register,
+    Registration,
+    WakeAccess,
+)
+from .resuming import Resumption
 from .servers import ServerSource
 
 SERVER_NAME = "aileron"
@@ -48,6 +58,13 @@ class Agent:
     :ivar check: raises InvalidRequest if the settings cannot be extended.
     :ivar in_band: whether the agent gets actions inside its LLM traffic, with a key of its own.
     :ivar claim: the agent's name in its sessions; empty for C{name}.
+    :ivar hook: returns a registration with the agent's hooks for permission prompts added, from the settings, the
+        inbox, the registration and the directory for files. None if no launch can add such hooks.
+    :ivar wake: returns a registration with what tells the idle agent outcomes added, from the settings, the address,
+        the registration, and whether it waits for outcomes or only says which conversation it has. None if no launch
+        can add that.
+    :ivar resumption: how the agent is resumed after it has ended, or None if no launch can do that.
+    :ivar asks_beside: whether the agent shows its own dialog while its hook waits.
     """
 
     name: str
@@ -65,16 +82,20 @@ class Agent:
     servers: tuple[ServerSource, ...] = ()
     in_band: bool = False
     claim: str = ""
+    hook: Callable[[AgentSettings, PromptAccess, Registration, str], Registration] | None = None
+    asks_beside: bool = False
+    wake: Callable[[AgentSettings, WakeAccess, Registration, bool], Registration] | None = None
+    resumption: Resumption | None = None
 
     def full_screen(self, arguments: tuple[str, ...]) -> bool:
         """Return whether the agent uses the whole terminal with these arguments, so that no line may be printed there.
 
-        The agent's commands never do.
+        Commands such as C{login} never use the whole terminal.
         """
         return not self.commands.intersection(arguments[:1]) and self.draws(arguments)
 
     def wait_seconds(self, arguments: tuple[str, ...], wanted: int | None) -> int:
-        """Return for how many seconds a tool call of the agent waits for a decision.
+        """Return for how many seconds at most a tool call of the agent waits for a decision.
 
         :param wanted: the seconds that the user chose, or None.
         """
@@ -91,23 +112,48 @@ class Agent:
         if self.commands.intersection(invocation.arguments[:1]):
             note = f"aileron: {self.name} {invocation.arguments[0]} runs outside a session: {self.alone}"
             alone = Registration(notes=(note,) if self.alone else ())
-            return lambda _server, _gateway, _directory: alone
+            return lambda server, gateway, directory, prompts=None, wake=None: alone
         settings = read_settings(self.sources, invocation)
         self.check(settings)
         self._refuse_namesake(settings)
         return partial(self._register, settings)
 
+    def listed_prompts(self, arguments: tuple[str, ...], access: PromptAccess | None) -> PromptAccess | None:
+        """Return the inbox for the agent's permission prompts, or None if no hook is added.
+
+        Unless the user asks for more, prompts are listed only if the agent's own dialog stays open beside the inbox,
+        and a person sits at the agent.
+        """
+        if access is None or self.hook is None:
+            return None
+        found = evolve(access, asks=access.asks or (self.asks_beside and self.full_screen(arguments)))
+        return found if found.asks or found.checks else None
+
     def _register(
-        self, settings: AgentSettings, server: McpServer, gateway: GatewayAccess | None, directory: str
+        self,
+        settings: AgentSettings,
+        server: McpServer,
+        gateway: GatewayAccess | None,
+        directory: str,
+        prompts: PromptAccess | None = None,
+        wake: WakeAccess | None = None,
     ) -> Registration:
         routes = Registration() if gateway is None else self.route(settings, gateway)
         ours = self.register(settings, server, routes.providers, directory)
-        return Registration(
+        made = Registration(
             variables={**ours.variables, **routes.variables},
             notes=(*ours.notes, *routes.notes),
             arguments=(*ours.arguments, *routes.arguments),
             files=ours.files,
         )
+        arguments = settings.invocation.arguments
+        listed = self.listed_prompts(arguments, prompts)
+        if listed is not None and self.hook is not None:
+            made = self.hook(settings, listed, made, directory)
+        waits = self.full_screen(arguments)
+        if wake is not None and self.wake is not None and (waits or wake.resumes):
+            made = self.wake(settings, wake, made, waits)
+        return made
 
     def own_directories(self, environment: Mapping[str, str]) -> tuple[str, ...]:
         """Return the directories that the agent may write in a sandbox besides the project."""

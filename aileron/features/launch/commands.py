@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
 import click
-from attrs import asdict, evolve
+from attrs import asdict, evolve, frozen
 
 from aileron.base.json import JSON
 from aileron.cli.context import CliContext, Links, pass_cli
@@ -30,13 +30,25 @@ if TYPE_CHECKING:
     from aileron.client import Daemon
     from aileron.features.sandbox.layout import SandboxLayout
 
-    from ._launch import Enclose
+    from ._launch import Enclose, Restriction
     from ._preview import LaunchPreview
     from .agent import Agent
     from .plan import DaemonFacts, LaunchPlan
     from .registration import Invocation
 
 MOST_WAIT_SECONDS = 3585
+
+
+@frozen
+class _Wishes:
+    """Two options of which each may be on, off or left to its usual way (None).
+
+    :ivar prompts: see L{Launcher.launch}.
+    :ivar wake: see L{Launcher.launch}.
+    """
+
+    prompts: bool | None
+    wake: bool | None
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -48,6 +60,18 @@ MOST_WAIT_SECONDS = 3585
 @click.option("--lean", is_flag=True, help="List only a few actions as tools; the agent searches for the others.")
 @click.option("--no-bell", is_flag=True, help="Do not announce pending approvals in this terminal.")
 @click.option("--no-gateway", is_flag=True, help="Do not route the agent's LLM traffic through the gateway.")
+@click.option(
+    "--prompts/--no-prompts",
+    default=None,
+    help="List the agent's own permission prompts in the inbox, or do not. By default if you sit at the agent, and its "
+    "own dialog stays open too.",
+)
+@click.option(
+    "--wake/--no-wake",
+    default=None,
+    help="Resume the agent after it has ended, when an action is decided that it left pending; or do not even tell it "
+    "while it is idle.",
+)
 @click.option("--print", "only_print", is_flag=True, help="Show what would run, without starting anything.")
 @click.option("--json", "as_json", is_flag=True, help="With --print: as JSON, for programs.")
 @click.option(
@@ -62,6 +86,7 @@ MOST_WAIT_SECONDS = 3585
     f"({', '.join(EGRESS_PRESETS)}) or by name, and those of egress.toml for this project; "
     "'project' means those alone.",
 )
+@click.option("--profile", metavar="NAME", help="Let the agent use only the actions of this profile in config.yaml.")
 @click.option(
     "--wait",
     type=click.IntRange(0, MOST_WAIT_SECONDS),
@@ -77,7 +102,10 @@ def launch(
     agent: str,
     arguments: tuple[str, ...],
     egress: str | None,
+    profile: str | None,
     wait: int | None,
+    prompts: bool | None,
+    wake: bool | None,
     **options: bool,
 ) -> None:
     """Run an agent in a session of its own.
@@ -95,7 +123,8 @@ def launch(
     if options["as_json"] and not options["only_print"]:
         raise click.UsageError("--json requires --print, before the agent's name.")
     words = _read_egress(egress, sandbox=options["sandbox"])
-    _refuse_off(cli, sandbox=options["sandbox"], egress=bool(words), inband=options["in_band"])
+    wanted = {"sandbox": options["sandbox"], "egress": bool(words), "inband": options["in_band"]}
+    _refuse_off(cli, **wanted, profiles=profile is not None, prompts=prompts is True, wake=wake is True)
     theirs = arguments[1:] if arguments[:1] == ("--",) else arguments
     if options["in_band"] and wait is not None:
         raise click.UsageError("--wait does not apply to --in-band.")
@@ -103,8 +132,9 @@ def launch(
     environ = {**cli.environ, **(LEAN if options["lean"] else {}), **waits}
     invocation = Invocation(theirs, environ, os.getcwd())
     layout = _layout(cli, chosen, invocation) if options["sandbox"] else None
+    restriction, wishes = _read_restriction(cli, profile, invocation), _Wishes(prompts, wake)
     if options["only_print"]:
-        _show_plan(cli, chosen, invocation, words, **options)
+        _show_plan(cli, chosen, invocation, words, restriction, wishes, **options)
     else:
         code = cli.drive(
             lambda links: _launch(
@@ -114,8 +144,9 @@ def launch(
                 invocation,
                 layout,
                 words,
-                bell=not options["no_bell"],
-                gateway=not options["no_gateway"],
+                restriction,
+                wishes,
+                **options,
             )
         )
         click.get_current_context().exit(code)
@@ -146,9 +177,9 @@ async def _launch(
     invocation: Invocation,
     layout: SandboxLayout | None,
     egress: tuple[str, ...],
-    *,
-    bell: bool,
-    gateway: bool,
+    restriction: Restriction,
+    wishes: _Wishes,
+    **options: bool,
 ) -> int:
     from twisted.internet import reactor
 
@@ -165,6 +196,7 @@ async def _launch(
         found = _find_daemon(cli)
         return None if found is None else found.operator_url
 
+    bell = Bell(say, _to_terminal, sys.stderr.isatty(), is_multiplexed(cli.environ), find_pages)
     launcher = Launcher(
         reactor=reactor,
         ensure_daemon=lambda: _facts(cli),
@@ -172,7 +204,7 @@ async def _launch(
         say=say,
         interpreter=sys.executable,
         lease=Lease(lambda: _with_launch_key(cli, links), cast("IReactorTime", reactor)),
-        bell=Bell(say, _to_terminal, sys.stderr.isatty(), is_multiplexed(cli.environ), find_pages) if bell else None,
+        bell=None if options["no_bell"] else bell,
     )
 
     async def dial(session_id: str) -> tuple[int, bytes]:
@@ -182,10 +214,33 @@ async def _launch(
         return await open_connection(daemon, session_id, egress)
 
     enclose = None if layout is None else _enclosing(layout, invocation.environment, say, egress, dial)
-    return await launcher.launch(agent, invocation, through_gateway=gateway, enclose=enclose)
+    return await launcher.launch(
+        agent,
+        invocation,
+        through_gateway=not options["no_gateway"],
+        enclose=enclose,
+        restriction=restriction,
+        prompts=wishes.prompts,
+        wake=wishes.wake,
+    )
 
 
-_OPTIONS = {"inband": "in-band"}
+def _read_restriction(cli: CliContext, profile: str | None, invocation: Invocation) -> Restriction:
+    """Return what restricts the session's actions: the option, and C{.aileron.toml} of the project.
+
+    :raises InvalidRequest: if the project's file is invalid.
+    """
+    from aileron.features.profiles.project import find_selection
+
+    from ._launch import Restriction
+
+    if "profiles" in cli.features.off:
+        return Restriction(profile)
+    found = find_selection(invocation.directory, invocation.environment.get("HOME", "/"))
+    return Restriction(profile) if found is None else Restriction(profile, found[1], found[0])
+
+
+_OPTIONS = {"inband": "in-band", "profiles": "profile"}
 """Options whose names differ from those of their features, by feature."""
 
 
@@ -258,6 +313,7 @@ def _layout(cli: CliContext, agent: Agent, invocation: Invocation) -> SandboxLay
     """Return the files that a sandboxed agent can see.
 
     :raises InvalidRequest: if the agent must not work in this directory.
+    :raises NotFound: if a program is not installed.
     """
     from aileron.features.sandbox.layout import SandboxLayout, installed_programs
 
@@ -303,9 +359,10 @@ async def _facts(cli: CliContext) -> DaemonFacts:
 
 
 def _facts_of(cli: CliContext, found: Discovery | None) -> DaemonFacts:
-    """Return the facts of the daemon, or likely facts if it does not run: its last address, and no launch key.
+    """Return the facts of the daemon. If no daemon runs, return likely facts: its last ports, and no launch key.
 
-    Only the running daemon knows whether there is a gateway, as it uses only a trusted config.yaml.
+    The likely upstreams are the default ones, or None if config.yaml turns the gateway off. They may be wrong, because
+    only the running daemon knows whether config.yaml is trusted.
     """
     from .plan import DaemonFacts
     from .registration import Upstream
@@ -314,16 +371,38 @@ def _facts_of(cli: CliContext, found: Discovery | None) -> DaemonFacts:
         ports = load_ports(cli.home)
         url, operator_url = f"http://127.0.0.1:{ports.agent or 0}", f"http://localhost:{ports.operator or 0}"
         built_in = {each.name: Upstream(each.base_url, prefix=each.prefix) for each in BUILT_IN_PROVIDERS}
-        return DaemonFacts(url, operator_url, "", None if "gateway" in cli.features.off else built_in)
-    gateway = cli.probe(found.url, "/v1/status", found.launch_key).get("gateway")
+        upstreams = None if "gateway" in cli.features.off else built_in
+        off = cli.features.off
+        return DaemonFacts(
+            url, operator_url, "", upstreams, lists_prompts="prompts" not in off, wakes="wake" not in off
+        )
+    status = cli.probe(found.url, "/v1/status", found.launch_key)
+    gateway, prompts, wake = status.get("gateway"), status.get("prompts") or {}, status.get("wake")
     # None if the feature is off, or the daemon's version is older.
     upstreams = gateway and {
         each["name"]: Upstream(each["base_url"], each["credential"], each["prefix"]) for each in gateway["providers"]
     }
-    return DaemonFacts(found.url, found.operator_url, found.launch_key, upstreams)
+    return DaemonFacts(
+        found.url,
+        found.operator_url,
+        found.launch_key,
+        upstreams,
+        lists_prompts=prompts.get("inbox") is True,
+        checks_calls=prompts.get("checks") is True,
+        wakes=wake is not None,
+        resumes=wake is not None and wake["resume"] is True,
+    )
 
 
-def _show_plan(cli: CliContext, agent: Agent, invocation: Invocation, egress: tuple[str, ...], **options: bool) -> None:
+def _show_plan(
+    cli: CliContext,
+    agent: Agent,
+    invocation: Invocation,
+    egress: tuple[str, ...],
+    restriction: Restriction,
+    wishes: _Wishes,
+    **options: bool,
+) -> None:
     """Print the preview of a launch.
 
     :raises Forbidden: if the vault's passphrase is in the environment.
@@ -335,11 +414,20 @@ def _show_plan(cli: CliContext, agent: Agent, invocation: Invocation, egress: tu
     found, sandbox = live_discovery(cli.home), options["sandbox"]
     facts, through_gateway = _facts_of(cli, found), not options["no_gateway"]
     described = preview_launch(
-        agent, invocation, facts, sys.executable, through_gateway=through_gateway, sandboxed=sandbox
+        agent,
+        invocation,
+        facts,
+        sys.executable,
+        through_gateway=through_gateway,
+        sandboxed=sandbox,
+        prompts=wishes.prompts,
+        wake=wishes.wake,
     )
+    tools = _preview_tools(cli, agent, invocation, restriction, found)
     if options["as_json"]:
         about: dict[str, JSON] = {
             "agent": agent.name,
+            "tools": tools,
             "daemon": found is not None,
             "sandbox": sandbox,
             "egress": list(egress),
@@ -347,8 +435,38 @@ def _show_plan(cli: CliContext, agent: Agent, invocation: Invocation, egress: tu
         say_json({**about, **asdict(described)})
     else:
         _show(agent.name, described, egress, sandbox=sandbox)
+        _show_tools(tools, restriction)
     if found is None:
         note("The daemon is not running; a launch would start it. The address shown is its last known one.")
+
+
+def _preview_tools(
+    cli: CliContext, agent: Agent, invocation: Invocation, restriction: Restriction, found: Discovery | None
+) -> Mapping[str, JSON] | None:
+    """Return the profile and actions that the session would have, or None if no daemon runs or profiles are off.
+
+    :return: C{{profile, actions, hidden}}.
+    """
+    if found is None or "profiles" in cli.features.off:
+        return None
+    claims: dict[str, JSON] = {"agent": agent.claim or agent.name, "working_dir": invocation.directory}
+    body = {**claims, **restriction.claims()}
+
+    async def ask(links: Links) -> Mapping[str, JSON]:
+        return await links.daemon(found.url, found.launch_key).post("profiles", "preview", body=body)
+
+    return cli.drive(ask)
+
+
+def _show_tools(tools: Mapping[str, JSON] | None, restriction: Restriction) -> None:
+    heading("Actions that the agent may use")
+    if restriction.path:
+        say("  restricted by {path}", path=restriction.path)
+    if tools is None:
+        say("  known once the daemon runs")
+        return
+    names = ", ".join(cast("list[str]", tools["actions"])) or "none"
+    values({"profile": str(tools["profile"]) or "none", "actions": names, "hidden": str(tools["hidden"])}, "  ")
 
 
 def _show(agent: str, described: LaunchPreview, egress: tuple[str, ...], *, sandbox: bool) -> None:

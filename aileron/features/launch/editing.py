@@ -62,7 +62,10 @@ class Syntax:
 
 
 def _outcomes(value: Mapping[str, Any], keys: Keys) -> Iterator[Mapping[str, Any]]:
-    """Yield the acceptable results: the settings without the entry, then also without tables that became empty."""
+    """Yield the settings without the entry, then without each enclosing table that removing the entry leaves empty.
+
+    Each of them is an acceptable result of the removal.
+    """
     yield _without(value, keys)
     while len(keys) > 1 and len(part_of(value, *keys[:-1])) == 1:
         keys = keys[:-1]

@@ -21,7 +21,8 @@ def ensure_daemon(cli: CliContext) -> Discovery:
 
     Child processes read the passphrase, so that the agent never inherits the memory of a process that had it.
 
-    :raises CommandError: if there is no vault and no terminal, or the user did not create or unlock the vault.
+    :raises CommandError: if there is no vault and no terminal, the user did not create or unlock the vault, or the
+        running daemon does not match this environment.
     """
     if not cli.home.secrets.exists():
         refuse_lost(cli)

@@ -117,7 +117,7 @@ class SettingsSource:
     final: bool = False
 
     def __call__(self, invocation: Invocation) -> Iterator[SettingsLayer]:
-        """Yield a layer for each place that exists. If it cannot be read or is not an object, its values are None."""
+        """Yield a layer for each place that exists. If a place cannot be read or is no object, its values are None."""
         for place in self.find(invocation):
             name = place.name if isinstance(place, Text) else str(place)
             try:

@@ -13,7 +13,7 @@ from aileron.client import SessionEnvironment
 from aileron.model.errors import Forbidden, NotFound
 
 from .agent import Agent
-from .registration import GatewayAccess, Invocation, McpServer, Register, Upstream
+from .registration import GatewayAccess, Invocation, McpServer, PromptAccess, Register, Upstream, WakeAccess
 
 PASSPHRASE = "AILERON_VAULT_PASSPHRASE"
 NOTES_TOOLS = (
@@ -29,12 +29,38 @@ class DaemonFacts:
 
     :ivar url: the URL of the agent site.
     :ivar upstreams: the gateway's upstreams by the provider's name, or None if the daemon has no gateway.
+    :ivar lists_prompts: whether the daemon lists the agents' own permission prompts.
+    :ivar checks_calls: whether rules of permission prompts ask or deny.
+    :ivar wakes: whether the daemon knows outcomes that wake an agent.
+    :ivar resumes: whether launches resume an agent that has ended, unless the user says otherwise.
     """
 
     url: str
     operator_url: str
     launch_key: str = field(repr=False)
     upstreams: Mapping[str, Upstream] | None = None
+    lists_prompts: bool = False
+    checks_calls: bool = False
+    wakes: bool = False
+    resumes: bool = False
+
+    def wake(self, wanted: bool | None) -> WakeAccess | None:
+        """Return the outcomes that wake an agent, or None if the daemon wakes none or the user wants none.
+
+        :param wanted: whether an agent that has ended is resumed; False to leave the agent alone altogether; None for
+            the operator's configuration.
+        """
+        if not self.wakes or wanted is False:
+            return None
+        return WakeAccess(self.url, resumes=wanted is True or self.resumes)
+
+    def prompts(self, wanted: bool | None) -> PromptAccess | None:
+        """Return the inbox for an agent's permission prompts, or None if there is none or the user wants none.
+
+        :param wanted: whether the user wants the prompts listed; None for the agent's usual way.
+        """
+        is_there = self.lists_prompts and wanted is not False
+        return PromptAccess(self.url, asks=wanted is True, checks=self.checks_calls) if is_there else None
 
     def gateway(self, key: str, *, notes_tools: bool = False) -> GatewayAccess | None:
         """Return the gateway for a session with this key, or None if the daemon has no gateway."""
@@ -78,13 +104,23 @@ class Preparation:
     programs: Programs
     register: Register
 
-    def plan(self, url: str, token: str, gateway: GatewayAccess | None, directory: str) -> LaunchPlan:
+    def plan(
+        self,
+        url: str,
+        token: str,
+        gateway: GatewayAccess | None,
+        directory: str,
+        prompts: PromptAccess | None = None,
+        wake: WakeAccess | None = None,
+    ) -> LaunchPlan:
         """Plan the launch in a session: with Aileron's tools, the gateway, and the environment without C{AILERON_*}.
 
         :param url: the URL of the agent site.
         :param token: the session's token.
         :param gateway: the gateway, or None to leave the agent's LLM traffic alone.
         :param directory: the directory for the agent's files.
+        :param prompts: the inbox for the agent's permission prompts, or None to leave them alone.
+        :param wake: the outcomes that wake the agent, or None.
         """
         arguments, environment = self.invocation.arguments, self.invocation.environment
         wanted = SessionEnvironment.of(environment)  # set by the user
@@ -97,7 +133,7 @@ class Preparation:
             listed_actions=wanted.listed_actions,
         )
         server = McpServer(self.programs.mcp, session.on_this_machine().variables())
-        ours = self.register(server, gateway, directory)
+        ours = self.register(server, gateway, directory, prompts, wake)
         theirs = {name: value for name, value in environment.items() if not name.startswith(_OURS)}
         return LaunchPlan(
             argv=(self.programs.agent, *ours.arguments, *arguments),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import zip_longest
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from attrs import field, frozen
 
@@ -122,8 +122,44 @@ class Registration:
     providers: Providers = field(factory=dict, repr=False)
 
 
-Register = Callable[[McpServer, GatewayAccess | None, str], Registration]
-"""Returns the registration of a server, and of the gateway unless that is None.
+@frozen
+class PromptAccess:
+    """The daemon's inbox for the agents' own permission prompts.
 
-The last argument is the absolute path of the private directory for C{Registration.files}.
-"""
+    :ivar url: the URL of the agent site.
+    :ivar asks: whether the agent's permission prompts are listed in the inbox.
+    :ivar checks: whether rules ask or deny, so that each call of the agent's tools is checked.
+    """
+
+    url: str
+    asks: bool
+    checks: bool = False
+
+
+@frozen
+class WakeAccess:
+    """The daemon's outcomes of actions that were decided late.
+
+    :ivar url: the URL of the agent site.
+    :ivar resumes: whether an agent that has ended is resumed, for which its conversation must be known.
+    """
+
+    url: str
+    resumes: bool = False
+
+
+class Register(Protocol):
+    """Registers the tool server, the gateway, the permission prompts and the waking with an agent."""
+
+    def __call__(
+        self,
+        server: McpServer,
+        gateway: GatewayAccess | None,
+        directory: str,
+        prompts: PromptAccess | None = None,
+        wake: WakeAccess | None = None,
+    ) -> Registration:
+        """Return the registration of a server, and of everything else that is not None.
+
+        :param directory: the absolute path of the private directory for C{Registration.files}.
+        """

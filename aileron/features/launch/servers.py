@@ -211,7 +211,10 @@ def _read_package(command: Sequence[str]) -> tuple[PackageRun | None, str]:
 
 
 def _parts(entry: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield the values in any agent's entry of a server: place, name, and a text that may refer to variables."""
+    """Yield the arguments, variables, headers and query parameters in a server's entry, in any agent's format.
+
+    Each is a place, a name, and a text that may refer to variables.
+    """
     for before, each in pairwise(("", *_argv(entry))):
         name, equals, _ = each.partition("=")
         flag = before if before.startswith("-") and not each.startswith("-") else ""
@@ -233,7 +236,10 @@ def _address(entry: Mapping[str, Any]) -> str:
 
 
 def _read_url(text: str) -> tuple[str, str]:
-    """Return a server's URL without its query, or L{MASK} if it is secret or invalid; and its problem, if any."""
+    """Return a server's URL without its query, and an empty text.
+
+    If the URL is invalid or has a secret in its path, return L{MASK} and a sentence with the problem.
+    """
     bare = text.partition("?")[0]
     if holds_secret(unquote(bare)):
         return MASK, "Its URL has a secret in its path."

@@ -1,8 +1,9 @@
-"""Notifications: notifies the operator of pending work, on the desktop, by webhook or by apprise."""
+"""Notifications: informs the operator of pending work, in the browser, on the desktop, by webhook or by apprise."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 from aileron.features.core import Core
@@ -14,8 +15,9 @@ class Notices(Feature):
     """The feature of notifications."""
 
     name = "notices"
-    summary = "Notifies you of what is pending, on the desktop, by webhook or by apprise."
+    summary = "Notifies you of what is pending, in the browser, on the desktop, by webhook or by apprise."
     targets: ClassVar[Mapping[str, str]] = {"notice://": "notification that wants a secret"}
+    scripts: ClassVar[Sequence[Path]] = (Path(__file__).with_name("static") / "notify.js",)
 
     def commands(self) -> Mapping[str, Command]:
         return {"notification": Command("aileron.features.notices.commands:notification", "Services")}

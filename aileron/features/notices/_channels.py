@@ -1,4 +1,4 @@
-"""Builds the channels that the operator has configured: a desktop, C{apprise}, and webhooks, of L{_webhook}."""
+"""Builds the channels that the operator has configured: the desktop, C{apprise}, and webhooks (L{_webhook})."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def build_channels(
 
     :param reactor: the clock; also connects and spawns processes.
     :param in_thread: calls a function in another thread.
-    :param environ: the daemon's. The desktop's program inherits the few variables that address the desktop.
+    :param environ: the daemon's environment. The desktop's program inherits the variables that address the desktop.
     """
 
     def build() -> Iterator[NoticeChannel]:
@@ -61,9 +61,11 @@ def build_channels(
 
 
 async def open_secret(bindings: IBindings, channel: ChannelSettings) -> bytes:
-    """Decrypt the address or key of a channel for one message. It is not cached, so locking the vault locks it too.
+    """Decrypt the address or key of a channel for one message.
 
-    :raises Undelivered: there is no secret or more than one, the vault is locked, or the secret is for another
+    It is not cached, so it is unavailable once the vault locks.
+
+    :raises Undelivered: if there is no secret or more than one, the vault is locked, or the secret is for another
         address.
     """
     scope, name = channel.scope(), channel.name
@@ -95,7 +97,10 @@ class AppriseThread:
     _busy: bool = field(default=False, init=False)
 
     async def deliver(self, message: Message) -> None:
-        """Deliver a message. If the previous one is still being sent, raise L{Undelivered}: threads cannot stop."""
+        """Deliver a message.
+
+        :raises Undelivered: if the message was not sent, or the thread is still sending the previous one.
+        """
         address = (await self._open_address()).decode("ascii")
         if self._busy:
             raise Undelivered("The previous message is still being sent.")
@@ -109,7 +114,7 @@ class AppriseThread:
 
     def _over(self, result: str | Failure | None, answered: Deferred[str | None]) -> None:
         self._busy = False
-        if answered.called:  # it was cancelled
+        if answered.called:  # cancelled meanwhile
             return
         if isinstance(result, Failure):
             answered.callback(f"It failed ({result.type.__name__ if result.type else 'unknown'}).")
@@ -118,7 +123,7 @@ class AppriseThread:
 
 
 def notify(address: str, message: Message) -> str | None:
-    """Send a message to one address, and return the problem, or None if it was sent. Blocks until then."""
+    """Send a message to one address, and return the problem, or None if it was sent. Blocks the thread meanwhile."""
     try:
         from apprise import Apprise as Library
         from apprise import AppriseAsset, NotifyFormat, NotifyType
@@ -148,9 +153,9 @@ async def notify_desktop(command: Path | None, environ: Mapping[str, str], react
     """Run C{notify-send} for a message, without contents: every user of this machine sees its arguments.
 
     :param command: absolute, or None if it was not found.
-    :param environ: the few variables that address the desktop are passed on.
+    :param environ: the daemon's environment. The program gets only the variables that address the desktop.
     :param reactor: spawns processes.
-    :raises Undelivered: there is no desktop, or the program failed.
+    :raises Undelivered: if there is no desktop, or the program failed.
     """
     if command is None:
         raise Undelivered("notify-send is not installed (package libnotify-bin).", again=False)
@@ -165,7 +170,7 @@ async def notify_desktop(command: Path | None, environ: Mapping[str, str], react
 
 
 def _arguments(message: Message) -> tuple[str, ...]:
-    body = "\n".join((*message.lines, message.url)).translate(_MARKUP)
+    body = "\n".join((*message.lines, message.desk_url or message.url)).translate(_MARKUP)
     urgency = "critical" if message.urgent else "normal"
     return "--app-name=Aileron", f"--urgency={urgency}", "--category=im.received", "--", message.title, body
 

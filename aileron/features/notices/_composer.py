@@ -1,10 +1,11 @@
-"""Composes short messages of notices that still hold, without contents unless the operator wants contents."""
+"""Composes short messages of notices that still apply, without contents unless the operator wants contents."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from attrs import evolve, frozen
@@ -43,10 +44,11 @@ T = TypeVar("T")
 
 @frozen(kw_only=True)
 class MessageComposer:
-    """The composer of messages. If the store does not answer, a message says less.
+    """The composer of messages. If the store does not answer, messages have less detail.
 
     :param ids: returns a fresh ULID at each call.
     :param operator_url: returns the URL of the operator site, once it listens.
+    :param public_urls: the URLs of the pages at names that stay. Messages link to the first, if there is one.
     :param find_review: returns the review of a call that waits for a decision, by the run's id.
     :param contents: True if messages hold the arguments of calls.
     """
@@ -59,9 +61,10 @@ class MessageComposer:
     operator_url: Callable[[], str]
     find_review: Callable[[str], Awaitable[RequestReview]]
     contents: bool = False
+    public_urls: Collection[str] = ()
 
     async def compose(self, notices: Sequence[Notice], more: int = 0) -> Message | None:
-        """Return a message of the notices that still hold, or None if none holds.
+        """Return a message of the notices that still apply, or None if none applies.
 
         :param more: the number of further notices.
         """
@@ -70,8 +73,18 @@ class MessageComposer:
         if not current:
             return None
         now = utc(self.clock.seconds())
+        desk = self.operator_url()
+        # guard of the phone: what leaves this machine links to the public name
+        #    -> notices.test_notifier.LinkTests.test_public, instead origin = desk
+        origin = min(self.public_urls, default=desk)
         return message_of(
-            current, more, message_id=self.ids(), now=now, page=self._page, besides=await self._besides(now)
+            current,
+            more,
+            message_id=self.ids(),
+            now=now,
+            page=partial(_write_url, origin),
+            desk=partial(_write_url, desk),
+            besides=await self._besides(now),
         )
 
     async def _besides(self, now: datetime) -> Sequence[str]:
@@ -85,7 +98,7 @@ class MessageComposer:
         return lines
 
     async def _count_waiting(self) -> tuple[int, datetime | None]:
-        """Count the pending calls, and return when the oldest was received."""
+        """Return the number of pending calls, and when the oldest was received, or None if there are none."""
         first = (await self.runs.list(_PENDING)).items
         return await self.runs.count(_PENDING), first[0].received_at if first else None
 
@@ -103,7 +116,12 @@ class MessageComposer:
         return await _or_else(completed, self._judge(completed, run.id))
 
     async def _judge(self, notice: Notice, run_id: str) -> Notice:
-        """Return a notice with the group and the warnings of the call, and if wanted with its title."""
+        """Return a copy of the notice with the call's group and warnings.
+
+        If messages have contents, the copy has the call's title and the sentences of the warnings too.
+
+        :raises NotFound: if there is no such request.
+        """
         review = await self.find_review(run_id)
         judged = evolve(notice, group=review.group.value, warnings=list_labels(review.warnings))
         if not self.contents:
@@ -115,17 +133,21 @@ class MessageComposer:
             return None
         return json.dumps(dict(run.arguments), ensure_ascii=False, default=str)[:_MOST_ARGUMENTS]
 
-    def _page(self, run_id: str | None) -> str:
-        return f"{self.operator_url()}/approvals" + ("" if run_id is None else f"/{run_id}")
+
+def _write_url(origin: str, run_id: str | None) -> str:
+    return f"{origin}/approvals" + ("" if run_id is None else f"/{run_id}")
 
 
 async def _or_else(otherwise: T, looking: Awaitable[T]) -> T:
-    """Return what C{looking} finds, or C{otherwise} if it fails, so that an unreadable row suppresses no message."""
+    """Return the result of C{looking}. If that fails, log the failure and return C{otherwise}.
+
+    So a message is sent even if a row of the store cannot be read.
+    """
     try:
         return await looking
     except CancelledError:
         raise
-    except Exception as error:  # noqa: BLE001 - the message says less; the error is not logged, since it may quote contents
+    except Exception as error:  # noqa: BLE001 - the message has less detail; the error may quote contents
         _log.warn("a message says less, since a lookup failed ({kind})", kind=type(error).__name__)
         return otherwise
 
@@ -137,6 +159,7 @@ def message_of(
     message_id: str,
     now: datetime,
     page: Callable[[str | None], str],
+    desk: Callable[[str | None], str] | None = None,
     besides: Sequence[str] = (),
 ) -> Message:
     """Return one message of all of C{notices}, of which there is at least one.
@@ -144,6 +167,7 @@ def message_of(
     :param more: the number of further notices.
     :param message_id: the ID of the message.
     :param page: returns the URL of the page of a run, or of all pending approvals.
+    :param desk: returns the same page's URL at the desk, or None if it is the same URL.
     :param besides: lines to add after those of the notices.
     """
     shown = tuple(
@@ -158,6 +182,7 @@ def message_of(
         subject=f"Aileron: {shown[0].title}" if len(shown) == 1 and not more and shown[0].title else "",
         lines=(*_lines(shown, more, now), *besides),
         url=page(only),
+        desk_url="" if desk is None else desk(only),
         notices=shown,
         urgent=any(each.rule.urgent for each in shown),
         contents=tuple(_contents(shown)),
@@ -218,7 +243,7 @@ def _line(alike: Sequence[Notice], now: datetime) -> str:
 
 
 def _who(notice: Notice) -> str:
-    """Return words for the session and its agent, whose name is a claim."""
+    """Return words for the session and its agent, whose name is self-reported. Without a session, return no text."""
     if notice.session is None:
         return ""
     agent = "" if notice.agent is None else f"{notice.agent}, "

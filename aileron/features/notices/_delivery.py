@@ -31,7 +31,7 @@ Done = Callable[[bool], None]
 class Undelivered(Exception):
     """The error of a message that a channel did not deliver.
 
-    :ivar problem: for the operator and the log: a sentence of our own, without addresses and secrets.
+    :ivar problem: the reason for the operator and the log: a sentence without addresses and secrets.
     :ivar again: whether a retry may succeed.
     """
 
@@ -45,8 +45,8 @@ class NoticeChannel:
 
     :ivar name: the name in the configuration.
     :ivar kind: C{desktop}, C{webhook} or C{apprise}.
-    :ivar deliver: delivers a message in one attempt, and can be cancelled. It raises L{Undelivered} if the message was
-        not delivered as far as is known. Of any other exception only the class is reported.
+    :ivar deliver: delivers a message in one attempt, and can be cancelled. It raises L{Undelivered} unless the delivery
+        was confirmed. Of any other exception only the class is reported.
     """
 
     name: str
@@ -76,7 +76,8 @@ class DeliveryQueue:
     def put(self, message: Message, done: Done) -> None:
         """Queue a message for delivery.
 
-        :param done: called once with True if it was delivered, or with False if it was dropped or all attempts failed.
+        :param done: called once: with True if the message was delivered, with False if it was dropped or all attempts
+            failed.
         """
         if len(self._waiting) >= MOST_WAITING:
             self._give_up(self._waiting.popleft()[1])
@@ -94,7 +95,7 @@ class DeliveryQueue:
             self._delivering.cancel()
 
     async def attempt(self, message: Message) -> Undelivered | None:
-        """Deliver a message now, in one attempt.
+        """Deliver a message now, in one attempt. The state of the channel gets the result, and an error is logged.
 
         :return: the error, or None if it was delivered.
         """
@@ -103,7 +104,7 @@ class DeliveryQueue:
             await delivering.addTimeout(ATTEMPT_SECONDS, self._clock)
         except CancelledError:
             raise
-        except Exception as error:  # noqa: BLE001 - a timer's rim: whatever keeps it from being told, the rest goes on
+        except Exception as error:  # noqa: BLE001 - an error of one channel must not stop the others
             failed = _to_undelivered(error)
             self._state = evolve(self._state, problem=failed.problem, problem_at=self._now())
             _log.warn("{channel} cannot be notified: {why}", channel=self._channel.name, why=failed.problem)
@@ -117,7 +118,7 @@ class DeliveryQueue:
             arrived = await self._insist(message)
             if (
                 self._waiting and self._waiting[0][0] is message
-            ):  # else it was dropped meanwhile, or the queue was stopped
+            ):  # otherwise the message was dropped meanwhile, or the queue was stopped
                 self._waiting.popleft()
                 if arrived:
                     done(True)

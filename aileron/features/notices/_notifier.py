@@ -39,7 +39,7 @@ _log = Logger()
 class Coalescer:
     """Collects notices until the next message is due.
 
-    :param on_due: called with the collected notices, and the number of further ones.
+    :param on_due: called with the collected notices, and the number of further notices that were only counted.
     """
 
     _clock: IReactorTime
@@ -66,7 +66,7 @@ class Coalescer:
         self._plan(notice.rule.immediate)
 
     def stop(self) -> None:
-        """Cancel the next message."""
+        """Cancel the next message, and take no more notices."""
         self._stopped = True
         if self._due is not None:
             self._due.cancel()
@@ -80,7 +80,7 @@ class Coalescer:
             self._due.reset(seconds)
 
     def _wait(self, immediate: bool) -> float:
-        """Return the seconds until the next message; an immediate one waits for the shortest pause alone."""
+        """Return the seconds until the next message. An immediate message waits only for the shortest pause."""
         if self._told_at is None:
             return GATHER_SECONDS
         place = 0 if immediate else min(self._in_a_row, len(PAUSES_SECONDS)) - 1
@@ -124,7 +124,7 @@ class Notifier:
     async def start(self) -> None:
         """Start following the audit log, from the event after the last one of which the operator was notified.
 
-        :raises StoreUnavailable: the store cannot be read.
+        :raises StoreUnavailable: if the store cannot be read.
         """
         if self._queues:
             await self._follower.begin()
@@ -148,13 +148,17 @@ class Notifier:
         return self.channels()
 
     def _on_due(self, notices: Sequence[Notice], more: int) -> None:
-        self._keep(self._tell(notices, more, self._follower.sequence))
+        self._keep(self._queue_message(notices, more, self._follower.sequence))
 
-    async def _tell(self, notices: Sequence[Notice], more: int, sequence: int) -> None:
-        """Queue a message for every channel. Its events count as notified once one channel has it, or all gave up."""
+    async def _queue_message(self, notices: Sequence[Notice], more: int, sequence: int) -> None:
+        """Compose a message, and queue it for every channel.
+
+        The operator counts as notified of the events up to C{sequence} once one channel has delivered the message, all
+        channels have given up, or no notice applies any more.
+        """
         message = await self._composer.compose(notices, more)
         if message is None:
-            await self._follower.mark_told(sequence)
+            await self._follower.mark_notified(sequence)
             return
         left = len(self._queues)
 
@@ -162,7 +166,7 @@ class Notifier:
             nonlocal left
             left -= 1
             if arrived or left == 0:
-                self._keep(self._follower.mark_told(sequence))
+                self._keep(self._follower.mark_notified(sequence))
 
         for queue in self._queues:
             queue.put(message, done)

@@ -43,7 +43,7 @@ def notice_of(event: Event, rules: Mapping[str, NoticeRule]) -> Notice | None:
 
 @define
 class _AskTimes:
-    """The moments of a session's latest requests, and of the latest notice that there are too many."""
+    """The moments of a session's latest requests, and of the latest notice that the session requests too much."""
 
     times: deque[datetime] = field(factory=lambda: deque(maxlen=_MANY))
     told_at: datetime | None = None
@@ -51,7 +51,10 @@ class _AskTimes:
 
 @define(eq=False)
 class FloodDetector:
-    """Detects sessions that request approvals too often. Caps on pending approvals alone do not limit how often."""
+    """Detects sessions that request approvals too often.
+
+    The limits on pending approvals do not prevent this: a decided request makes room for the next.
+    """
 
     _sessions: OrderedDict[str, _AskTimes] = field(factory=OrderedDict, init=False)
 
@@ -92,9 +95,9 @@ class RecordFollower:
     _floods: FloodDetector = field(factory=FloodDetector, init=False)
 
     async def begin(self) -> None:
-        """Load the watermark. Without one, begin with the next event.
+        """Load the watermark. Without one, begin with the next event, and store that.
 
-        :raises StoreUnavailable: the store cannot be read.
+        :raises StoreUnavailable: if the store cannot be read.
         """
         head = await self._audit.head()
         end = 0 if head is None else head[0]
@@ -113,12 +116,12 @@ class RecordFollower:
                 raise
             except StoreUnavailable as error:
                 _log.warn("the audit log cannot be read for notifications yet: {why}", why=error.message)
-            except Exception:  # noqa: BLE001 - the loop must go on: nobody would notice that notifications stopped
+            except Exception:  # noqa: BLE001 - the loop must continue: otherwise notifications would stop unnoticed
                 _log.failure("reading the audit log for notifications")
             if pause:
                 await deferLater(self._clock, pause)
 
-    async def mark_told(self, sequence: int) -> None:
+    async def mark_notified(self, sequence: int) -> None:
         """Store that the operator was notified of all events up to C{sequence}. A failure is logged."""
         if sequence <= self._told:
             return
@@ -131,7 +134,7 @@ class RecordFollower:
     async def _read(self) -> float:
         """Wait for new events and process them.
 
-        :return: the seconds to pause, 0 if there were no events.
+        :return: the seconds to pause before the next read: 0 if no event came within the wait.
         """
         news = await self._audit.news(self.sequence, _WAIT_SECONDS)
         for record in news:
@@ -146,7 +149,10 @@ class RecordFollower:
 
 
 def _place(written: str | None, end: int) -> int:
-    """Return the sequence to continue from: at most the end, since a backup may have been restored, and not too old."""
+    """Return the sequence to continue from, at most L{MOST_BEHIND} events before the end.
+
+    It is never after the end, since an older backup may have been restored.
+    """
     if written is None or not written.isdecimal() or len(written) > 18:
         return end
     return max(min(int(written), end), end - MOST_BEHIND)

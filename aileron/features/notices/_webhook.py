@@ -28,7 +28,8 @@ async def post_message(
 
     :param reactor: connects, and is the clock.
     :param open_key: decrypts the key, or None if messages are not signed.
-    :raises Undelivered: the program answered with another status, or could not be reached.
+    :raises Undelivered: if the program answered with another status, or could not be reached, or the key cannot be
+        decrypted.
     """
     body = json.dumps(to_json(message)).encode("ascii")
     headers = {"Aileron-Delivery": message.id}

@@ -63,7 +63,7 @@ def add(command: OperatorCommand, name: str, secret_fd: int | None) -> None:
 
     async def work(operator: Operator) -> Mapping[str, Any]:
         connector = NOTICE + name
-        # First, so that no secret is asked for that no channel needs.
+        # Checked first, so that no secret is requested that no channel needs.
         scope = (await operator.post("bindings", "target", body={"connector": connector, "base_url": None}))["scope"]
         by_address = scope["header"] == "address"
         what = f"Address of {name}" if by_address else f"Key that signs requests to {scope['base_url']}"

@@ -28,18 +28,33 @@ _CHANNEL = described(
     bound={**BOOLEAN, "description": "a secret is bound to it"},
 )
 _CHANNELS = made_of({"items": list_of(_CHANNEL)})
+_PENDING = made_of({"items": list_of(TEXT), "more": BOOLEAN, "title": TEXT})
+_MESSAGE = made_of({"title": TEXT, "text": TEXT})
 
 
 @TABLE.route("GET", "/v1/notifications", operators=READERS, answers={200: _CHANNELS})
 async def list_channels(context: RequestContext, deps: Dependencies) -> Answer:
-    """Every channel that is configured, and how it does in this life of the daemon."""
+    """List the configured channels, each with its state since the daemon started."""
     return answer(_channels(deps, _running(deps).notifier.channels()))
 
 
 @TABLE.route("POST", "/v1/notifications/test", operators=Who.OPERATOR, answers={200: _CHANNELS})
 async def try_channels(context: RequestContext, deps: Dependencies) -> Answer:
-    """Send a test by every channel, one attempt each, and tell how they do then."""
+    """Send a test by every channel, one attempt each, and return the channels' states after it."""
     return answer(_channels(deps, await _running(deps).notifier.test()))
+
+
+@TABLE.route("GET", "/v1/notifications/pending", operators=READERS, answers={200: _PENDING})
+async def list_pending(context: RequestContext, deps: Dependencies) -> Answer:
+    """List the ids of the newest requests that wait for a decision, for the notices of a browser."""
+    return answer(to_json(await _running(deps).browser.list_pending()))
+
+
+@TABLE.route("GET", "/v1/notifications/pending/<run_id>", operators=READERS, answers={200: _MESSAGE})
+async def show_pending(context: RequestContext, deps: Dependencies, run_id: str) -> Answer:
+    """Return the message about a pending request, as notifications show it."""
+    message = await _running(deps).browser.compose(run_id)
+    return answer({"title": message.title, "text": "\n".join(message.lines)})
 
 
 def _channels(deps: Dependencies, states: Sequence[ChannelState]) -> JSON:

@@ -17,6 +17,7 @@ from aileron.review import RequestReview, review_requests
 from ._channels import build_channels
 from ._composer import MessageComposer
 from ._notifier import Notifier
+from .browser import BrowserNotices
 from .rules import CORE_RULES
 from .values import ChannelSettings, INotifier, NoticeSettings
 
@@ -30,10 +31,12 @@ class RunningNotices(RunningFeature):
 
     :ivar settings: the operator's channels.
     :ivar notifier: sends notifications to the channels.
+    :ivar browser: the notices for pages that are open in a browser.
     """
 
     settings: NoticeSettings
     notifier: INotifier
+    browser: BrowserNotices
 
     @property
     def parts(self) -> tuple[object, ...]:  # type: ignore[override]
@@ -54,7 +57,10 @@ class RunningNotices(RunningFeature):
 
 
 async def find_review(runner: Runner, run_id: str) -> RequestReview:
-    """Return the review of a request that waits for a decision, as its page shows it."""
+    """Return the review of a request that waits for a decision, as its page shows it.
+
+    :raises NotFound: if there is no such request.
+    """
     approval = await runner.decisions.approval(run_id, only_read=True)
     (review,) = await review_requests(runner.decisions, runner.submission.offering().offers, (approval,))
     return review
@@ -72,6 +78,7 @@ def start_notices(core: Core, settings: NoticeSettings) -> RunningNotices:
         operator_url=process.operator_url,
         find_review=partial(find_review, core.runner),
         contents=settings.contents,
+        public_urls=process.public_urls,
     )
     channels = build_channels(
         settings, bindings=core.vault, reactor=process.reactor, in_thread=process.in_thread(), environ=os.environ
@@ -85,4 +92,4 @@ def start_notices(core: Core, settings: NoticeSettings) -> RunningNotices:
         rules={**CORE_RULES, **core.notices},
     )
     process.life.at_end(notifier.stop)
-    return RunningNotices(settings, notifier)
+    return RunningNotices(settings, notifier, BrowserNotices(store.runs, composer, store.snoozes.all))

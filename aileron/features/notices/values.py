@@ -24,8 +24,8 @@ class Notice:
     :ivar reason: the reason in the words of the daemon or the operator, or None if there is none.
     :ivar title: what would be done, if the operator wants contents, or None.
     :ivar group: the group of a call that waits for a decision, C{look_closely} or C{routine}, or None.
-    :ivar warnings: the labels of the reasons to look twice at a call that waits for a decision.
-    :ivar cautions: their sentences, which quote the call, if the operator wants contents; else empty.
+    :ivar warnings: the labels of the warnings about a call that waits for a decision.
+    :ivar cautions: the sentences of these warnings, which quote the call, if the operator wants contents; else empty.
     :ivar arguments: the arguments of the call, cut to a line, or None if messages have no contents.
     """
 
@@ -65,7 +65,8 @@ class Message:
     :ivar subject: the title with contents, for channels that no other user of this machine can see, or empty if
         messages have none.
     :ivar contents: lines with the arguments of calls, for channels that no other user of this machine can see.
-    :ivar url: the page that the message is about.
+    :ivar url: the page that the message is about, at the public name if there is one.
+    :ivar desk_url: the same page at the desk's address, for channels of this machine, or empty for C{url}.
     :ivar urgent: True if something is wrong.
     :ivar more: the number of further notices.
     """
@@ -80,12 +81,14 @@ class Message:
     contents: tuple[str, ...] = ()
     more: int = 0
     subject: str = ""
+    desk_url: str = ""
 
 
 differ(
     Message,
     lines=OMITTED,
     subject=OMITTED,
+    desk_url=OMITTED,
     contents=OMITTED,
     more=OMITTED,
     computed={
@@ -93,6 +96,20 @@ differ(
         "count": lambda message: len(message.notices) + message.more,
     },
 )
+
+
+@frozen
+class PendingRequests:
+    """The requests that wait for a decision, for the notices of a browser.
+
+    :ivar items: the ids of their runs, newest first.
+    :ivar more: True if there are more than are listed.
+    :ivar title: the title of one notice of all of them.
+    """
+
+    items: tuple[str, ...]
+    more: bool
+    title: str
 
 
 @frozen

@@ -9,11 +9,13 @@ working directory and the root too, to be cautious: a provider with other settin
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from attrs import evolve
 
+from aileron.client import TOKEN
 from aileron.features.launch import routing
 from aileron.features.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
 from aileron.features.launch.formats import read_text, to_text
@@ -28,8 +30,18 @@ from aileron.features.launch.layers import (
     files,
     project_files,
 )
-from aileron.features.launch.registration import GatewayAccess, Invocation, McpServer, Providers, Registration
+from aileron.features.launch.registration import (
+    GatewayAccess,
+    Invocation,
+    McpServer,
+    PromptAccess,
+    Providers,
+    Registration,
+    WakeAccess,
+)
+from aileron.features.launch.resuming import Resumption
 from aileron.features.launch.servers import HERE, ServerSource
+from aileron.features.wake.programs import hook_command
 
 _BASE_URL = "ANTHROPIC_BASE_URL"
 _HEADERS = "ANTHROPIC_CUSTOM_HEADERS"
@@ -66,11 +78,18 @@ _COMMANDS = frozenset(
     "--help -h --version -v".split()
 )
 _HEADLESS = frozenset(("-p", "--print"))
+_BRIEF_SECONDS = 10
+_WAKE_SECONDS = 86_400
+_ENDS = ("PostToolUse", "PostToolUseFailure", "PermissionDenied", "UserPromptSubmit")
+"""The events after which a dialog for permission is no longer open."""
 _BACKGROUND = frozenset(("--bg", "--background"))
 
 
 def _find_options(invocation: Invocation) -> Iterator[Text]:
-    """Yield the settings that follow C{--settings}: the text of the named file, or JSON in the argument."""
+    """Yield the settings that follow C{--settings}: the JSON in the argument, or the text of the file that it names.
+
+    For a file that cannot be read, yield an empty text, which makes the layer unreadable.
+    """
     for value in invocation.option(_OPTION):
         if value.lstrip().startswith("{") or len(value) > 4096 or "\0" in value:
             yield Text(_OPTION, value)
@@ -105,7 +124,10 @@ def _configuration(server: McpServer) -> Mapping[str, object]:
 
 
 def _route(settings: AgentSettings, gateway: GatewayAccess) -> Registration:
-    """Route the LLM traffic through the gateway, with the user's own login, or return a note why not."""
+    """Return the registration that routes LLM traffic through the gateway with the user's own login.
+
+    If the traffic cannot be routed, the registration has only a note that says why.
+    """
     variables = evolve(settings, layers=tuple(map(_variables_of, settings.layers)))
     written = variables.about(Topic.SETTINGS, Topic.LOGINS).layers
     told = {name: value for layer in written for name, value in (layer.values or {}).items()}
@@ -115,7 +137,7 @@ def _route(settings: AgentSettings, gateway: GatewayAccess) -> Registration:
         routing.find_unreadable(variables)
         or _other_service(variables)
         or _other_address(variables, gateway)
-        or _not_to_be_won(variables, won)
+        or _find_fixed(variables, won)
     )
     if reason is not None:
         return Registration(notes=(f"aileron: claude does not use the gateway: {reason}",))
@@ -181,8 +203,11 @@ def _join_headers(theirs: str, key: str) -> str:
     return "\n".join((*kept, f"{header}: {key}"))
 
 
-def _not_to_be_won(variables: AgentSettings, won: Mapping[str, str]) -> str | None:
-    """Return why the launch cannot override the user's settings, or None if it can."""
+def _find_fixed(variables: AgentSettings, won: Mapping[str, str]) -> str | None:
+    """Return why the launch cannot override these variables in the user's settings, or None if it can.
+
+    :param won: the variables to override, with their new values.
+    """
     for layer in variables.layers:
         if layer.final and (names := won.keys() & (layer.values or {}).keys()):
             return f"{layer.name} sets {', '.join(sorted(names))}."
@@ -192,6 +217,78 @@ def _not_to_be_won(variables: AgentSettings, won: Mapping[str, str]) -> str | No
         return f"your settings set both {_BASE_URL} and {_HEADERS}: remove the first, the gateway uses it anyway."
     return None
 
+
+def _hook(settings: AgentSettings, prompts: PromptAccess, made: Registration, _directory: str) -> Registration:
+    """Return the registration with hooks that send permission prompts to the inbox, beside Claude Code's own dialog."""
+    added = _add_hooks(settings, made, _list_hooks(prompts), "permission prompts are not listed in the inbox")
+    past = routing.bypass_proxy({**settings.environment, **made.variables}, prompts.url)
+    return evolve(added, variables={**made.variables, **past}) if added.arguments != made.arguments else added
+
+
+def _wake(settings: AgentSettings, wake: WakeAccess, made: Registration, waits: bool) -> Registration:
+    """Return the registration with a hook that runs at the end of each turn.
+
+    If it waits for outcomes, it runs in the background and wakes Claude Code by exiting with 2.
+    """
+    hook: dict[str, object] = {"type": "command", "command": hook_command(sys.executable, waits=waits)}
+    hook |= {"asyncRewake": True, "timeout": _WAKE_SECONDS} if waits else {"timeout": _BRIEF_SECONDS}
+    return _add_hooks(settings, made, {"Stop": [{"hooks": [hook]}]}, "claude is not woken by late outcomes")
+
+
+def _add_hooks(
+    settings: AgentSettings, made: Registration, hooks: Mapping[str, object], otherwise: str
+) -> Registration:
+    """Return the registration with more hooks by event in the one C{--settings} argument.
+
+    If the user gives this option, or turns hooks off, return the registration with a note instead.
+
+    :param otherwise: the beginning of that note.
+    """
+    reason = _find_obstacle(settings)
+    if reason is not None:
+        return evolve(made, notes=(*made.notes, f"aileron: {otherwise}: {reason}"))
+    begin = f"{_OPTION}="
+    ours = [json.loads(each.removeprefix(begin)) for each in made.arguments if each.startswith(begin)]
+    others = tuple(each for each in made.arguments if not each.startswith(begin))
+    merged = {name: value for each in ours for name, value in each.items()}
+    merged["hooks"] = {**merged.get("hooks", {}), **hooks}
+    return evolve(made, arguments=(*others, f"{begin}{json.dumps(merged)}"))
+
+
+def _find_obstacle(settings: AgentSettings) -> str | None:
+    """Return why the launch can add no hooks, or None if it can."""
+    if any(layer.name == _OPTION for layer in settings.layers):
+        return f"your {_OPTION} is the only place for its hooks."
+    off = next((place for place, value in settings.values("disableAllHooks") if value), None)
+    return None if off is None else f"{off} turns hooks off."
+
+
+def _list_hooks(prompts: PromptAccess) -> Mapping[str, object]:
+    """Return Claude Code's hooks by event. None of them blocks a call if the daemon is gone, except for rules."""
+    hook = {
+        "type": "http",
+        "url": f"{prompts.url}/v1/prompts/claude",
+        "headers": {"Authorization": f"Bearer ${TOKEN}"},
+        "allowedEnvVars": [TOKEN],
+    }
+    brief = [{"hooks": [{**hook, "timeout": _BRIEF_SECONDS}]}]
+    asks = {
+        "PermissionRequest": [{"hooks": [{**hook, "timeout": CALL_TIMEOUT_SECONDS}]}],
+        **dict.fromkeys(_ENDS, brief),
+    }
+    checks = {"PreToolUse": [{"hooks": [{**hook, "timeout": _BRIEF_SECONDS, "onFailure": "block"}]}]}
+    question = {"Elicitation": [{"matcher": SERVER_NAME, "hooks": [{**hook, "timeout": _BRIEF_SECONDS}]}]}
+    return {**(asks if prompts.asks else {}), **(checks if prompts.checks else {}), **question}
+
+
+_RESUMPTION = Resumption(
+    flags=frozenset(("--verbose", "--strict-mcp-config", "--disable-slash-commands")),
+    options=frozenset(("--model", "--permission-mode", "--output-format", "--effort", "--max-turns")),
+    joined=frozenset(("--allowedTools", "--allowed-tools", "--disallowedTools", "--disallowed-tools", "--tools")),
+    flags_replaced=frozenset(("-p", "--print", "-c", "--continue")),
+    options_replaced=frozenset(("-r", "--resume", "--session-id")),
+    arguments=lambda kept, conversation, message: (*kept, "-p", "--resume", conversation, message),
+)
 
 AGENT = Agent(
     name="claude",
@@ -225,4 +322,8 @@ AGENT = Agent(
     draws=lambda arguments: not _HEADLESS.intersection(arguments),
     register=_register,
     route=_route,
+    hook=_hook,
+    asks_beside=True,
+    wake=_wake,
+    resumption=_RESUMPTION,
 )

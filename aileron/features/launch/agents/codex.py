@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -24,8 +25,16 @@ from aileron.features.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Age
 from aileron.features.launch.editing import TOML
 from aileron.features.launch.formats import parse_toml, to_text
 from aileron.features.launch.layers import AgentSettings, Location, SettingsSource, Topic, files, part_of, project_files
-from aileron.features.launch.registration import GatewayAccess, Invocation, McpServer, Providers, Registration
+from aileron.features.launch.registration import (
+    GatewayAccess,
+    Invocation,
+    McpServer,
+    PromptAccess,
+    Providers,
+    Registration,
+)
 from aileron.features.launch.servers import ServerSource
+from aileron.features.prompts.programs import hash_codex_hook, relay_command
 
 TomlValue: TypeAlias = str | bool | int | Sequence[str] | Mapping[str, "TomlValue"]
 
@@ -64,6 +73,11 @@ _STEERS = re.compile(
 )
 
 
+_HOOKS = re.compile(r"(?:--config=|-c=?)?hooks\s*[.=].*", re.DOTALL)
+_FLAGS = "/<session-flags>/config.toml"
+"""Codex's name for its arguments, as the place of a hook."""
+
+
 class _CodexLogin(StrEnum):
     """The login that Codex uses for OpenAI's models. C{HIDDEN}: it cannot be determined."""
 
@@ -78,7 +92,7 @@ def _draws(arguments: tuple[str, ...]) -> bool:
 
 
 def _command(arguments: tuple[str, ...]) -> str | None:
-    """Return the first argument that is neither an option nor an option's value, or None: a command or a prompt."""
+    """Return the command or prompt in the arguments, or None: the first that is no option and no option's value."""
     rest = iter(arguments)
     for argument in rest:
         if argument in _WITH_VALUE:
@@ -145,7 +159,7 @@ def _to_toml(value: TomlValue) -> str:
 
 
 def _route(settings: AgentSettings, gateway: GatewayAccess) -> Registration:
-    """Route the LLM traffic through the gateway, or return a note why not."""
+    """Return the registration that routes LLM traffic through the gateway, or one with only a note why not."""
     models = settings.about(Topic.SETTINGS)
     provider = (_find(models, "model_provider") or ("", _BUILT_IN))[1]
     steered = any(_STEERS.fullmatch(argument) for argument in settings.invocation.arguments)
@@ -172,7 +186,7 @@ def _own_entry(models: AgentSettings, provider: str) -> Mapping[str, Any]:
 
 
 def _login(settings: AgentSettings) -> _CodexLogin:
-    """Return the kind of login, without reading the login's secrets any further."""
+    """Return the kind of login that Codex uses, judged by its settings, variables and login file."""
     store = _find(settings.about(Topic.SETTINGS), "cli_auth_credentials_store")
     if settings.environment.get("CODEX_ACCESS_TOKEN"):
         return _CodexLogin.HIDDEN
@@ -189,7 +203,10 @@ def _login(settings: AgentSettings) -> _CodexLogin:
 
 
 def _route_built_in(models: AgentSettings, login: _CodexLogin, gateway: GatewayAccess) -> Registration:
-    """Route Codex's built-in provider for OpenAI's models, with the user's login, or return a note why not."""
+    """Return the registration that routes Codex's built-in provider for OpenAI's models, with the user's login.
+
+    If the provider cannot be routed, the registration has only a note that says why.
+    """
     address = _find(models, "openai_base_url")
     provider, url = _find_usual(login, gateway) if address is None else _find_url(gateway, address[1])
     if not provider:
@@ -212,7 +229,10 @@ def _route_built_in(models: AgentSettings, login: _CodexLogin, gateway: GatewayA
 
 
 def _route_own(models: AgentSettings, name: str, gateway: GatewayAccess) -> Registration:
-    """Route a provider that the user defined, changing only its address, or return a note why not."""
+    """Return the registration that routes a provider that the user defined, changing as little of it as possible.
+
+    If the provider cannot be routed, the registration has only a note that says why.
+    """
     entry = _own_entry(models, name)
     address, variable = entry.get("base_url"), str(entry.get("env_key", ""))
     provider, url = _find_url(gateway, address) if isinstance(address, str) and _BARE.fullmatch(name) else ("", "")
@@ -248,7 +268,10 @@ def _find_usual(login: _CodexLogin, gateway: GatewayAccess) -> tuple[str, str]:
 
 
 def _find_url(gateway: GatewayAccess, address: str) -> tuple[str, str]:
-    """Return the gateway's provider and URL for an address of an upstream or of the gateway; empty texts if unknown."""
+    """Return the gateway's provider and URL for an address; empty texts if no provider of the gateway has the address.
+
+    :param address: the URL of an upstream, or the gateway's own URL for it, with any path below.
+    """
     address = address.rstrip("/")
     for name, upstream in gateway.upstreams.items():
         here = f"{gateway.url}{upstream.prefix}"
@@ -256,6 +279,27 @@ def _find_url(gateway: GatewayAccess, address: str) -> tuple[str, str]:
             if f"{address}/".startswith(f"{base}/"):
                 return name, f"{here}{address.removeprefix(base)}"
     return "", ""
+
+
+def _hook(settings: AgentSettings, prompts: PromptAccess, made: Registration, _directory: str) -> Registration:
+    """Return the registration with hooks by arguments, each with the hash by which Codex trusts the hook.
+
+    If the user's arguments set hooks, return the registration with a note instead.
+    """
+    if any(_HOOKS.fullmatch(argument) for argument in settings.invocation.arguments):
+        note = "aileron: permission prompts are not listed in the inbox: your arguments set hooks."
+        return evolve(made, notes=(*made.notes, note))
+    hooks = [("PermissionRequest", "permission_request", False)] if prompts.asks else []
+    hooks += [("PreToolUse", "pre_tool_use", True)] if prompts.checks else []
+    arguments, trusted = list[str](), dict[str, TomlValue]()
+    for name, event, block in hooks:
+        command = relay_command(sys.executable, "codex", block=block)
+        handler: TomlValue = {"type": "command", "command": command, "timeout": CALL_TIMEOUT_SECONDS}
+        # TomlValue has no lists of tables.
+        arguments += ("-c", f"hooks.{name}=[{{hooks=[{_to_toml(handler)}]}}]")
+        trusted[f"{_FLAGS}:{event}:0:0"] = {"trusted_hash": hash_codex_hook(event, command, CALL_TIMEOUT_SECONDS)}
+    arguments += ("-c", f"hooks.state={_to_toml(trusted)}")
+    return evolve(made, arguments=(*made.arguments, *arguments))
 
 
 AGENT = Agent(
@@ -279,4 +323,5 @@ AGENT = Agent(
     draws=_draws,
     register=_register,
     route=_route,
+    hook=_hook,
 )

@@ -51,7 +51,7 @@ def _register(settings: AgentSettings, server: McpServer, _providers: Providers,
 
 
 def _remind(arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a note if the arguments make goose use other extensions than in a new session; empty if not."""
+    """Return a note if goose ignores the launch's extension with these arguments, else an empty tuple."""
     if _RESUMING.intersection(arguments):
         return (
             "aileron: goose resumes a session with its former extensions; one started without a launch has no actions",
@@ -74,7 +74,7 @@ def _entry(server: McpServer) -> Mapping[str, object]:
 
 
 def _route(settings: AgentSettings, gateway: GatewayAccess) -> Registration:
-    """Route the providers that can be routed through the gateway, with notes about the user's chosen provider."""
+    """Return the registration that routes all routable providers, with notes on the provider that the user chose."""
     if (reason := routing.find_unreadable(settings)) is not None:
         return routing.leave_alone("goose", reason)
     places = {name: _find_elsewhere(name, settings, gateway) for name in _HOSTS}

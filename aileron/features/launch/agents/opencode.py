@@ -15,9 +15,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from aileron.base.json import JSON, plain
+from aileron.client import TOKEN, URL
 from aileron.features.launch import routing
 from aileron.features.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
 from aileron.features.launch.layers import (
@@ -31,8 +32,19 @@ from aileron.features.launch.layers import (
     part_of,
     project_files,
 )
-from aileron.features.launch.registration import GatewayAccess, Invocation, McpServer, Providers, Registration
+from aileron.features.launch.registration import (
+    GatewayAccess,
+    Invocation,
+    McpServer,
+    PromptAccess,
+    Providers,
+    Registration,
+    WakeAccess,
+)
+from aileron.features.launch.resuming import Resumption
 from aileron.features.launch.servers import ServerSource
+from aileron.features.prompts.programs import OPENCODE_PLUGIN, WANTED
+from aileron.features.wake.programs import MODE, OPENCODE_WAKE, name_mode
 from aileron.model.errors import InvalidRequest
 
 _CONTENT = "OPENCODE_CONFIG_CONTENT"
@@ -105,7 +117,10 @@ def _entry(server: McpServer) -> JSON:
 
 
 def _route(settings: AgentSettings, gateway: GatewayAccess) -> Registration:
-    """Route the providers that the user uses through the gateway, except those with another address."""
+    """Return the registration that routes the user's providers through the gateway, except those with another address.
+
+    If the addresses cannot be determined, the registration has only a note that says why.
+    """
     if (hidden := _find_hidden(settings)) is not None:
         return routing.leave_alone("OpenCode", hidden)
     used = [one for name in _KEYS if (one := _OpenCodeProvider(name, settings, gateway)).is_used()]
@@ -183,6 +198,45 @@ class _OpenCodeProvider:
         return {**theirs, "options": {**options, **stand_in, **ours}}
 
 
+def _hook(_settings: AgentSettings, prompts: PromptAccess, made: Registration, _directory: str) -> Registration:
+    """Return the registration with a plugin that lists permission prompts."""
+    wanted = ",".join(name for name, is_on in (("asks", prompts.asks), ("checks", prompts.checks)) if is_on)
+    added = _add_plugin(made, OPENCODE_PLUGIN, {WANTED: wanted})
+    return added or _leave_out(made, "permission prompts are not listed in the inbox")
+
+
+def _wake(_settings: AgentSettings, _wake: WakeAccess, made: Registration, waits: bool) -> Registration:
+    """Return the registration with a plugin that starts a turn with an outcome."""
+    added = _add_plugin(made, OPENCODE_WAKE, {MODE: name_mode(waits=waits)})
+    return added or _leave_out(made, "opencode is not woken by late outcomes")
+
+
+def _add_plugin(made: Registration, plugin: Path, variables: Mapping[str, str]) -> Registration | None:
+    """Return the registration with a plugin, which the user's own plugins stay beside, or None if that is impossible.
+
+    :param variables: the plugin's own variables.
+    """
+    merged = json.loads(made.variables[_CONTENT])
+    theirs = merged.get("plugin", [])
+    if not isinstance(theirs, list):
+        return None
+    merged["plugin"] = [*theirs, plugin.as_uri()]
+    server = merged["mcp"][SERVER_NAME]["environment"]
+    told = {name: server[name] for name in (URL, TOKEN)}
+    return evolve(made, variables={**made.variables, **told, _CONTENT: json.dumps(merged), **variables})
+
+
+def _leave_out(made: Registration, what: str) -> Registration:
+    return evolve(made, notes=(*made.notes, f"aileron: {what}: plugin in {_CONTENT} is no list."))
+
+
+_RESUMPTION = Resumption(
+    options=frozenset(("-m", "--model", "--agent", "--variant", "--format", "--title", "--log-level")),
+    flags_replaced=frozenset(("-c", "--continue")),
+    options_replaced=frozenset(("-s", "--session", "--prompt")),
+    arguments=lambda kept, conversation, message: ("run", *kept, "--session", conversation, message),
+)
+
 AGENT = Agent(
     name="opencode",
     sources=(
@@ -210,4 +264,8 @@ AGENT = Agent(
     check=_check,
     register=_register,
     route=_route,
+    hook=_hook,
+    asks_beside=True,
+    wake=_wake,
+    resumption=_RESUMPTION,
 )

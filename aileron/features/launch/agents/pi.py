@@ -10,11 +10,23 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from attrs import evolve
+
 from aileron.base.json import JSON
 from aileron.features.launch import routing
 from aileron.features.launch.agent import CALL_TIMEOUT_SECONDS, SERVER_NAME, Agent
 from aileron.features.launch.layers import AgentSettings, Location, SettingsSource, Topic, files, part_of
-from aileron.features.launch.registration import GatewayAccess, McpServer, Providers, Registration
+from aileron.features.launch.registration import (
+    GatewayAccess,
+    McpServer,
+    PromptAccess,
+    Providers,
+    Registration,
+    WakeAccess,
+)
+from aileron.features.launch.resuming import Resumption
+from aileron.features.prompts.programs import PI_EXTENSION
+from aileron.features.wake.programs import MODE, PI_WAKE, name_mode
 
 _DIRECTORY = Location("$PI_CODING_AGENT_DIR", "~/.pi/agent", tilde=True)
 _SESSIONS = Location(
@@ -62,7 +74,10 @@ def _entry(server: McpServer) -> JSON:
 
 
 def _route(settings: AgentSettings, gateway: GatewayAccess) -> Registration:
-    """Route the user's providers through the gateway, except those with another address."""
+    """Return the registration that routes all providers through the gateway, except those with another address.
+
+    If the addresses cannot be determined, the registration has only a note that says why.
+    """
     if (reason := routing.find_unreadable(settings.about(Topic.SETTINGS), "providers")) is not None:
         return routing.leave_alone("pi", reason)
     places = {name: _find_elsewhere(name, settings, gateway) for name in _KEYS}
@@ -119,6 +134,31 @@ def _proxy(settings: AgentSettings) -> Mapping[str, str]:
     return {} if proxy is None else {"HTTP_PROXY": proxy[1]}
 
 
+def _hook(_settings: AgentSettings, prompts: PromptAccess, made: Registration, _directory: str) -> Registration:
+    """Return the registration with an extension that asks rules before each call.
+
+    pi has no permission prompts of its own. If there are no such rules, return the registration with a note.
+    """
+    if not prompts.checks:
+        note = "aileron: pi has no permission prompts: add rules that ask (prompts.rules in config.yaml)."
+        return evolve(made, notes=(*made.notes, note))
+    return evolve(made, arguments=(*made.arguments, "-e", str(PI_EXTENSION)))
+
+
+def _wake(_settings: AgentSettings, _wake: WakeAccess, made: Registration, waits: bool) -> Registration:
+    """Return the registration with an extension that starts a turn with an outcome."""
+    variables = {**made.variables, MODE: name_mode(waits=waits)}
+    return evolve(made, arguments=(*made.arguments, "-e", str(PI_WAKE)), variables=variables)
+
+
+_RESUMPTION = Resumption(
+    flags=frozenset(("--no-tools", "--verbose", "--offline")),
+    options=frozenset(("--provider", "--model", "--thinking", "--tools", "--session-dir", "--mode")),
+    flags_replaced=frozenset(("-p", "--print", "-c", "--continue")),
+    options_replaced=frozenset(("--session", "--session-id")),
+    arguments=lambda kept, conversation, message: (*kept, "--print", "--session", conversation, message),
+)
+
 AGENT = Agent(
     name="pi",
     sources=(
@@ -135,4 +175,7 @@ AGENT = Agent(
     draws=lambda arguments: not _SCREENLESS.intersection(arguments),
     register=_register,
     route=_route,
+    hook=_hook,
+    wake=_wake,
+    resumption=_RESUMPTION,
 )
