@@ -1,0 +1,49 @@
+"""Lets an agent's own command-line tools use bound credentials. Writes are requests for approval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from aileron.features.feature import Feature, RunningFeature
+from aileron.model.audit import EventName
+from aileron.model.features import Command
+
+if TYPE_CHECKING:
+    from aileron.features.core import Core
+
+
+class OwnTools(Feature):
+    """The feature of an agent's own tools."""
+
+    name = "own_tools"
+    summary = "Lets an agent's own tools, such as gh and curl, use credentials that they never hold."
+
+    def commands(self) -> Mapping[str, Command]:
+        return {"own-tools": Command("aileron.features.own_tools.commands:own_tools", "Services", 45)}
+
+    def settings(self) -> Mapping[str, Any]:
+        from .settings import OWN_TOOLS
+
+        return {"own_tools": OWN_TOOLS}
+
+    def event_types(self) -> Mapping[str, EventName]:
+        return {
+            "own_tools.read": EventName("Tool of an agent read", "sessions"),
+            "own_tools.refused": EventName("Request of an agent's tool refused", "sessions", "bad"),
+            "own_tools.answered": EventName("Answer given to an agent's tool", "sessions"),
+        }
+
+    def members(self) -> Mapping[str, Mapping[str, Any]]:
+        from .running import STATUS
+
+        return {"status": {"own_tools": STATUS}}
+
+    async def start(self, core: Core) -> RunningFeature:
+        from .running import start_own_tools
+        from .settings import OwnToolsSettings
+
+        return start_own_tools(core, core.settings.get("own_tools") or OwnToolsSettings())
+
+
+FEATURE = OwnTools()

@@ -1,0 +1,132 @@
+"""Tells which requests repeat an earlier run, so that its answer is handed on and nothing is sent again.
+
+A mistake here may only cause another question. It never causes a second effect of one approval: only the runner sends,
+and it sends each run once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from attrs import define, evolve, field
+from twisted.logger import Logger
+
+from aileron.model.errors import StoreUnavailable
+from aileron.model.tool_claims import MOST_CLAIMS, MOST_TOLD, ToolClaim
+
+from .values import ToolRequest
+
+_log = Logger()
+
+
+class ClaimStore(Protocol):
+    """The claims in the database."""
+
+    async def keep(self, claim: ToolClaim) -> None:
+        """Store a claim, or replace it.
+
+        :raises StoreUnavailable: if the database cannot be written.
+        """
+
+    async def of_session(self, session_id: str) -> Sequence[ToolClaim]:
+        """Return the claims of a session, the oldest first.
+
+        :raises StoreUnavailable: if the database cannot be read.
+        """
+
+    async def count_open(self) -> Mapping[str, tuple[int, int]]:
+        """Return the number of claims whose run is not settled, and the bytes of their requests, by session.
+
+        :raises StoreUnavailable: if the database cannot be read.
+        """
+
+
+def name_caller(request: ToolRequest, life: str) -> str:
+    """Return the name of the command that sent a request: its process group, else its connection.
+
+    :param life: a text that is unique to this process of the daemon, because connections are counted anew in each.
+    """
+    caller = request.caller
+    return f"group:{caller.group}:{caller.started}" if caller.group else f"connection:{life}:{request.connection}"
+
+
+@define(eq=False)
+class SessionClaims:
+    """The claims of one session, in memory and in the database.
+
+    :ivar waiting: by run, the connections that wait for its answer now.
+    """
+
+    _store: ClaimStore
+    _claims: dict[str, ToolClaim] = field(factory=dict)
+    waiting: dict[str, set[object]] = field(factory=dict)
+
+    def find_repeated(self, form: str, caller: str) -> Iterable[str]:
+        """Yield the runs that a request of this form may repeat, the oldest first.
+
+        A request repeats a run unless another connection waits for it now, this caller already had its answer, or a
+        caller that had its answer is owed nothing more: then the command is meant once more.
+        """
+        owed = self._list_owed()
+        for claim in tuple(self._claims.values()):
+            if (
+                claim.form == form
+                # guard of own tools: of two equal requests at once, each is asked for
+                #    -> features.own_tools.test_door.RepetitionTests.test_at_once
+                and not self.waiting.get(claim.run_id)
+                # guard of own tools: a caller gets an answer once
+                #    -> features.own_tools.test_door.RepetitionTests.test_same_caller
+                and caller not in claim.given
+                # guard of own tools: a command that had all its answers is meant again
+                #    -> features.own_tools.test_door.RepetitionTests.test_third_command
+                and claim.given <= owed
+            ):
+                yield claim.run_id
+
+    def is_owed(self, caller: str) -> bool:
+        """Return whether a caller was told that a run waits, and did not get its answer yet."""
+        return caller in self._list_owed()
+
+    async def add(self, claim: ToolClaim) -> None:
+        """Keep the claim on a new run. If the database refuses, the claim is kept in memory only."""
+        await self._keep(claim)
+
+    async def note_told(self, run_id: str, caller: str) -> None:
+        """Note that a caller was told that a run waits."""
+        claim = self._claims.get(run_id)
+        if claim is not None and caller not in claim.told:
+            before = claim.told if len(claim.told) < MOST_TOLD else frozenset()
+            await self._keep(evolve(claim, told=before | {caller}))
+
+    async def note_given(self, run_id: str, caller: str) -> None:
+        """Note that a caller got the answer of a run."""
+        claim = self._claims.get(run_id)
+        if claim is not None and caller not in claim.given:
+            await self._keep(evolve(claim, given=claim.given | {caller}))
+
+    def forget(self, run_id: str) -> None:
+        """Forget a claim that has expired, or is one too many. The database deletes it by itself."""
+        self._claims.pop(run_id, None)
+        self.waiting.pop(run_id, None)
+
+    def _list_owed(self) -> frozenset[str]:
+        return frozenset().union(*(each.told - each.given for each in self._claims.values()))
+
+    async def _keep(self, claim: ToolClaim) -> None:
+        self._claims[claim.run_id] = claim
+        while len(self._claims) > MOST_CLAIMS:
+            self.forget(next(iter(self._claims)))
+        try:
+            await self._store.keep(claim)
+        except StoreUnavailable as error:
+            _log.warn("a claim of the run {run} is not stored: {why}", run=claim.run_id, why=error.message)
+
+
+async def load_claims(store: ClaimStore, session_id: str) -> SessionClaims:
+    """Return the claims of a session that the database has.
+
+    :raises StoreUnavailable: if the database cannot be read.
+    """
+    found = await store.of_session(session_id)
+    return SessionClaims(store, {each.run_id: each for each in found})

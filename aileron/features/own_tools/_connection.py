@@ -1,0 +1,224 @@
+"""One opened connection of a tool: TLS with a certificate of the session, and one HTTP request after another."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, cast
+
+from attrs import frozen
+from OpenSSL import SSL
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import (
+    IDelayedCall,
+    IOpenSSLServerConnectionCreator,
+    IProtocol,
+    IReactorTime,
+    ITransport,
+)
+from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.logger import Logger
+from twisted.protocols.tls import TLSMemoryBIOFactory
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from ._http import ParsedRequest, RequestParser, RequestRefused
+from .values import ToolAnswer, ToolDoor, ToolRequest
+
+REQUEST_SECONDS = 60
+"""The time for the TLS handshake, and for a whole request from its first byte."""
+
+_LINGER_SECONDS = 5
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_REASON = re.compile(r"[\t\x20-\x7e]*")
+_WITHOUT_CONTENT = frozenset({204, 304})
+_NOT_PASSED_ON = frozenset(
+    {"connection", "content-length", "keep-alive", "proxy-authenticate", "proxy-connection", "te", "trailer"}
+    | {"transfer-encoding", "upgrade", "alt-svc"}
+)
+_FAILED = RequestRefused(500, "Aileron could not answer this request; see aileron log")
+_UNREADABLE = RequestRefused(502, "The answer of the service cannot be passed on: its headers can be read in two ways")
+
+_log = Logger()
+
+
+@frozen
+class ToolSession:
+    """The session and the host of one connection.
+
+    :ivar connection: a number that tells connections of this daemon apart.
+    :ivar host: the host, with its port unless that is 443.
+    :ivar report: records a request that was refused because of its form, with the reason.
+    """
+
+    session_id: str
+    connection: int
+    host: str
+    door: ToolDoor
+    report: Callable[[str], object]
+
+
+@implementer(IOpenSSLServerConnectionCreator)
+@frozen
+class _Creator:
+    """Creates the TLS side of connections from one context."""
+
+    context: SSL.Context
+
+    def serverConnectionForTLS(self, tlsProtocol: object) -> SSL.Connection:
+        return SSL.Connection(self.context, None)
+
+
+class ToolConnection(Protocol):
+    """The HTTP side of one connection. Requests are answered one at a time; bytes that come meanwhile end it.
+
+    :param below: the transport below TLS.
+    """
+
+    transport: Any
+
+    def __init__(self, session: ToolSession, below: Any, clock: IReactorTime) -> None:
+        self._session, self._below, self._clock = session, below, clock
+        self._parser = RequestParser(session.host)
+        self._answering: Deferred[None] | None = None
+        self._patience: IDelayedCall | None = None
+        self._is_over = self._is_lost = self._pipelines = False
+
+    def connectionMade(self) -> None:
+        """Start the timer of the handshake and of the first request."""
+        self._wait_for(REQUEST_SECONDS)
+
+    def dataReceived(self, data: bytes) -> None:
+        """Parse received bytes. While a request is being answered, they are dropped, and the connection ends then."""
+        if self._is_over:
+            return
+        if self._answering is not None:
+            # guard of own tools: requests are not read ahead -> own_tools.test_connection.AnswerTests.test_pipelined
+            self._pipelines = True
+            return
+        if not self._parser.has_begun:
+            self._wait_for(REQUEST_SECONDS)
+        try:
+            request = self._parser.receive(data)
+        except RequestRefused as refused:
+            self._refuse(refused)
+            return
+        if request is not None:
+            self._pipelines = bool(self._parser.rest)
+            self._wait_for(None)
+            self._answering = Deferred.fromCoroutine(self._answer(request))
+        elif self._parser.take_expectation():
+            self.transport.write(_CONTINUE)
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        """Stop waiting for the answer. A run that was created goes on."""
+        self._is_over = self._is_lost = True
+        self._wait_for(None)
+        if self._answering is not None:
+            self._answering.cancel()
+
+    async def _answer(self, parsed: ParsedRequest) -> None:
+        session = self._session
+        request = ToolRequest(
+            session.session_id,
+            session.connection,
+            session.host,
+            parsed.method,
+            parsed.target,
+            parsed.headers,
+            parsed.body,
+        )
+        try:
+            answer = await session.door.handle(request)
+        except CancelledError:
+            return
+        except Exception:  # noqa: BLE001  (the rim of HTTP: the tool gets an answer, the log the cause)
+            _log.failure("answering a tool's request")
+            self._answering = None
+            self._refuse(_FAILED)
+            return
+        self._answering = None
+        if self._is_over:
+            return
+        try:
+            head = write_head(answer, parsed.method, keep=parsed.keep and not self._pipelines)
+        except RequestRefused as refused:
+            self._refuse(refused)
+            return
+        body = b"" if parsed.method == "HEAD" or answer.status in _WITHOUT_CONTENT else answer.body
+        self._write(head + body, answer.delivered)
+        if not parsed.keep or self._pipelines:
+            self._leave()
+
+    def _write(self, data: bytes, delivered: Callable[[], object]) -> None:
+        """Write an answer, and call C{delivered} in the next turn of the reactor if the connection is still open then.
+
+        A tool that ends in this moment may not read the answer. Its repetition is then a new request for approval.
+        """
+        self.transport.write(data)
+        # guard of own tools: an answer to a closed connection was not given
+        #    -> own_tools.test_connection.AnswerTests.test_not_delivered, instead delivered()
+        self._clock.callLater(0, self._deliver, delivered)
+
+    def _deliver(self, delivered: Callable[[], object]) -> None:
+        if not self._is_lost:
+            delivered()
+
+    def _refuse(self, refused: RequestRefused) -> None:
+        self._session.report(refused.why)
+        body = json.dumps({"message": f"Aileron: {refused.why}."}).encode("ascii")
+        headers = (("Content-Type", "application/json"), ("Cache-Control", "no-store"), ("x-should-retry", "false"))
+        answer = ToolAnswer(refused.status, refused.why, headers, body)
+        self.transport.write(write_head(answer, "", keep=False) + body)
+        self._leave()
+
+    def _leave(self) -> None:
+        """Close the connection once all bytes were written. What the tool still sends is dropped for some seconds."""
+        self._is_over = True
+        self._wait_for(_LINGER_SECONDS)
+        self.transport.loseConnection()
+
+    def _wait_for(self, seconds: float | None) -> None:
+        if self._patience is not None and self._patience.active():
+            self._patience.cancel()
+        self._patience = None if seconds is None else self._clock.callLater(seconds, self._below.abortConnection)
+
+
+def write_head(answer: ToolAnswer, method: str, *, keep: bool) -> bytes:
+    """Return the head of an answer.
+
+    :param method: the method of the request. The length of an answer to C{HEAD} is left out: it is not known.
+    :param keep: whether the connection may be used for another request.
+    :raises RequestRefused: if a header or the reason phrase could be read in two ways.
+    """
+    lines = [f"HTTP/1.1 {answer.status} {answer.reason}"]
+    # guard of own tools: no answer can smuggle another one -> own_tools.test_connection.HeadTests.test_line_ends
+    if not 200 <= answer.status <= 599 or not _REASON.fullmatch(answer.reason):
+        raise _UNREADABLE
+    for name, value in answer.headers:
+        if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
+            raise _UNREADABLE
+        if name.lower() not in _NOT_PASSED_ON:
+            lines.append(f"{name}: {value}")
+    if method != "HEAD" and answer.status not in _WITHOUT_CONTENT:
+        lines.append(f"Content-Length: {len(answer.body)}")
+    lines.append(f"Connection: {'keep-alive' if keep else 'close'}")
+    return "\r\n".join((*lines, "", "")).encode("latin-1")
+
+
+def serve_tool(session: ToolSession, context: SSL.Context, transport: ITransport, clock: IReactorTime) -> IProtocol:
+    """Serve one connection of a tool over TLS, and return the protocol that gets the received bytes.
+
+    :param context: the settings of TLS for the session's host.
+    :param transport: the transport below TLS.
+    """
+    factory = Factory.forProtocol(lambda: ToolConnection(session, transport, clock))
+    factory.noisy = False
+    secured = TLSMemoryBIOFactory(_Creator(context), False, factory, clock)
+    secured.noisy = False
+    protocol: Any = secured.buildProtocol(None)
+    protocol.makeConnection(transport)
+    return cast(IProtocol, protocol)

@@ -1,0 +1,181 @@
+"""The way of tools' requests into the daemon: reads are sent, writes become runs, everything else is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import define, evolve, frozen
+
+from aileron.model.connectors import READ
+from aileron.model.errors import AileronError, Forbidden
+from aileron.model.interfaces.runner import ISubmission
+from aileron.model.interfaces.store import ISessions
+from aileron.model.runs import Run, RunState
+from aileron.model.sessions import Session
+from aileron.runner import ToolReads
+
+from ._forms import form_digest
+from ._messages import MOST_BODY_BYTES, find_whole_answer, read_answer, write_inputs
+from ._recognition import REST, Recognised, recognise
+from ._recorder import ToolRecorder
+from ._refusals import Refusals
+from ._services import ToolServices, UsedService
+from ._writes import CallerIsOwed, HeldRun, Write, Writes
+from .values import ToolAnswer, ToolRequest, ToolService
+
+_UNAUTHORIZED = 401
+_NEVER_SENT = frozenset((RunState.CANCELLED, RunState.EXPIRED))
+
+
+@frozen
+class _Asked:
+    """A request of a tool with what it was found to be."""
+
+    session: Session
+    service: UsedService
+    request: ToolRequest
+    recognised: Recognised
+
+    @property
+    def refusals(self) -> Refusals:
+        """The answers in the form of the service's errors."""
+        return Refusals.of(self.service.tools, self.recognised.protocol)
+
+
+@define(eq=False)
+class Door:
+    """Answers the requests of all sessions' tools.
+
+    :param review_url: returns the URL of the page where a run, by its id, is decided.
+    """
+
+    _sessions: ISessions
+    _services: ToolServices
+    _reads: ToolReads
+    _writes: Writes
+    _submission: ISubmission
+    _recorder: ToolRecorder
+    _review_url: Callable[[str], str]
+
+    def find_services(self, names: tuple[str, ...]) -> tuple[ToolService, ...]:
+        """Return the services of these names, which have an action and a binding now.
+
+        :raises NotFound: if no connector with C{[own_tools]} has the name, or its action is not offered.
+        :raises BindingRequired: if no credential is bound to it.
+        """
+        return self._services.find(names)
+
+    async def handle(self, request: ToolRequest) -> ToolAnswer:
+        """Answer a request: send it if it reads, have it approved and sent if it writes, or refuse it.
+
+        Cancelling stops the waiting only. A run that was created goes on, and its answer is kept.
+        """
+        try:
+            session, service = await self._find_session(request.session_id), self._services.find_for_host(request.host)
+        except AileronError as error:
+            self._recorder.record_refusal(request, error.message)
+            return Refusals("text", REST).refused(error.message, error.kind)
+        recognised = recognise(request, service.about)
+        asked = _Asked(session, service, request, recognised)
+        try:
+            return await self._answer(asked)
+        except AileronError as error:
+            return self._refuse(asked, error.message, error.kind)
+
+    async def _answer(self, asked: _Asked) -> ToolAnswer:
+        if len(asked.request.body) > MOST_BODY_BYTES:
+            return self._refuse(asked, f"Requests of tools can have at most {MOST_BODY_BYTES} bytes.", "too_long")
+        if asked.recognised.problem:
+            code = "foreign_credential" if asked.recognised.is_foreign else "refused"
+            return self._refuse(asked, asked.recognised.problem, code)
+        if asked.recognised.effect == READ:
+            return await self._read(asked)
+        try:
+            return await self._write(asked)
+        except CallerIsOwed:
+            self._recorder.record_refusal(asked.request, "An earlier request of this command waits for approval.")
+            return asked.refusals.owed()
+
+    async def _find_session(self, session_id: str) -> Session:
+        """Return a live session.
+
+        :raises Forbidden: if there is no such session, or it has ended.
+        """
+        session = await self._sessions.get(session_id)
+        # guard of own tools: the tools of an ended session are refused
+        #    -> features.own_tools.test_door.RefusedTests.test_session_ended
+        if session is None or not session.live:
+            raise Forbidden("The session of this agent has ended. Nothing was sent.")
+        return session
+
+    async def _read(self, asked: _Asked) -> ToolAnswer:
+        request, tools = asked.request, asked.service.tools
+        self._recorder.admit_read(asked.session.id)
+        inputs = write_inputs(request, tools.headers)
+        outcome = await self._reads.read(asked.session, asked.service.action, inputs)
+        answer = read_answer(outcome.output) if outcome.fault is None else None
+        size = 0 if answer is None else len(answer.body)
+        await self._recorder.record_read(request, tools.service, outcome.status, size)
+        if answer is not None:
+            return answer
+        if outcome.status == _UNAUTHORIZED:
+            return asked.refusals.unauthorized(asked.service.about.name)
+        why = "The service's answer cannot be handed on." if outcome.fault is None else outcome.fault.message
+        return asked.refusals.failed(why)
+
+    async def _write(self, asked: _Asked) -> ToolAnswer:
+        """Return the answer to a write: that of its run, or that it waits.
+
+        :raises CallerIsOwed: if the write is new and the command is owed the answer of an earlier one.
+        :raises AileronError: if the write cannot be asked for. Nothing is stored.
+        """
+        request, service = asked.request, asked.service
+        inputs = {**write_inputs(request, service.tools.headers), "recognised": asked.recognised.to_json()}
+        form = form_digest(request, service.tools)
+        held = await self._writes.hold(Write(asked.session, request, service.action, inputs, form))
+        url = self._review_url(held.run.id)
+        # guard of own tools: what may have happened is not answered as if it had
+        #    -> features.own_tools.test_door.EndTests.test_unknown
+        if held.run.state is RunState.UNKNOWN:
+            return asked.refusals.unknown(held.run.id, url)
+        if held.run.state is RunState.PENDING:
+            return asked.refusals.waits(held.run.id, url)
+        if not held.run.state.settled:
+            return asked.refusals.under_way(held.run.id, url)
+        answer = await self._answer_of(asked, held.run)
+        return evolve(answer, delivered=lambda: self._note_given(asked, held))
+
+    async def _answer_of(self, asked: _Asked, run: Run) -> ToolAnswer:
+        """Return the answer of a settled run whose outcome is known."""
+        _, attempts = await self._submission.history(run.id)
+        answer = read_answer(find_whole_answer(run, attempts), run.id)
+        # guard of own tools: no login is asked of the tool -> features.own_tools.test_door.EndTests.test_login_refused
+        if answer is not None and answer.status == _UNAUTHORIZED:
+            return asked.refusals.unauthorized(asked.service.about.name)
+        if answer is not None:
+            return answer
+        if run.state is RunState.DENIED:
+            return asked.refusals.denied(run.id, run.reason or "")
+        if run.state in _NEVER_SENT:
+            return asked.refusals.ended(run.id, _explain_end(run))
+        return asked.refusals.failed(_explain_end(run), run.id)
+
+    def _note_given(self, asked: _Asked, held: HeldRun) -> None:
+        """Note that the answer of a run was written to the tool's connection."""
+        held.note_given()
+        self._recorder.record_answer(asked.request, held.run.id, repeated=held.repeated)
+
+    def _refuse(self, asked: _Asked, message: str, code: str) -> ToolAnswer:
+        self._recorder.record_refusal(asked.request, message)
+        return asked.refusals.refused(message, code)
+
+
+def _explain_end(run: Run) -> str:
+    """Return sentences on a settled run without an answer of the service."""
+    if run.state is RunState.COMPLETED:
+        return "This request was sent, and a person noted that it took effect. Its answer is not known."
+    if run.state is RunState.CANCELLED:
+        return f"This request was cancelled. {run.reason or ''}".rstrip()
+    if run.state is RunState.EXPIRED:
+        return "Nobody decided on this request in time."
+    return "This request failed." if run.fault is None else run.fault.message

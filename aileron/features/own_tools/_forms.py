@@ -1,0 +1,65 @@
+"""The normal form of a tool's request, by which a repetition of the same command is recognised."""
+
+from __future__ import annotations
+
+import re
+
+from aileron.base.json import JSON, canonical, digest, digest_of_bytes, loads_strict
+from aileron.model.own_tools import ToolDeclaration
+
+from .values import ToolRequest
+
+_VARYING = frozenset(
+    "accept-encoding accept-language authorization baggage connection content-length date expect host keep-alive "
+    "traceparent tracestate user-agent x-amz-date x-amz-security-token x-b3-sampled x-b3-spanid x-b3-traceid x-client-"
+    "request-id x-correlation-id x-ms-client-request-id x-ms-date x-ms-return-client-request-id x-request-id".split()
+)
+"""Headers that differ between two runs of one command, in lower case."""
+
+_VARYING_PREFIXES = ("amz-sdk-", "x-stainless-")
+_BOUNDARY = re.compile(r'boundary=(?:"([^"\\]{1,70})"|([^";\s]{1,70}))', re.IGNORECASE)
+_MOST_VALUES = 20_000
+
+
+def form_digest(request: ToolRequest, declaration: ToolDeclaration) -> str:
+    """Return the digest of a request's normal form, as C{sha256:<64 hex>}.
+
+    Two requests of one form have the same host, method, target, headers and content. What differs between repetitions
+    of one command is not part of it: dates, IDs of attempts, the user agent, the placeholder, the order of members in
+    JSON, the boundary of a multipart body, and headers that the connector declares as varying.
+
+    Requests of the same form ask for the same effect, so the answer to one can be handed to the other.
+    """
+    content_type = next((value for name, value in request.headers if name.lower() == "content-type"), "")
+    boundary = _find_boundary(content_type)
+    left_out = _VARYING | declaration.varying | declaration.headers
+    kept = sorted(
+        (name.lower(), value if boundary is None or name.lower() != "content-type" else value.replace(boundary, ""))
+        for name, value in request.headers
+        if name.lower() not in left_out and not name.lower().startswith(_VARYING_PREFIXES)
+    )
+    body = _write_body(request, content_type, boundary)
+    return digest([request.host, request.method, request.target, kept, *body])
+
+
+def _find_boundary(content_type: str) -> str | None:
+    if not content_type.lower().startswith("multipart/"):
+        return None
+    found = _BOUNDARY.search(content_type)
+    return (found[1] or found[2]) if found else None
+
+
+def _write_body(request: ToolRequest, content_type: str, boundary: str | None) -> list[JSON]:
+    """Return what kind of normal form the body has, and its digest."""
+    body = request.body
+    if boundary is not None:
+        mark = b"--" + boundary.encode("utf-8")
+        return ["multipart", digest_of_bytes(body.replace(mark, b"--")), body.count(mark)]
+    media_type = content_type.partition(";")[0].strip().lower()
+    encoded = any(name.lower() == "content-encoding" for name, _ in request.headers)
+    if body and not encoded and (media_type == "application/json" or media_type.endswith("+json")):
+        try:
+            return ["json", digest_of_bytes(canonical(loads_strict(body, most_values=_MOST_VALUES)))]
+        except ValueError:
+            return ["bytes", digest_of_bytes(body)]
+    return ["bytes", digest_of_bytes(body)]

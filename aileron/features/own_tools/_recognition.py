@@ -1,0 +1,263 @@
+"""Recognises the requests of an agent's own tools: reads, writes, and requests that are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import evolve, field, frozen
+
+from aileron.base.addresses import is_overriding_header, overriding_in_body, overriding_parameters
+from aileron.base.json import JSON, loads_strict
+from aileron.model.connectors import READ, WRITE, ConnectorDescription, CredentialNeed
+from aileron.model.own_tools import REFUSE, ToolDeclaration
+
+from ._credentials import find_foreign_credential
+from ._graphql import NotOneOperation, read_graphql
+from ._matching import Content, OperationMatch, find_match, find_operations, matches_route, resembles_route
+from ._target import RequestTarget, Unclear, read_target
+from .values import ToolRequest
+
+REST, GRAPHQL = "rest", "graphql"
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
+_READING = frozenset({"GET", "HEAD"})
+_SINGLE = ("content-type", "content-encoding", "content-language", "content-location")
+_FORM = "application/x-www-form-urlencoded"
+_BATCHES = ("multipart/mixed", "multipart/batch", "application/http")
+_BATCH_PATHS = frozenset({"$batch", "_batch"})
+_MOST_VALUES = 20_000
+
+
+@frozen
+class Recognised:
+    """The effect of a tool's request, and the declared operation whose request it is.
+
+    :ivar effect: C{read} or C{write}, or empty if the request is refused.
+    :ivar protocol: L{REST} or L{GRAPHQL}. An answer must be in its form.
+    :ivar operation: the name of the declared operation whose request it is, or empty for a raw request.
+    :ivar inputs: the inputs of the declared operation.
+    :ivar fields: the top-level fields of a GraphQL operation.
+    :ivar returns_credential: True if the answer contains a credential.
+    :ivar decoded_path: the path, decoded, if it is not the same as the path that was sent, or empty.
+    :ivar problem: why the request is refused, as sentences without any value of a credential, or empty.
+    :ivar is_foreign: True if it is refused for a credential of its own.
+    """
+
+    effect: str
+    protocol: str = REST
+    operation: str = ""
+    inputs: Mapping[str, JSON] = field(factory=dict)
+    fields: tuple[str, ...] = ()
+    returns_credential: bool = False
+    decoded_path: str = ""
+    problem: str = ""
+    is_foreign: bool = False
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return how a request was recognised, for the arguments of its run. Empty members are left out."""
+        members: dict[str, JSON] = {
+            "protocol": self.protocol,
+            "operation": self.operation,
+            "inputs": dict(self.inputs),
+            "fields": list(self.fields),
+            "returns_credential": self.returns_credential,
+            "decoded_path": self.decoded_path,
+        }
+        return {name: value for name, value in members.items() if value}
+
+
+@frozen
+class _NotRecognised(Exception):
+    """A request is refused. The message is a sentence."""
+
+    problem: str
+    is_foreign: bool = False
+
+
+def recognise(request: ToolRequest, description: ConnectorDescription) -> Recognised:
+    """Return what a request does.
+
+    Only what every server reads in the same way is recognised. Anything else is refused.
+
+    :param description: the connector that covers the request's host. It has a table C{[own_tools]}.
+    """
+    declaration = description.own_tools
+    if declaration is None:
+        raise ValueError(f"{description.name} declares no tools")
+    path = request.target.partition("?")[0]
+    protocol = GRAPHQL if path in declaration.graphql else REST
+    try:
+        return _Recogniser(request, declaration, description.credential, protocol).recognise()
+    except (Unclear, NotOneOperation) as error:
+        return Recognised("", protocol, problem=str(error))
+    except _NotRecognised as error:
+        return Recognised("", protocol, problem=error.problem, is_foreign=error.is_foreign)
+
+
+@frozen
+class _Recogniser:
+    """Recognises one request."""
+
+    request: ToolRequest
+    declaration: ToolDeclaration
+    need: CredentialNeed | None
+    protocol: str
+
+    def recognise(self) -> Recognised:
+        """Return what the request does.
+
+        :raises _NotRecognised, Unclear, NotOneOperation: if it is refused.
+        """
+        method, declaration = self.request.method, self.declaration
+        if self.request.host not in declaration.hosts:
+            raise _NotRecognised(f"{self.request.host} is not a host of {declaration.service}.")
+        if method not in _METHODS:
+            raise _NotRecognised("Only the methods GET, HEAD, POST, PUT, PATCH and DELETE are supported.")
+        target = read_target(self.request.target)
+        self._check_credential(target)
+        self._check_overrides()
+        self._check_batch(target)
+        # guard of own tools: a GET carries no body -> features.own_tools.test_recognition.EffectTests.test_body_of_get
+        if method in _READING and self.request.body:
+            raise _NotRecognised("A GET or HEAD request must not have a body.")
+        if self.protocol == GRAPHQL:
+            return self._recognise_graphql()
+        # guard of own tools: GraphQL is at its one path -> features.own_tools.test_graphql.RequestTests.test_spelling
+        if self._resembles_graphql(target):
+            raise _NotRecognised("The path of the URL resembles that of GraphQL, but is written differently.")
+        found = self._recognise_rest(target)
+        return evolve(found, decoded_path=target.path) if target.is_encoded else found
+
+    def _check_credential(self, target: RequestTarget) -> None:
+        names = [piece for name, _ in target.parameters for piece in name.split(";")]
+        names += [piece.partition("=")[0] for _, value in target.parameters for piece in value.split(";")[1:]]
+        place = find_foreign_credential(self.request, self.declaration, self.need, names)
+        if place:
+            variables = ", ".join(sorted(self.declaration.variables))
+            raise _NotRecognised(
+                f"It has a credential of its own ({place}). Aileron adds the credential: use the value of {variables}.",
+                is_foreign=True,
+            )
+
+    def _check_overrides(self) -> None:
+        """Refuse what could make a server process another request.
+
+        :raises _NotRecognised: if there is such a header or parameter.
+        """
+        # guard of own tools: no header changes the request
+        #    -> features.own_tools.test_recognition.PathTests.test_override
+        for name, _ in self.request.headers:
+            if is_overriding_header(name):
+                raise _NotRecognised(f"The header {name[:60]} could change the request.")
+        names = [name.lower() for name, _ in self.request.headers]
+        if any(names.count(each) > 1 for each in _SINGLE):
+            raise _NotRecognised("A header that describes the body is repeated.")
+        target, body = self.request.target, self.request.body
+        form = body.decode("latin-1") if self._media_type() == _FORM else ""
+        found = [*overriding_parameters(target.partition("?")[2]), *overriding_parameters(form)]
+        if self._media_type().startswith("multipart/"):
+            found.append(overriding_in_body(body))
+        # guard of own tools: no parameter changes the method
+        #    -> features.own_tools.test_recognition.PathTests.test_override
+        if any(found):
+            raise _NotRecognised("A parameter could change the method of the request.")
+
+    def _check_batch(self, target: RequestTarget) -> None:
+        is_batch = self._media_type() in _BATCHES or target.resource[-1] in _BATCH_PATHS
+        # guard of own tools: one request is one request -> features.own_tools.test_recognition.EffectTests.test_batch
+        if is_batch or resembles_route(self.declaration.refused, self.request.method, target.resource):
+            raise _NotRecognised("Batches of requests, and other requests that contain requests, are not supported.")
+
+    def _resembles_graphql(self, target: RequestTarget) -> bool:
+        paths = {each.casefold().rstrip("/") for each in self.declaration.graphql}
+        return "/" + "/".join(target.resource) in paths
+
+    def _recognise_graphql(self) -> Recognised:
+        """Return what a GraphQL request does.
+
+        :raises _NotRecognised, NotOneOperation: if it is not exactly one query or mutation.
+        """
+        # guard of own tools: GraphQL by POST only -> features.own_tools.test_graphql.RequestTests.test_get
+        if self.request.method != "POST" or "?" in self.request.target:
+            raise _NotRecognised("GraphQL requests must be sent by POST, without parameters in the URL.")
+        if not self._is_plain_json():
+            raise _NotRecognised(
+                "The body of a GraphQL request must be of the type application/json, without encoding."
+            )
+        operation = read_graphql(self.request.body)
+        if not operation.is_mutation:
+            return Recognised(READ, GRAPHQL, fields=operation.fields)
+        self._refuse_raw()
+        return Recognised(WRITE, GRAPHQL, fields=operation.fields)
+
+    def _recognise_rest(self, target: RequestTarget) -> Recognised:
+        """Return what a REST request does.
+
+        :raises _NotRecognised: if it is a raw write, and the connector refuses those.
+        """
+        declaration, request = self.declaration, self.request
+        placed = find_operations(declaration.requests, request.host, request.method, target.segments)
+        found = None if ";" in request.target else find_match(placed, target.parameters, self._content())
+        returns_credential = resembles_route(declaration.credentials, request.method, target.resource)
+        if self._reads(target, placed, found) and not returns_credential:
+            return Recognised(READ, operation=found.template.operation if found else "")
+        if found is None or found.template.effect == READ:
+            self._refuse_raw()
+            return Recognised(WRITE, returns_credential=returns_credential)
+        inputs = found.inputs
+        return Recognised(WRITE, REST, found.template.operation, inputs, returns_credential=returns_credential)
+
+    def _reads(self, target: RequestTarget, placed: list[OperationMatch], found: OperationMatch | None) -> bool:
+        """Return whether the request only reads.
+
+        A C{GET} does, unless a declared operation with its path writes. Other methods do if the connector declares it.
+        """
+        if self.request.method in _READING:
+            # guard of own tools: a declared write is no read, whatever its method
+            #    -> features.own_tools.test_recognition.EffectTests.test_writing_get, instead return True
+            return all(each.template.effect == READ for each in placed)
+        if found is None:
+            declared = matches_route(self.declaration.reads, self.request.method, target.segments)
+        else:
+            declared = found.template.effect == READ
+        # guard of own tools: no body turns a read into a write
+        #    -> features.own_tools.test_recognition.EffectTests.test_override_in_read, instead return declared
+        return declared and not overriding_in_body(self.request.body)
+
+    def _refuse_raw(self) -> None:
+        # guard of own tools: a raw write is sent only where the connector allows it
+        #    -> features.own_tools.test_recognition.EffectTests.test_raw_refused
+        if self.declaration.raw == REFUSE:
+            raise _NotRecognised(
+                f"It is none of the operations that the connector of {self.declaration.service} declares."
+            )
+
+    def _content(self) -> Content:
+        body = self.request.body
+        if not body:
+            return Content("none")
+        if self._is_plain_json():
+            try:
+                return Content("json", loads_strict(body, most_values=_MOST_VALUES))
+            except ValueError:
+                return Content("")
+        if self._media_type() == _FORM and b";" not in body and body.isascii():
+            try:
+                pairs = read_target("/?" + body.decode("ascii")).parameters
+            except Unclear:
+                return Content("")
+            return Content("form", [list(each) for each in pairs])
+        return Content("")
+
+    def _is_plain_json(self) -> bool:
+        """Return whether the body is JSON in UTF-8, as its headers say."""
+        media_type, _, parameters = self._header("content-type").partition(";")
+        charset = parameters.strip().lower().replace('"', "")
+        is_json = media_type.strip().lower() == "application/json" and charset in ("", "charset=utf-8")
+        return is_json and self._header("content-encoding").lower() in ("", "identity")
+
+    def _media_type(self) -> str:
+        return self._header("content-type").partition(";")[0].strip().lower()
+
+    def _header(self, wanted: str) -> str:
+        return next((value for name, value in self.request.headers if name.lower() == wanted), "")

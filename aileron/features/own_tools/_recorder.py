@@ -1,0 +1,128 @@
+"""Records what tools read, what was refused to them, and which answers of runs they got."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from attrs import define, evolve, field
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from aileron.base.json import JSON, utc
+from aileron.model.audit import Actor, Event
+from aileron.model.errors import LimitExceeded
+from aileron.model.interfaces.store import IAudit
+
+from .values import ToolRequest
+
+MOST_READS_A_MINUTE = 600
+"""The most reads of one session within a minute. Each is recorded."""
+
+MOST_REFUSALS_A_MINUTE = 60
+"""The most refusals of one session that are recorded within a minute."""
+
+_MOST_CHARACTERS = 1000
+_MINUTE = 60.0
+_log = Logger()
+
+
+@define(eq=False)
+class ToolRecorder:
+    """Writes the audit events of tools' requests, and counts the reads.
+
+    :param ids: returns a fresh ULID at each call.
+    :ivar reads: the number of reads since the daemon started.
+    """
+
+    _audit: IAudit
+    _clock: IReactorTime
+    _ids: Callable[[], str]
+    reads: int = field(default=0, init=False)
+    _times: dict[tuple[str, str], deque[float]] = field(factory=dict, init=False)
+    _writing: set[Deferred[Any]] = field(factory=set, init=False)
+
+    def admit_read(self, session_id: str) -> None:
+        """Count a read of a session.
+
+        :raises LimitExceeded: if the session has read too often within a minute.
+        """
+        # guard of own tools: a flood of reads does not fill the audit log
+        #    -> features.own_tools.test_recorder.FloodTests.test_reads
+        if not self._has_room("read", session_id, MOST_READS_A_MINUTE):
+            raise LimitExceeded(
+                f"The tools of this session sent {MOST_READS_A_MINUTE} reads within a minute. Try again in a minute."
+            )
+        self.reads += 1
+
+    async def record_read(self, request: ToolRequest, service: str, status: int | None, size: int) -> None:
+        """Record a read: its method, target and status, and the bytes of the answer. No content is recorded.
+
+        :param status: the status of the service's answer, or None if there was none.
+        :raises StoreUnavailable: if the audit log cannot be written.
+        """
+        await self._audit.append(
+            self._event("own_tools.read", request, service=service, status=status, bytes=size, target=request.target)
+        )
+
+    def record_refusal(self, request: ToolRequest, reason: str) -> None:
+        """Record in the background that a request was refused. Its query is left out, as it may hold a credential."""
+        if not self._has_room("refused", request.session_id, MOST_REFUSALS_A_MINUTE):
+            return
+        path = request.target.partition("?")[0]
+        self._write(self._event("own_tools.refused", request, target=path, reason=reason))
+
+    def record_unreadable(self, session_id: str, host: str, reason: str) -> None:
+        """Record in the background that a request was refused because of its form, so that nothing of it is known."""
+        if self._has_room("refused", session_id, MOST_REFUSALS_A_MINUTE):
+            payload: dict[str, JSON] = {"host": host, "reason": reason}
+            self._write(self._make_event("own_tools.refused", session_id, payload))
+
+    def record_answer(self, request: ToolRequest, run_id: str, *, repeated: bool) -> None:
+        """Record in the background that a tool got the answer of a run.
+
+        :param repeated: whether a later request than that of the run got it.
+        """
+        event = self._event("own_tools.answered", request, target=request.target, repeated=repeated)
+        self._write(evolve(event, run_id=run_id))
+
+    def session_ended(self, session_id: str) -> None:
+        """Forget the counts of a session. Idempotent."""
+        for key in [each for each in self._times if each[1] == session_id]:
+            del self._times[key]
+
+    async def stop(self) -> None:
+        """Return when all events are recorded."""
+        while self._writing:
+            await next(iter(self._writing))
+
+    def _has_room(self, what: str, session_id: str, most: int) -> bool:
+        now, times = self._clock.seconds(), self._times.setdefault((what, session_id), deque())
+        while times and not now - _MINUTE < times[0] <= now:
+            times.popleft()
+        if len(times) >= most:
+            return False
+        times.append(now)
+        return True
+
+    def _event(self, type_: str, request: ToolRequest, *, target: str, **more: JSON) -> Event:
+        payload: dict[str, JSON] = {
+            "host": request.host,
+            "method": request.method,
+            "target": target[:_MOST_CHARACTERS],
+            "command": request.caller.command,
+            **more,
+        }
+        return self._make_event(type_, request.session_id, payload)
+
+    def _make_event(self, type_: str, session_id: str, payload: dict[str, JSON]) -> Event:
+        actor = Actor("agent", session_id)
+        return Event(self._ids(), type_, utc(self._clock.seconds()), actor, payload, session_id=session_id)
+
+    def _write(self, event: Event) -> None:
+        writing = Deferred.fromCoroutine(self._audit.append(event))
+        self._writing.add(writing)
+        writing.addErrback(lambda why: _log.failure("recording {type}", why, type=event.type))
+        writing.addBoth(lambda _: self._writing.discard(writing))

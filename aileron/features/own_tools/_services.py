@@ -1,0 +1,93 @@
+"""Finds the service that a tool addresses: its connector, its action and its credential."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from aileron.model.connectors import FORWARD, ConnectorDescription
+from aileron.model.errors import BindingRequired, NotFound
+from aileron.model.interfaces.connectors import IConnectors
+from aileron.model.interfaces.runner import ISubmission
+from aileron.model.interfaces.vault import IBindings
+from aileron.model.own_tools import ToolDeclaration
+
+from .action_file import name_action
+from .values import ToolService
+
+
+@frozen
+class UsedService:
+    """A service that agents' own tools can use.
+
+    :ivar action: the action by which they use it.
+    """
+
+    about: ConnectorDescription
+    tools: ToolDeclaration
+    action: str
+
+
+@frozen
+class ToolServices:
+    """The services of connectors that declare own tools and have an action for them."""
+
+    _connectors: IConnectors
+    _bindings: IBindings
+    _submission: ISubmission
+
+    def find(self, names: tuple[str, ...]) -> tuple[ToolService, ...]:
+        """Return the services of these names, which have an action and a binding now.
+
+        :raises NotFound: if no connector with C{[own_tools]} has the name, or its action is not offered.
+        :raises BindingRequired: if no credential is bound to it.
+        """
+        return tuple(map(self._find_named, dict.fromkeys(names)))
+
+    def find_for_host(self, host: str) -> UsedService:
+        """Return the service at a host.
+
+        :raises NotFound: if there is none, or more than one.
+        """
+        found = [each for each in self._list() if host in each.tools.hosts]
+        if not found:
+            raise NotFound(f"No service at {host} is open to the tools of agents.")
+        # guard of own tools: a host stands for one credential -> features.own_tools.test_door.ServiceTests.test_two
+        if len(found) > 1:
+            names = " and ".join(each.about.name for each in found)
+            raise NotFound(
+                f"{names} are both at {host}, so nothing is sent. Run `aileron own-tools list`, and remove one."
+            )
+        return found[0]
+
+    def _find_named(self, name: str) -> ToolService:
+        described = [each for each in self._connectors.descriptions() if each.own_tools is not None]
+        known = [each for each in described if each.own_tools is not None and each.own_tools.service == name]
+        if not known:
+            raise NotFound(f"No connector declares own tools for {name}. Run `aileron own-tools list`.")
+        used = next((each for each in self._list() if each.tools.service == name), None)
+        if used is None:
+            raise NotFound(f"{name} is not among the services of own tools. Run `aileron own-tools add {name}`.")
+        if not self._bindings.for_connector(used.about.name):
+            fqn = used.about.name
+            raise BindingRequired(f"No credential is bound to {fqn}. Run `aileron credential setup {fqn}`.")
+        return ToolService(name, used.about.name, frozenset(used.tools.hosts), used.tools.variables)
+
+    def _list(self) -> list[UsedService]:
+        """Return the services whose action is offered, each once."""
+        found = dict[str, UsedService]()
+        offers = self._submission.offering().offers
+        for about in self._connectors.descriptions():
+            tools = about.own_tools
+            if tools is None:
+                continue
+            named = [
+                name
+                for name, offer in sorted(offers.items())
+                if offer.tools_only
+                and offer.enabled
+                and [(each.connector, each.operation) for each in offer.action.steps] == [(about.name, FORWARD)]
+            ]
+            usual = name_action(tools.service)
+            if named:
+                found[about.name] = UsedService(about, tools, usual if usual in named else named[0])
+        return [*found.values()]

@@ -1,0 +1,212 @@
+"""Makes each write of a tool a run, holds its connection for a while, and hands recorded answers to repetitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from attrs import define, field, frozen
+from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.interfaces import IReactorTime
+
+from aileron.base.json import JSON, utc
+from aileron.base.waiting import uncancelled
+from aileron.model.audit import Actor
+from aileron.model.errors import LimitExceeded, NotFound
+from aileron.model.interfaces.runner import ISubmission
+from aileron.model.runs import Call, Run
+from aileron.model.sessions import Session
+from aileron.model.tool_claims import KEPT, ToolClaim
+
+from ._claims import ClaimStore, SessionClaims, load_claims, name_caller
+from .values import ToolRequest
+
+MOST_BYTES_OF_SESSION, MOST_BYTES = 8 * 1024 * 1024, 64 * 1024 * 1024
+"""The most bytes of requests that wait, of one session and of all."""
+
+
+_MOST_AGAIN = 8
+
+
+class CallerIsOwed(Exception):
+    """The error for a further write of a command that is owed the answer of an earlier one. Nothing was asked for."""
+
+
+@frozen
+class Write:
+    """A write of a tool, recognised.
+
+    :ivar action: the action by which the session's tools use the service.
+    :ivar inputs: the arguments of its run.
+    :ivar form: the digest of its normal form.
+    """
+
+    session: Session
+    request: ToolRequest
+    action: str
+    inputs: Mapping[str, JSON] = field(repr=False)
+    form: str
+
+
+@frozen
+class HeldRun:
+    """The run of a write as it is when its connection is answered.
+
+    :ivar repeated: whether the run is that of an earlier request.
+    :ivar note_given: notes that the caller got the answer.
+    """
+
+    run: Run
+    repeated: bool
+    note_given: Callable[[], None] = field(repr=False)
+
+
+@define(eq=False)
+class _Held:
+    """One connection that waits for a run.
+
+    :ivar places: the connections that wait for the run, once it is known which one that is.
+    :ivar gone: whether the connection waits no longer.
+    """
+
+    places: set[object] | None = None
+    gone: bool = False
+
+    def begin(self, places: set[object]) -> None:
+        """Wait for a run, unless the tool has gone meanwhile."""
+        if not self.gone:
+            self.places = places
+            places.add(self)
+
+    def end(self) -> None:
+        """Wait no longer."""
+        self.gone = True
+        if self.places is not None:
+            self.places.discard(self)
+
+
+@define(eq=False)
+class Writes:
+    """The writes of all sessions' tools.
+
+    :ivar submission: the runner's door, by which each new write is submitted like any call.
+    :param life: a text that is unique to this process of the daemon.
+    :ivar hold_seconds: how long a connection is held while its run waits.
+    """
+
+    submission: ISubmission
+    _store: ClaimStore
+    _clock: IReactorTime
+    _life: str
+    hold_seconds: float
+    _claims: dict[str, SessionClaims] = field(factory=dict, init=False)
+    _locks: dict[str, DeferredLock] = field(factory=dict, init=False)
+
+    async def hold(self, write: Write) -> HeldRun:
+        """Find the run that a write repeats, or request a new one, and wait until it ends or the time is up.
+
+        Cancelling ends the waiting only.
+
+        :return: the run as it is then. If it is not settled, it is noted that the caller was told so.
+        :raises CallerIsOwed: if the write is new and the command is owed the answer of an earlier one.
+        :raises LimitExceeded: if too many or too long requests wait. Nothing is stored.
+        :raises AileronError: if the runner refuses the call. Nothing is stored.
+        """
+        held, caller = _Held(), name_caller(write.request, self._life)
+        try:
+            # guard of own tools: a run is created whole though its tool has gone
+            #    -> features.own_tools.test_door.HoldTests.test_gone_early,
+            #    instead assigning = Deferred.fromCoroutine(self._assign(write, caller, held))
+            assigning = uncancelled(Deferred.fromCoroutine(self._assign(write, caller, held)))
+            claims, run_id, repeated = await assigning
+            run = await self._wait(run_id)
+        finally:
+            held.end()
+        if not run.state.settled:
+            await claims.note_told(run_id, caller)
+
+        def note_given() -> None:
+            Deferred.fromCoroutine(claims.note_given(run_id, caller))
+
+        return HeldRun(run, repeated, note_given)
+
+    def session_ended(self, session_id: str) -> None:
+        """Forget the claims of a session, which the database deletes by itself. Idempotent."""
+        self._claims.pop(session_id, None)
+        self._locks.pop(session_id, None)
+
+    async def _wait(self, run_id: str) -> Run:
+        """Return a run when it is settled or the time is up: if a person approved its repetition, the newest one."""
+        run = await self.submission.wait(run_id, self.hold_seconds)
+        for _ in range(_MOST_AGAIN):
+            if run.superseded_by is None:
+                break
+            run = await self.submission.wait(run.superseded_by, self.hold_seconds)
+        return run
+
+    async def _assign(self, write: Write, caller: str, held: _Held) -> tuple[SessionClaims, str, bool]:
+        """Return the claims of the session, the id of the write's run, and whether an earlier request asked for it."""
+        lock = self._locks.setdefault(write.session.id, DeferredLock())
+        # guard of own tools: two requests are compared one after the other
+        #    -> features.own_tools.test_door.RepetitionTests.test_at_once_slow,
+        #    instead return await self._assign_alone(write, caller, held)
+        return await lock.run(lambda: Deferred.fromCoroutine(self._assign_alone(write, caller, held)))
+
+    async def _assign_alone(self, write: Write, caller: str, held: _Held) -> tuple[SessionClaims, str, bool]:
+        claims = self._claims.get(write.session.id)
+        if claims is None:
+            claims = self._claims[write.session.id] = await load_claims(self._store, write.session.id)
+        run_id = await self._find_repeated(claims, write.form, caller)
+        repeated = run_id is not None
+        if run_id is None:
+            # guard of own tools: what a tool cleans up is not sent while an answer is owed to it
+            #    -> features.own_tools.test_door.OwedTests.test_clean_up
+            if claims.is_owed(caller):
+                raise CallerIsOwed
+            run_id = await self._ask(claims, write)
+        held.begin(claims.waiting.setdefault(run_id, set()))
+        return claims, run_id, repeated
+
+    async def _find_repeated(self, claims: SessionClaims, form: str, caller: str) -> str | None:
+        for run_id in claims.find_repeated(form, caller):
+            try:
+                run = await self.submission.run(run_id)
+            except NotFound:
+                claims.forget(run_id)
+                continue
+            if not _is_expired(run, utc(self._clock.seconds())):
+                return run_id
+            claims.forget(run_id)
+        return None
+
+    async def _ask(self, claims: SessionClaims, write: Write) -> str:
+        """Submit the call of a new write, keep its claim, and return the id of its run."""
+        session, size = write.session, _measure(write.request)
+        await self._refuse_flood(session.id, size)
+        call = Call(write.action, write.inputs, Actor("agent", session.id), session, from_tool=True)
+        run = await self.submission.submit(call)
+        await claims.add(ToolClaim(run.id, session.id, write.form, size, utc(self._clock.seconds())))
+        return run.id
+
+    async def _refuse_flood(self, session_id: str, size: int) -> None:
+        """Refuse a request that would make those that wait too long together.
+
+        :raises LimitExceeded: if it would.
+        """
+        found = await self._store.count_open()
+        own, total = found.get(session_id, (0, 0))[1], sum(size for _, size in found.values())
+        # guard of own tools: requests that wait do not fill the disk
+        #    -> features.own_tools.test_door.FloodTests.test_bytes
+        if own + size > MOST_BYTES_OF_SESSION or total + size > MOST_BYTES:
+            raise LimitExceeded(
+                "The requests of tools that wait for approval are too long together. Nothing was sent: decide those "
+                "that wait first."
+            )
+
+
+def _is_expired(run: Run, now: datetime) -> bool:
+    return run.state.settled and now - run.changed_at >= KEPT
+
+
+def _measure(request: ToolRequest) -> int:
+    return len(request.target) + len(request.body) + sum(len(name) + len(value) for name, value in request.headers)

@@ -1,0 +1,98 @@
+"""Writes the action by which agents' own tools use a service."""
+
+from __future__ import annotations
+
+from aileron.model.connectors import FORWARD, ConnectorDescription
+from aileron.model.own_tools import ToolDeclaration
+
+_TEXT = """\
++++
+# Own tools of agents, such as gh and curl, use {service} by this action. Agents cannot call it.
+name = "{name}"
+version = "1.0.0"
+timeout_seconds = 120
+
+[[requires.connectors]]
+name = "{connector}"
+version = "{version}"
+capabilities = ["{operation}"]
+
+[[inputs]]
+name = "host"
+type = "string"
+description = "Host that the tool addressed"
+
+[[inputs]]
+name = "method"
+type = "string"
+description = "Method of the request"
+
+[[inputs]]
+name = "target"
+type = "string"
+description = "Path and query, exactly as the tool wrote them"
+
+[[inputs]]
+name = "headers"
+type = "array"
+items_type = "string"
+description = "Headers, without the credential"
+
+[[inputs]]
+name = "body"
+description = "Body, if it is text"
+required = false
+multiline = true
+schema = {{ type = "string", maxLength = 1048576 }}
+
+[[inputs]]
+name = "body_base64"
+description = "Body in base64, if it is not text"
+required = false
+schema = {{ type = "string", maxLength = 1398104 }}
+
+[[inputs]]
+name = "recognised"
+type = "object"
+description = "How the request was recognised"
+required = false
+
+[[execute]]
+id = "send"
+connector = "{connector}"
+op = "{operation}"
+
+[execute.inputs]
+host = "${{args.host}}"
+method = "${{args.method}}"
+target = "${{args.target}}"
+headers = "${{args.headers}}"
+body = "${{args.body}}"
+body_base64 = "${{args.body_base64}}"
+recognised = "${{args.recognised}}"
+
+# Each write of a tool needs your approval. Also: undo_seconds = 30.
+[approval]
+required = true
++++
+# {title}: own tools
+
+Sends what a tool of the agent, such as `gh` or `curl`, wrote to {service}.
+"""
+
+
+def name_action(service: str) -> str:
+    """Return the name that the action of a service has, unless the user renamed it."""
+    return f"{service}-tools"
+
+
+def write_action(about: ConnectorDescription, declared: ToolDeclaration) -> str:
+    """Return the text of the action file for a connector that declares own tools."""
+    return _TEXT.format(
+        name=name_action(declared.service),
+        service=declared.service,
+        title=declared.service.capitalize(),
+        connector=about.name,
+        version=about.version,
+        operation=FORWARD,
+    )

@@ -1,0 +1,202 @@
+"""The commands of C{aileron own-tools}: the services that agents' own tools, such as C{gh}, may use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from attrs import frozen
+
+from aileron.cli.actions.files import ACTIONS
+from aileron.cli.actions.own_files import find_file, remove_file
+from aileron.cli.actions.trusting import TrustRequest, as_values, refuse_unasked, tell, trust_added, yes
+from aileron.cli.context import CliContext
+from aileron.cli.errors import FAILED, CommandError
+from aileron.cli.output import Columns, note, say, say_json
+from aileron.cli.session import OperatorCommand, operator_command, reading_command
+from aileron.home.paths import prepare
+from aileron.home.private_files import atomic_write, read_private
+from aileron.model.connectors import ConnectorDescription
+from aileron.model.own_tools import ToolDeclaration
+
+from .action_file import name_action, write_action
+
+if TYPE_CHECKING:
+    from aileron.client import Operator
+
+_MAX_BYTES = 1024 * 1024
+_LIST = "List the services: aileron own-tools list"
+_COLUMNS: Columns = {
+    "SERVICE": "service",
+    "STATE": "state",
+    "CONNECTOR": "connector",
+    "HOSTS": lambda item: ", ".join(item["hosts"]),
+    "ACTION": "action",
+}
+_SERVICE = click.argument("service")
+
+
+@frozen
+class _Declared:
+    """A service that a connector declares for own tools."""
+
+    about: ConnectorDescription
+    tools: ToolDeclaration
+
+    @property
+    def action(self) -> str:
+        """The name of its action."""
+        return name_action(self.tools.service)
+
+
+@click.group("own-tools")
+def own_tools() -> None:
+    """Let agents' own tools, such as gh and curl, use services without a key.
+
+    What they read is sent at once. What they write waits for your approval.
+    """
+
+
+@own_tools.command("add")
+@_SERVICE
+@yes
+@operator_command
+def add(command: OperatorCommand, /, service: str, yes: bool) -> None:
+    """Write the action of SERVICE into your home, and ask you to trust it."""
+    refuse_unasked(command.as_json, yes)
+    cli, found = command.cli, _find(command.cli, service)
+    prepare(cli.home)
+    path = _write_once(cli, found, quiet=command.as_json)
+    request = TrustRequest(ACTIONS.kind, paths=(path,), sure=yes, as_json=command.as_json)
+    trusted = trust_added(cli, command.passphrase_fd, request)
+    if command.as_json:
+        say_json({"added": path.name, "trusted": as_values(trusted or [])})
+    elif trusted is not None:
+        tell(trusted)
+        note("Check what else it needs: aileron own-tools check {service}", service=service)
+
+
+@own_tools.command("list")
+@reading_command
+def list_services(command: OperatorCommand, /) -> None:
+    """List the services that agents' own tools can use, and those that you can add."""
+    answer = command.get("actions")
+    items = [
+        {
+            "service": each.tools.service,
+            "state": _find_state(command.cli, each, answer),
+            "connector": each.about.name,
+            "hosts": list(each.tools.hosts),
+            "action": each.action,
+        }
+        for each in _list_declared(command.cli)
+    ]
+    command.list({"items": items}, _COLUMNS, "No connector declares own tools.")
+
+
+@own_tools.command("remove")
+@_SERVICE
+@click.option("--yes", is_flag=True, help="Delete it without asking.")
+@operator_command
+def remove(command: OperatorCommand, /, service: str, yes: bool) -> None:
+    """Delete the action of SERVICE, so that agents' own tools can no longer use it.
+
+    The credential stays bound to the connector.
+    """
+    found = _find(command.cli, service)
+    if find_file(command.cli.home, ACTIONS, found.action) is None:
+        raise CommandError(f"{service} was not added. Nothing was changed.", _LIST)
+    remove_file(command, ACTIONS, found.action, yes=yes)
+
+
+@own_tools.command("check")
+@_SERVICE
+@reading_command
+def check(command: OperatorCommand, /, service: str) -> None:
+    """Check whether agents' own tools can use SERVICE now, and show what to do otherwise."""
+    found = _find(command.cli, service)
+
+    async def read(operator: Operator) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
+        return await operator.get("actions"), (await operator.get("bindings"))["items"]
+
+    problems = [*_list_problems(command.cli, found, *command.read(read))]
+    if command.as_json:
+        say_json({"service": service, "problems": [{"what": what, "command": typed} for what, typed in problems]})
+    elif not problems:
+        say("Ready: aileron launch AGENT --sandbox --own-tools {service}", service=service)
+    for what, typed in () if command.as_json else problems:
+        note("{what} {typed}", what=what, typed=typed)
+    if problems:
+        click.get_current_context().exit(FAILED)
+
+
+def _list_problems(
+    cli: CliContext, found: _Declared, answer: Mapping[str, Any], bindings: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, str]]:
+    """Yield what a service lacks, each with the command that helps."""
+    service, state = found.tools.service, _find_state(cli, found, answer)
+    if state == "not added":
+        yield f"{service} was not added.", f"Add it: aileron own-tools add {service}"
+    elif state == "not trusted":
+        yield f"The action {found.action} is not trusted.", f"Review it: aileron action trust {found.action}"
+    elif state == "disabled":
+        yield f"The action {found.action} is disabled.", f"Enable it: aileron action enable {found.action}"
+    bound = [each for each in bindings if each["connector"] == found.about.name]
+    if not bound:
+        yield f"No credential is bound to {found.about.name}.", f"Bind one: aileron credential setup {found.about.name}"
+
+
+def _find_state(cli: CliContext, found: _Declared, answer: Mapping[str, Any]) -> str:
+    """Return C{ready}, C{disabled}, C{not trusted} or C{not added}: the state of the action of a service.
+
+    :param answer: the actions that the daemon offers.
+    """
+    offered = next((each for each in answer["items"] if each["name"] == found.action), None)
+    if offered is not None:
+        return "ready" if offered["enabled"] else "disabled"
+    return "not added" if find_file(cli.home, ACTIONS, found.action) is None else "not trusted"
+
+
+def _write_once(cli: CliContext, found: _Declared, *, quiet: bool) -> Path:
+    """Write the action of a service into the home, unless it is there, and return its path.
+
+    :raises CommandError: if the home has an action of that name with different contents.
+    """
+    text, path = write_action(found.about, found.tools).encode(), find_file(cli.home, ACTIONS, found.action)
+    if path is None:
+        path = ACTIONS.directory(cli.home) / f"{found.action}{ACTIONS.suffix}"
+        atomic_write(path, text, replace=False)
+        if not quiet:
+            say("Written: {path}", path=path)
+    elif read_private(path, _MAX_BYTES) != text:
+        service = found.tools.service
+        raise CommandError(
+            f"{path} exists with different contents and was left as it is.",
+            f"To replace it: aileron own-tools remove {service}, then aileron own-tools add {service}",
+        )
+    return path
+
+
+def _find(cli: CliContext, service: str) -> _Declared:
+    """Return the service of that name.
+
+    :raises CommandError: if no connector declares it, or more than one does.
+    """
+    found = [each for each in _list_declared(cli) if each.tools.service == service]
+    if not found:
+        raise CommandError(f"No connector declares own tools for {service}. Nothing was changed.", _LIST)
+    if len(found) > 1:
+        names = " and ".join(each.about.name for each in found)
+        raise CommandError(f"{names} both declare own tools for {service}. Nothing was changed.", _LIST)
+    return found[0]
+
+
+def _list_declared(cli: CliContext) -> list[_Declared]:
+    """Return the services that connector files declare for own tools, by name."""
+    from aileron.connectors import read_descriptions
+
+    described = (about for about, _ in read_descriptions(cli.home.connectors, cli.kinds))
+    found = [_Declared(about, about.own_tools) for about in described if about.own_tools is not None]
+    return sorted(found, key=lambda each: (each.tools.service, each.about.name))

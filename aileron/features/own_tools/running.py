@@ -1,0 +1,59 @@
+"""Agents' own tools as the daemon runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from aileron.api.shapes.schemas import COUNT, made_of
+from aileron.base.json import JSON
+from aileron.features.core import Core
+from aileron.features.feature import RunningFeature
+
+from ._door import Door
+from ._recorder import ToolRecorder
+from ._services import ToolServices
+from ._writes import Writes
+from .settings import OwnToolsSettings
+
+STATUS = made_of({"reads": {**COUNT, "description": "requests of tools that only read, since the daemon started"}})
+
+
+@frozen(eq=False)
+class RunningOwnTools(RunningFeature):
+    """The requests of tools in this daemon."""
+
+    door: Door
+    recorder: ToolRecorder
+    writes: Writes
+
+    @property
+    def parts(self) -> tuple[object, ...]:  # type: ignore[override]
+        """This feature itself."""
+        return (self,)
+
+    def session_ended(self, session_id: str) -> None:
+        self.writes.session_ended(session_id)
+        self.recorder.session_ended(session_id)
+
+    def status(self) -> Mapping[str, JSON]:
+        return {"own_tools": {"reads": self.recorder.reads}}
+
+
+def start_own_tools(core: Core, settings: OwnToolsSettings) -> RunningOwnTools:
+    """Build the door. What it records is written before the daemon ends."""
+    process, store, runner = core.process, core.store, core.runner
+    recorder = ToolRecorder(store.audit, process.reactor, process.ids)
+    writes = Writes(runner.submission, store.tool_claims, process.reactor, process.ids(), settings.hold_seconds)
+    door = Door(
+        store.sessions,
+        ToolServices(core.connectors, core.vault, runner.submission),
+        runner.tool_reads,
+        writes,
+        runner.submission,
+        recorder,
+        lambda run_id: f"{process.operator_url()}/approvals/{run_id}",
+    )
+    process.life.at_end(recorder.stop)
+    return RunningOwnTools(door, recorder, writes)

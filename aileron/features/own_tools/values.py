@@ -1,0 +1,103 @@
+"""Requests of an agent's own tools, and the answers to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from attrs import field, frozen
+
+
+@frozen
+class ToolCaller:
+    """The command that sent a request, as the launcher claims it. It is shown and tells repetitions apart.
+
+    It proves nothing.
+
+    :ivar group: the number of the process group; 0 if it is not known.
+    :ivar started: when the first process of the group started, in clock ticks since the machine started.
+    :ivar command: the command line, without its control characters, at most 500 characters.
+    """
+
+    group: int = 0
+    started: int = 0
+    command: str = ""
+
+
+@frozen
+class ToolRequest:
+    """One HTTP request of a tool, read strictly from a connection that was opened.
+
+    The host of the C{CONNECT} request, the server name of TLS and the C{Host} header are equal.
+
+    :ivar session_id: the session of the agent whose tool it is.
+    :ivar connection: a number that tells connections of this daemon apart.
+    :ivar host: the host in lower case, with its port unless that is 443.
+    :ivar method: the method as it was sent, in upper case.
+    :ivar target: path and query exactly as they were sent. It begins with a slash.
+    :ivar headers: the end-to-end headers as pairs, in their order: names as sent, values without surrounding space.
+        C{Host}, C{Content-Length} and C{Transfer-Encoding} and what C{Connection} names are left out.
+    :ivar body: the whole content, without its transfer coding.
+    """
+
+    session_id: str
+    connection: int
+    host: str
+    method: str
+    target: str
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = field(default=b"", repr=False)
+    caller: ToolCaller = ToolCaller()
+
+
+def _ignore() -> None:
+    return None
+
+
+@frozen
+class ToolAnswer:
+    """The answer to a tool's request.
+
+    :ivar reason: the reason phrase, in ASCII. Some tools show nothing else.
+    :ivar headers: the end-to-end headers as pairs. The connection adds C{Content-Length}.
+    :ivar delivered: called once all bytes were written to a connection that was still open.
+    """
+
+    status: int
+    reason: str
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = field(default=b"", repr=False)
+    delivered: Callable[[], object] = field(default=_ignore, repr=False)
+
+
+@frozen
+class ToolService:
+    """A connector whose hosts are opened for the tools of one session.
+
+    :ivar name: the name by which the user asks for it, such as C{github}.
+    :ivar connector: the connector's full name.
+    :ivar hosts: the hosts in lower case, each with its port unless that is 443.
+    :ivar variables: the environment variables that tools want, with placeholders as values. No value is a secret.
+    """
+
+    name: str
+    connector: str
+    hosts: frozenset[str]
+    variables: Mapping[str, str] = field(factory=dict)
+
+
+class ToolDoor(Protocol):
+    """The way of tools' requests into the daemon."""
+
+    def find_services(self, names: tuple[str, ...]) -> tuple[ToolService, ...]:
+        """Return the services of these names, which have a binding now.
+
+        :raises NotFound: if no connector with C{[own_tools]} has the name.
+        :raises BindingRequired: if no credential is bound to it.
+        """
+
+    async def handle(self, request: ToolRequest) -> ToolAnswer:
+        """Answer a request: send it if it reads, have it approved and sent if it writes, or refuse it.
+
+        Cancelling stops the waiting only. A run that was created goes on, and its answer is kept.
+        """

@@ -1,0 +1,1 @@
+"""Tests of an agent's own command-line tools."""

@@ -1,0 +1,70 @@
+"""The claims of a session stay small, whatever its tools do."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.features.own_tools._claims import SessionClaims
+from aileron.model.errors import StoreUnavailable
+from aileron.model.tool_claims import MOST_CLAIMS, MOST_TOLD, ToolClaim
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+class RefusingStore:
+    """A database that cannot be written."""
+
+    def __init__(self) -> None:
+        self.kept: list[ToolClaim] = []
+
+    async def keep(self, claim: ToolClaim) -> None:
+        """Refuse."""
+        self.kept.append(claim)
+        raise StoreUnavailable("The disk is full.")
+
+    async def of_session(self, session_id: str) -> list[ToolClaim]:
+        """Return nothing."""
+        return []
+
+    async def count_open(self) -> dict[str, tuple[int, int]]:
+        """Return nothing."""
+        return {}
+
+
+class ClaimsTests(SynchronousTestCase):
+    """Claims whose database refuses them."""
+
+    def setUp(self) -> None:
+        self.store = RefusingStore()
+        self.claims = SessionClaims(self.store)
+
+    def add(self, run_id: str, form: str = "form") -> None:
+        """Add a claim."""
+        claim = ToolClaim(run_id, "session-1", form, 1, NOON)
+        self.successResultOf(Deferred.fromCoroutine(self.claims.add(claim)))
+
+    def test_memory(self) -> None:
+        """A claim that cannot be stored counts all the same in this life of the daemon."""
+        self.add("R")
+        self.successResultOf(Deferred.fromCoroutine(self.claims.note_told("R", "A")))
+        self.assertEqual((["R"], True), ([*self.claims.find_repeated("form", "B")], self.claims.is_owed("A")))
+        self.successResultOf(Deferred.fromCoroutine(self.claims.note_given("R", "A")))
+        self.assertEqual(([], False), ([*self.claims.find_repeated("form", "B")], self.claims.is_owed("A")))
+
+    def test_most(self) -> None:
+        """The oldest of very many claims go."""
+        for number in range(MOST_CLAIMS + 2):
+            self.add(f"R{number}", f"form-{number}")
+        self.assertEqual([], [*self.claims.find_repeated("form-1", "A")])
+        self.assertEqual(["R2"], [*self.claims.find_repeated("form-2", "A")])
+
+    def test_many_callers(self) -> None:
+        """Of very many callers that were told that a run waits, the last is known."""
+        self.add("R")
+        for number in range(MOST_TOLD + 1):
+            self.successResultOf(Deferred.fromCoroutine(self.claims.note_told("R", f"C{number}")))
+        self.assertTrue(self.claims.is_owed(f"C{MOST_TOLD}"))
+        self.assertLessEqual(len(self.store.kept[-1].told), MOST_TOLD)

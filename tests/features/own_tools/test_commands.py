@@ -1,0 +1,124 @@
+"""C{aileron own-tools}: services are added, listed, checked and removed."""
+
+from __future__ import annotations
+
+import json
+
+from aileron.actions import check
+from aileron.model.connectors import FORWARD
+from tests.cli.daemon import PASSPHRASE
+from tests.cli.test_trust import TrustCase, item, word
+
+NAME = "github-tools"
+
+
+class OwnToolsTests(TrustCase):
+    """A home without the action, and a daemon that knows no binding."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.serve()
+        self.home.secrets.write_text("{}")
+        self.path = self.home.actions / f"{NAME}.md"
+        self.offered()
+        self.bound()
+
+    def offered(self, *offers: dict[str, object]) -> None:
+        """Have the daemon offer these actions."""
+        self.site.answer("GET", "/v1/actions", {"items": list(offers), "load_errors": []})
+
+    def bound(self, *connectors: str) -> None:
+        """Have credentials bound to these connectors."""
+        self.site.answer("GET", "/v1/bindings", {"items": [{"connector": each} for each in connectors]})
+
+    def add(self) -> None:
+        """Add the service, and trust its action."""
+        self.lying(item(NAME, path=str(self.path)))
+        self.typed = [PASSPHRASE, "y"]
+        code, out, err = self.command("own-tools", "add", "github")
+        self.assertEqual(code, 0, err)
+        self.assertIn(f"Trusted: {NAME}", out)
+
+    def test_add(self) -> None:
+        """The action is written without errors, shown, and trusted as it was shown; a second time changes nothing."""
+        self.add()
+        self.assertEqual([], check(str(self.path)))
+        text = self.path.read_text()
+        self.assertIn(f'op = "{FORWARD}"', text)
+        self.assertIn("required = true", text)
+        self.assertEqual([{"items": [word(NAME)]}], self.site.bodies("POST", "/v1/trust"))
+        self.add()
+        self.assertEqual(text, self.path.read_text())
+
+    def test_add_for_programs(self) -> None:
+        """With --json nothing is asked, and what was added and trusted is printed."""
+        self.lying(item(NAME, path=str(self.path)))
+        code, out, err = self.as_operator("own-tools", "add", "github", "--json", "--yes")
+        self.assertEqual(code, 0, err)
+        self.assertEqual(f"{NAME}.md", json.loads(out)["added"])
+        self.assertEqual(2, self.command("own-tools", "add", "github", "--json")[0])
+
+    def test_different(self) -> None:
+        """A file with other contents is kept."""
+        self.add()
+        mine = self.path.read_text().replace("timeout_seconds = 120", "timeout_seconds = 60")
+        self.path.write_text(mine)
+        code, _, err = self.as_operator("own-tools", "add", "github")
+        self.assertEqual((1, mine), (code, self.path.read_text()))
+        self.assertIn("aileron own-tools remove github", err)
+
+    def test_unknown(self) -> None:
+        """A service that no connector declares is an error, before a passphrase is asked for."""
+        for name in ("add", "remove", "check"):
+            code, _, err = self.command("own-tools", name, "none")
+            self.assertEqual((code, "aileron own-tools list" in err), (1, True), err)
+
+    def test_list(self) -> None:
+        """Services are listed with what the daemon offers of them."""
+        for offer, state in (
+            (None, "not added"),
+            ({"name": NAME, "enabled": True}, "ready"),
+            ({"name": NAME, "enabled": False}, "disabled"),
+        ):
+            self.offered(*([offer] if offer else ()))
+            code, out, err = self.as_operator("own-tools", "list")
+            self.assertEqual((code, state in out), (0, True), out + err)
+        self.path.write_text(self.written())
+        self.path.chmod(0o600)
+        self.offered()
+        found = json.loads(self.as_operator("own-tools", "list", "--json")[1])["items"]
+        listed = next(each for each in found if each["service"] == "github")
+        self.assertEqual(("not trusted", "builtin://github"), (listed["state"], listed["connector"]))
+
+    def written(self) -> str:
+        """Return the text of the action, without leaving it in the home."""
+        self.add()
+        text = self.path.read_text()
+        self.path.unlink()
+        return text
+
+    def test_check(self) -> None:
+        """What is missing is told with the command that helps, until nothing is."""
+        code, _, err = self.as_operator("own-tools", "check", "github")
+        self.assertEqual(1, code)
+        self.assertIn("aileron own-tools add github", err)
+        self.assertIn("aileron credential setup builtin://github", err)
+        self.offered({"name": NAME, "enabled": False})
+        self.bound("builtin://github")
+        code, out, err = self.as_operator("own-tools", "check", "github", "--json")
+        self.assertEqual((1, f"aileron action enable {NAME}" in out), (code, True))
+        self.offered({"name": NAME, "enabled": True})
+        code, out, err = self.as_operator("own-tools", "check", "github")
+        self.assertEqual((0, ""), (code, err))
+        self.assertIn("--own-tools github", out)
+
+    def test_remove(self) -> None:
+        """Trust is revoked and the file deleted; what was not added is an error."""
+        code, _, err = self.command("own-tools", "remove", "github", "--yes")
+        self.assertEqual((code, "was not added" in err), (1, True))
+        self.add()
+        self.lying(item(NAME, state="trusted", path=str(self.path)))
+        self.site.answer("DELETE", "/v1/trust", {"kind": "action", "name": NAME})
+        code, out, err = self.as_operator("own-tools", "remove", "github", "--yes")
+        self.assertEqual((code, self.path.exists()), (0, False), err)
+        self.assertIn("is not trusted any more", out)

@@ -1,0 +1,103 @@
+"""Of answers in the error form of the service: what tools show of them, and that nothing repeats them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.features.own_tools._recognition import GRAPHQL, REST
+from aileron.features.own_tools._refusals import Refusals
+from aileron.features.own_tools.values import ToolAnswer
+from aileron.model.own_tools import ERROR_FORMS
+
+from .requests import declared, github
+
+URL = "http://127.0.0.1:8484/approvals/run_1"
+EACH: tuple[tuple[Callable[[Refusals], ToolAnswer], str, str], ...] = (
+    (lambda forms: forms.waits("run_1", URL), URL, "Run the same command again after approval"),
+    (lambda forms: forms.under_way("run_1", URL), URL, "was approved"),
+    (lambda forms: forms.denied("run_1", "Not today"), 'Reason: "Not today"', "Nothing was sent."),
+    (lambda forms: forms.ended("run_1", "The request expired."), "The request expired.", "Nothing was sent."),
+    (lambda forms: forms.unknown("run_1", URL), "outcome of this request is unknown", "will not be sent again"),
+    (lambda forms: forms.owed(), "An earlier request of this command", "Nothing was sent."),
+    (lambda forms: forms.refused("The vault is locked."), "The vault is locked.", "Nothing was sent."),
+    (lambda forms: forms.unauthorized("builtin://github"), "builtin://github", "aileron credential list"),
+)
+"""Each answer, and words that it must have."""
+
+
+def find_text(form: str, answer: ToolAnswer) -> str:
+    """Return the text of an answer, found where clients of services with this form look for it."""
+    if form == "text":
+        return answer.body.decode()
+    body = json.loads(answer.body)
+    places: dict[str, Callable[[], object]] = {
+        "message": lambda: body["message"],
+        "error": lambda: body["error"],
+        "error_object": lambda: body["error"]["message"],
+        "errors": lambda: body["errors"][0]["detail"],
+    }
+    return str(places[form]())
+
+
+class RefusalTests(SynchronousTestCase):
+    """Each answer in each form."""
+
+    def test_rest(self) -> None:
+        """Each answer has the status 403, which nothing repeats, and its text where clients look for it."""
+        for form in ERROR_FORMS:
+            for make, *words in EACH:
+                answer = make(Refusals(form, REST))
+                headers = dict(answer.headers)
+                self.assertEqual((answer.status, headers["x-should-retry"]), (403, "false"))
+                self.assertEqual(headers["Cache-Control"], "no-store")
+                self.assertTrue(answer.reason.isascii() and answer.reason)
+                self.assertNotIn("Retry-After", headers)
+                text = find_text(form, answer)
+                for each in words:
+                    self.assertIn(each, text, form)
+                self.assertNotIn("rate limit", text)
+
+    def test_graphql(self) -> None:
+        """In GraphQL each answer has the status 200 and no data, and its text is that of the first error."""
+        for form in ERROR_FORMS:
+            for make, *words in EACH:
+                answer = make(Refusals(form, GRAPHQL))
+                body = json.loads(answer.body)
+                self.assertEqual((answer.status, answer.reason, body["data"]), (200, "OK", None))
+                for each in words:
+                    self.assertIn(each, body["errors"][0]["message"])
+                self.assertEqual(dict(answer.headers)["Cache-Control"], "no-store")
+
+    def test_github(self) -> None:
+        """A tool of GitHub sees the phrase, the message and the address of the review."""
+        answer = Refusals.of(declared(github()), REST).waits("run_1", URL)
+        body = json.loads(answer.body)
+        self.assertEqual((answer.reason, body["code"]), ("Waits for approval", "pending_approval"))
+        self.assertEqual(body["documentation_url"], URL)
+        self.assertEqual(dict(answer.headers)["Aileron-Run"], "run_1")
+        self.assertEqual(dict(answer.headers)["Content-Type"], "application/json; charset=utf-8")
+
+    def test_no_run(self) -> None:
+        """What has no run names none."""
+        for answer in (Refusals("text", REST).owed(), Refusals("message", REST).refused("Paused.")):
+            self.assertNotIn("Aileron-Run", dict(answer.headers))
+        self.assertNotIn(b"documentation_url", Refusals("message", REST).refused("Paused.").body)
+
+    def test_no_reason(self) -> None:
+        """A denial without a reason has none."""
+        self.assertEqual(
+            find_text("error", Refusals("error", REST).denied("run_1")),
+            "The user denied this request. Nothing was sent.",
+        )
+
+    def test_hostile_reason(self) -> None:
+        """Line breaks and invisible characters in a reason are shown, and a long one is cut."""
+        answer = Refusals("text", REST).denied("run_1", "a\r\nSet-Cookie: b\u202e\x1b[2J" + "c" * 5000)
+        text = answer.body.decode()
+        self.assertEqual(text.count("\n"), 1)
+        self.assertNotIn("\x1b", text)
+        self.assertNotIn("\u202e", text)
+        self.assertLess(len(text), 2300)
