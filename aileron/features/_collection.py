@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import Factory, evolve, field, frozen
@@ -24,17 +25,23 @@ if TYPE_CHECKING:
     from aileron.model.interfaces.authority import ITrust
     from aileron.model.interfaces.connectors import IConfigFile, ISandboxes
     from aileron.model.interfaces.services import IAgentRoutes
+    from aileron.model.interfaces.vault import IKeySource
 
 BUILT_IN = (
     "gateway",
     "provider_tools",
+    "spending",
+    "claims",
     "inband",
     "demo",
     "launch",
     "sandbox",
     "egress",
+    "own_tools",
     "mcp_http",
     "notices",
+    "push",
+    "phone",
     "packages",
     "backup",
     "service",
@@ -42,6 +49,11 @@ BUILT_IN = (
     "proving",
     "setup",
     "moving",
+    "portable",
+    "key_sources",
+    "prompts",
+    "profiles",
+    "wake",
 )
 """The features that ship with Aileron, by their directories, in the order in which they start."""
 
@@ -58,9 +70,10 @@ def load_built_in() -> tuple[IFeature, ...]:
 
 
 def load_foreign(names: Iterable[str]) -> tuple[IFeature, ...]:
-    """Return the features of other packages that are called so; only these packages are imported.
+    """Load the features with these names from other packages. No other packages are imported.
 
-    :raises InvalidRequest: no installed package has such a feature, several have, or what it has is none.
+    :raises InvalidRequest: if not exactly one installed package declares a feature of a name, or if it cannot be loaded
+        or is not a feature of that name.
     """
     return tuple(map(_load_foreign, names))
 
@@ -79,9 +92,9 @@ def _load_foreign(name: str) -> IFeature:
 
 
 def _load_point(point: EntryPoint) -> IFeature | None:
-    """Load a feature, or return None if what is there is none of that name.
+    """Load the feature that an entry point declares, or return None if the object is not a feature of that name.
 
-    :raises InvalidRequest: it cannot be loaded.
+    :raises InvalidRequest: if it cannot be loaded.
     """
     try:
         package = find_package(point.module.partition(".")[0])
@@ -100,8 +113,10 @@ def _load_point(point: EntryPoint) -> IFeature | None:
 class FeatureSet:
     """The features that a process knows, and which of them are off.
 
-    :ivar known: all of them, in the order in which they start.
-    :ivar switches: what config.yaml says, by name; a built-in feature without a switch is on.
+    Methods use only the features that are on, unless their docstrings say otherwise.
+
+    :ivar known: the features, on or off, in the order in which they start.
+    :ivar switches: whether config.yaml turns a feature on, by name. A built-in feature without a switch is on.
     """
 
     known: tuple[IFeature, ...] = field(factory=load_built_in)
@@ -123,9 +138,9 @@ class FeatureSet:
         return tuple(each.name for each in self.known if each.name not in names)
 
     def switch(self, switches: Mapping[str, bool]) -> FeatureSet:
-        """Return the set with these switches; a foreign feature that is switched on is loaded.
+        """Return the set with these switches. A feature of another package is loaded if it is switched on.
 
-        :raises InvalidRequest: there is no such feature.
+        :raises InvalidRequest: if such a feature does not exist or cannot be loaded.
         """
         names = {each.name for each in self.known}
         foreign = load_foreign([name for name, on in switches.items() if on and name not in names])
@@ -140,7 +155,7 @@ class FeatureSet:
         return _merge(each.commands() for each in self.on)
 
     def off_commands(self) -> Mapping[str, str]:
-        """Return the commands of the features that are off, by their present names, with the feature to turn on."""
+        """Return, for each command of a feature that is off, the feature to turn on. Replaced commands are left out."""
         names = {each.name for each in self.on}
         off = (each for each in self.known if each.name not in names)
         return {
@@ -151,7 +166,7 @@ class FeatureSet:
         }
 
     def find_switched_off(self, name: str) -> str:
-        """Return the feature that config.yaml has off so that a feature is off: itself, or one that it needs."""
+        """Return the feature to turn on so that C{name} is on: C{name} itself, or a feature that it needs."""
         known = {each.name: each for each in self.known}
         while self.switches.get(name, True):
             needed = next((each for each in known[name].needs if each in self.off), None)
@@ -161,7 +176,7 @@ class FeatureSet:
         return name
 
     def settings(self) -> Mapping[str, Any]:
-        """Return the keys of config.yaml of all known features: what is off may stay in the file."""
+        """Return the keys of config.yaml of all known features. The file may contain keys of features that are off."""
         from aileron.base.yaml_keys import with_key
 
         found = _merge(each.settings() for each in self.known)
@@ -172,7 +187,7 @@ class FeatureSet:
         return keys
 
     def event_types(self) -> Mapping[str, EventName]:
-        """Return the audit events of all known features: the record may hold events of one that is off."""
+        """Return the audit events of all known features. The record may contain events of features that are off."""
         return _merge(each.event_types() for each in self.known)
 
     def notices(self) -> Mapping[str, NoticeRule]:
@@ -188,27 +203,38 @@ class FeatureSet:
         return tuple(file for each in self.on for file in each.trusted_files(home, trust))
 
     def routes(self) -> Sequence[Any]:
-        """Return the features' tables of routes."""
+        """Return the tables of routes of the features that are on."""
         return tuple(table for each in self.on for table in each.routes())
 
     def members(self, route: str) -> Mapping[str, Any]:
-        """Return schemas of the members that features add to the answer of a route, or to a component."""
+        """Return the schemas of members that features add to a route's answer or to a component of the API document.
+
+        :param route: the name of the route or of the component.
+        """
         return _merge(each.members().get(route, {}) for each in self.on)
 
     def pages(self) -> Mapping[str, Callable[..., Any]]:
-        """Return the features' pages, by path."""
+        """Return the functions that draw the features' pages, by path."""
         return _merge(each.pages() for each in self.on)
 
     def targets(self) -> Mapping[str, str]:
-        """Return words for what credentials can be bound to beside connectors, by the prefix of its name."""
+        """Return a description of each kind of target for credentials besides connectors, by its names' prefix."""
         return _merge(each.targets for each in self.on)
 
     def navigation(self) -> Mapping[str, str]:
         """Return the titles of the features' pages in the navigation, by path."""
         return _merge(each.navigation for each in self.on)
 
+    def scripts(self) -> Sequence[Path]:
+        """Return the files of the features' scripts, which are joined with those of the pages."""
+        return tuple(path for each in self.on for path in each.scripts)
+
+    def workers(self) -> Mapping[str, Path]:
+        """Return the files of the features' service workers, by path."""
+        return _merge(each.workers for each in self.on)
+
     def slots(self, page: str) -> Sequence[Callable[..., Any]]:
-        """Return what features add to a page."""
+        """Return the functions that add parts to a page, one of each feature that has one (see L{IFeature.slots})."""
         return tuple(found[page] for each in self.on if page in (found := each.slots()))
 
     def next_steps(self, state: str) -> Sequence[str]:
@@ -216,7 +242,7 @@ class FeatureSet:
         return tuple(step for each in self.on for step in each.next_steps(state))
 
     def before_upgrade(self, home: Any) -> Sequence[UpgradeAdvice]:
-        """Return what C{aileron upgrade --check} reports of the features."""
+        """Return the advice of all features for C{aileron upgrade --check}."""
         return tuple(advice for each in self.on if (advice := each.before_upgrade(home)) is not None)
 
     def doctor_checks(self) -> Iterable[Callable[..., Any]]:
@@ -224,13 +250,18 @@ class FeatureSet:
         return tuple(check for each in self.on for check in each.doctor_checks())
 
     def doctor_advice(self, finding: str) -> tuple[str, str] | None:
-        """Return a sentence and a command that a feature adds to a finding of C{aileron doctor}, or None."""
-        return next((each.doctor_advice[finding] for each in self.on if finding in each.doctor_advice), None)
+        """Return a sentence and a command that a feature adds to a finding of C{aileron doctor}.
+
+        Advice whose command belongs to a feature that is off is skipped. Return None if no advice is left.
+        """
+        off = self.off_commands()
+        given = (each.doctor_advice[finding] for each in self.on if finding in each.doctor_advice)
+        return next((each for each in given if each[1].split()[1] not in off), None)
 
     def find_sandboxes(self, reactor: Any, environment: Mapping[str, str]) -> ISandboxes:
-        """Return what makes sandboxes for programs of connectors.
+        """Return the factory of sandboxes for the programs of connectors, from the first feature that has one.
 
-        :raises NotFound, Forbidden: this machine makes none, or no feature that makes them is on.
+        :raises NotFound, Forbidden: if this machine supports no sandboxes, or no feature that makes them is on.
         """
         for each in self.on:
             found: ISandboxes | None = each.find_sandboxes(reactor, environment)
@@ -239,11 +270,11 @@ class FeatureSet:
         raise NotFound("No feature that makes sandboxes is on. See the key features in config.yaml.")
 
     def setup_offers(self) -> Sequence[Callable[..., Any]]:
-        """Return what features offer at the end of C{aileron setup}."""
+        """Return the functions that C{aileron setup} calls at its end, each of which offers a feature to the user."""
         return tuple(offer for each in self.on for offer in each.setup_offers())
 
     def variables(self) -> frozenset[str]:
-        """Return the environment variables that known features read in the daemon: one may be on in the next."""
+        """Return the environment variables that features read in the daemon, including features that are off now."""
         return frozenset(name for each in self.known for name in each.variables)
 
     def status_lines(self, status: Mapping[str, Any]) -> Mapping[str, JSON]:
@@ -251,18 +282,25 @@ class FeatureSet:
         return _merge(each.status_lines(status) for each in self.on)
 
     def list_targets(self, status: Mapping[str, Any]) -> Sequence[str]:
-        """Return the names of features' targets that credentials can be bound to."""
+        """Return the names of all targets of features to which a credential can be bound."""
         return tuple(name for each in self.on for name in each.list_targets(status))
 
     def explain_binding(self, target: str, credential: str) -> Sequence[str]:
-        """Return the lines that tell how to use a credential that was bound to a target; none for a connector."""
+        """Return lines that explain how to use a credential bound to a feature's target; empty for other targets."""
         owners = (each for each in self.on if target.startswith(tuple(each.targets)))
         return tuple(line for each in owners for line in each.explain_binding(target, credential))
 
-    def choose_environment(self, cli: Any) -> Any:
-        """Return the context of a command whose environment the successor of the running daemon gets.
+    def key_sources(self, cli: Any) -> Sequence[IKeySource]:
+        """Return the key sources that need a person at the terminal, in the order in which they are read.
 
-        :raises CommandError: the person must choose, and did not.
+        :param cli: the context of the command.
+        """
+        return tuple(source for each in self.on for source in each.key_sources(cli))
+
+    def choose_environment(self, cli: Any) -> Any:
+        """Return a command's context with the environment for a new daemon, which replaces the running one.
+
+        :raises CommandError: if the person must choose between two environments, and did not.
         """
         for each in self.on:
             cli = each.choose_environment(cli)
@@ -271,7 +309,7 @@ class FeatureSet:
     def check_environment(self, cli: Any, found: Any) -> None:
         """Check the environment of a command that launches an agent against the running daemon.
 
-        :raises CommandError: they do not fit.
+        :raises CommandError: if a feature finds that the two do not match.
         """
         for each in self.on:
             each.check_environment(cli, found)
@@ -279,20 +317,21 @@ class FeatureSet:
     def check_variables(self, environ: Mapping[str, str]) -> None:
         """Check the variables that known features read in the daemon, before the daemon starts.
 
-        :raises InvalidRequest: a variable has a value that its feature refuses.
+        :raises InvalidRequest: if a variable has a value that its feature refuses.
         """
         for each in self.known:
             each.check_variables(environ)
 
     def announce_environment(self, environ: Mapping[str, str]) -> Sequence[str]:
-        """Return the lines that a person is told before a daemon starts with this environment.
+        """Return the lines to print before a daemon starts with this environment.
 
-        All known features are asked: only the daemon can tell whether config.yaml, which may have one off, is trusted.
+        Features that are off are included, because only the daemon knows whether the config.yaml that turns them off is
+        trusted.
         """
         return tuple(line for each in self.known for line in each.announce_environment(environ))
 
     async def start(self, core: Core) -> RunningFeatures:
-        """Start the features in the daemon, each with those before it at hand."""
+        """Start the features that are on, in order. Each can find the objects that earlier ones started."""
         started = RunningFeatures(self)
         for each in self.on:
             running = await each.start(evolve(core, find=started.find))
@@ -317,14 +356,17 @@ class RunningFeatures:
         return next((part for each in self.running for part in each.parts if isinstance(part, kind)), None)
 
     def take_requests(self, routes: IAgentRoutes) -> RelayHandler:
-        """Return what takes requests off the agent site's channel before their bodies."""
+        """Return one handler that tries the handlers of all features, the feature that started last first.
+
+        See L{RunningFeature.take_requests}.
+        """
         from aileron.base.http1 import FirstHandler
 
         found = [each.take_requests(routes) for each in reversed(self.running)]
         return FirstHandler(tuple(each for each in found if each is not None))
 
     def relayed(self) -> Sequence[RelayedPath]:
-        """Return the paths of the agent site that features take off its channel."""
+        """Return the paths of the agent site that the handlers of L{take_requests} serve."""
         return tuple(path for each in self.running for path in each.relayed())
 
     async def serve(self, sites: ListeningSites) -> None:
@@ -341,6 +383,11 @@ class RunningFeatures:
         for each in self.running:
             each.session_ended(session_id)
 
+    def outcome_told(self, session_id: str, run_id: str) -> None:
+        """Tell the features that an agent was given the outcome of a run of this session."""
+        for each in self.running:
+            each.outcome_told(session_id, run_id)
+
     def pending(self, session_id: str | None) -> int:
         """Return how many decisions of the operator features wait for, of all sessions or of one."""
         return sum(each.pending(session_id) for each in self.running)
@@ -350,7 +397,7 @@ class RunningFeatures:
         return _merge(each.status() for each in self.running)
 
     async def session_members(self, *session_ids: str) -> Mapping[str, Mapping[str, JSON]]:
-        """Return members that features add to each of these sessions in answers."""
+        """Return the members that features add to each of these sessions in the API's answers, by session ID."""
         found = [await each.session_members(session_ids) for each in self.running]
         return {name: _merge(members.get(name, {}) for members in found) for name in session_ids}
 
@@ -359,5 +406,5 @@ class RunningFeatures:
         return (metric for each in self.running for metric in each.metrics())
 
     def find_scope(self, name: str) -> Any:
-        """Return the object whose C{scope()} a credential named like this is bound to, or None."""
+        """Return the target of credentials with this name of the first running feature that has one, or None."""
         return next((found for each in self.running if (found := each.find_scope(name)) is not None), None)

@@ -24,12 +24,14 @@ class DaemonProcess:
     """The daemon's process.
 
     :ivar reactor: the clock, timers and connections.
-    :ivar life: calls what ends a part when the daemon ends.
+    :ivar life: registers functions that are called when the daemon ends.
     :ivar ids: returns a fresh ULID at each call.
-    :ivar in_thread: makes a function that calls another in the reactor's thread pool: C{in_thread(at_once=N)}.
+    :ivar in_thread: C{in_thread(at_once=N)} returns a function that runs its argument in the reactor's thread pool, at
+        most N calls at once.
     :ivar environ: the environment that the daemon was started with; may hold passwords of proxies.
-    :ivar own_ports: the ports that the daemon's sites listen on, once they do.
-    :ivar operator_url: returns the URL of the operator site, once it listens.
+    :ivar own_ports: the ports of the daemon's sites; empty until the sites listen.
+    :ivar operator_url: returns the URL of the operator site. Call it only once the site listens.
+    :ivar public_urls: further URLs of the pages, at names that stay. Passkeys are made and used there.
     """
 
     reactor: Any
@@ -39,6 +41,7 @@ class DaemonProcess:
     environ: Mapping[str, str] = field(repr=False)
     own_ports: set[int]
     operator_url: Callable[[], str]
+    public_urls: set[str] = field(factory=set)
 
 
 @frozen(kw_only=True)
@@ -46,9 +49,9 @@ class Core:
     """The daemon's core, as features reach it.
 
     :ivar files: the features' trusted files, by their class.
-    :ivar settings: what config.yaml says below the features' keys, by key.
-    :ivar notices: how the operator is notified of the features' audit events, by type.
-    :ivar find: returns the part of a class that a feature started before this one, or None.
+    :ivar settings: the values of the features' keys in config.yaml, by key.
+    :ivar notices: the rules by which the operator is notified of the features' audit events, by event type.
+    :ivar find: returns the object of the given class that an earlier feature started, or None if there is none.
     """
 
     home: Home
@@ -65,11 +68,13 @@ class Core:
 
 @frozen
 class ListeningSites:
-    """Both sites, once they listen.
+    """The daemon's two sites, which listen.
 
-    :ivar routes: the agent site's routes, asked in this process.
-    :ivar ports: of the agent site and of the operator site.
+    :ivar routes: the agent site's routes, for calls within this process.
+    :ivar ports: the port of the agent site, then the port of the operator site.
+    :ivar parts: the dependencies of the operator site's routes.
     """
 
     routes: IAgentRoutes
     ports: tuple[int, int]
+    parts: Any = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from zope.interface import implementer
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from aileron.model.interfaces.authority import ITrust
     from aileron.model.interfaces.connectors import IConfigFile
     from aileron.model.interfaces.services import IAgentRoutes
+    from aileron.model.interfaces.vault import IKeySource
 
     from .core import Core, ListeningSites
 
@@ -28,23 +30,24 @@ class RunningFeature:
 
     :ivar parts: the objects that the feature's routes and pages find by their class.
     :ivar resources: handlers of paths of the agent site that are no routes of the API, by path: each is a coroutine
-        function of the request and the routes' dependencies. A DELETE needs no body there.
+        function of the request and the routes' dependencies. On these paths a DELETE may have no body.
     """
 
     parts: Sequence[object] = ()
     resources: Mapping[str, Callable[..., Any]] = {}
 
     def take_requests(self, routes: IAgentRoutes) -> RelayHandler | None:
-        """Return the handler that takes requests off the agent site's channel before their bodies, or None.
+        """Return the handler of requests that bypass the agent site's routes, or None.
 
-        Called once, before the sites listen. The handler of a feature that started later is asked first.
+        It gets each request when the head is parsed, before the body. This method is called once, before the sites
+        listen. The handler of the feature that started last is tried first.
 
-        :param routes: the agent site's routes, asked in this process.
+        :param routes: the agent site's routes, for calls within this process.
         """
         return None
 
     def relayed(self) -> Sequence[RelayedPath]:
-        """Return the paths of the agent site that L{take_requests} takes, as they are published."""
+        """Return the paths that the handler of L{take_requests} serves, for the API document."""
         return ()
 
     async def serve(self, sites: ListeningSites) -> None:
@@ -53,16 +56,22 @@ class RunningFeature:
     def session_ended(self, session_id: str) -> None:
         """Release what the feature holds of a session. Idempotent."""
 
+    def outcome_told(self, session_id: str, run_id: str) -> None:
+        """Note that an agent was given the outcome of a run.
+
+        :param session_id: the run's session.
+        """
+
     def pending(self, session_id: str | None) -> int:
         """Return how many decisions of the operator the feature waits for, of all sessions or of one."""
         return 0
 
     def status(self) -> Mapping[str, JSON]:
-        """Return members of the operator's C{GET /v1/status}."""
+        """Return the members that the feature adds to the answer of the operator's C{GET /v1/status}."""
         return {}
 
     async def session_members(self, session_ids: Sequence[str]) -> Mapping[str, Mapping[str, JSON]]:
-        """Return members that the feature adds to sessions in answers, by session."""
+        """Return the members that the feature adds to these sessions in the API's answers, by session ID."""
         return {}
 
     def metrics(self) -> Iterable[Any]:
@@ -70,9 +79,10 @@ class RunningFeature:
         return ()
 
     def find_scope(self, name: str) -> Any:
-        """Return the object whose C{scope()} a credential named like this is bound to, or None.
+        """Return the feature's target of credentials with this name, or None if the feature has none.
 
-        :param name: such as C{notice://phone}.
+        :param name: the name of the target, such as C{notice://phone}.
+        :return: an object whose method C{scope()} returns the scope that a credential is bound to.
         """
         return None
 
@@ -89,6 +99,8 @@ class Feature:
     file_names: ClassVar[Sequence[str]] = ()
     navigation: ClassVar[Mapping[str, str]] = {}
     variables: ClassVar[Sequence[str]] = ()
+    workers: ClassVar[Mapping[str, Path]] = {}
+    scripts: ClassVar[Sequence[Path]] = ()
 
     def commands(self) -> Mapping[str, Command]:
         return {}
@@ -101,9 +113,6 @@ class Feature:
 
     def notices(self) -> Mapping[str, NoticeRule]:
         return {}
-
-    def migrations(self) -> Sequence[tuple[int, str]]:
-        return ()
 
     def trusted_files(self, home: Home, trust: ITrust) -> Sequence[IConfigFile]:
         return ()
@@ -142,6 +151,9 @@ class Feature:
         return ()
 
     def explain_binding(self, target: str, credential: str) -> Sequence[str]:
+        return ()
+
+    def key_sources(self, cli: Any) -> Sequence[IKeySource]:
         return ()
 
     def choose_environment(self, cli: Any) -> Any:

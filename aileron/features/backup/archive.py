@@ -1,9 +1,9 @@
-"""Encrypts a backup with a passphrase, written and read piece by piece.
+"""Encrypts and decrypts a backup with a passphrase, piece by piece.
 
-The first line is JSON in the clear: the format, when it was made, and how the passphrase is stretched. Pieces of one
-MiB follow, each sealed by AES-256-GCM. A piece's nonce is its number and whether it is the last, and its associated
-data is the first line, so pieces that were altered, moved, dropped or cut off at the end do not open (the STREAM
-construction of Hoang, Reyhanitabar, Rogaway and Vizár, 2015). Each file has a salt, and so a key, of its own.
+The first line is unencrypted JSON: the format, the time of the backup, and the parameters of the key derivation. Pieces
+of one MiB follow, each encrypted by AES-256-GCM. A piece's nonce is its number and whether it is the last, and its
+associated data is the first line, so a file with altered, moved, missing or truncated pieces does not decrypt (the
+STREAM construction of Hoang, Reyhanitabar, Rogaway and Vizár, 2015). Each file has its own salt, and so its own key.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class SealingWriter(BufferedIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        """Buffer bytes, and encrypt and write each complete piece."""
+        """Buffer bytes, and encrypt and write each complete piece. Return the number of bytes in C{data}."""
         self._held += data
         while len(self._held) > _PIECE_BYTES:  # the last piece is never empty, unless it is the only one
             self._put(bytes(self._held[:_PIECE_BYTES]), last=False)
@@ -79,8 +79,9 @@ class UnsealingReader(RawIOBase):
     """Decrypts an archive of L{SealingWriter}. It returns no byte of a piece before the whole piece is authenticated.
 
     :param source: a file open for reading, at its beginning.
-    :raises ArchiveDamaged: the file is not an archive. Reading raises it as well, if a piece was altered or is missing.
-    :raises WrongPassphrase: the passphrase does not decrypt the first piece.
+    :raises ArchiveDamaged: if the file is not an archive. Reading raises this error too, if a piece was altered or is
+        missing.
+    :raises WrongPassphrase: if the passphrase does not decrypt the first piece.
     """
 
     def __init__(self, source: IO[bytes], passphrase: str) -> None:
@@ -104,7 +105,7 @@ class UnsealingReader(RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Copy decrypted bytes into the buffer and return how many, or 0 at the end.
 
-        :raises ArchiveDamaged: the next piece is not authentic, or the file ends before its last piece.
+        :raises ArchiveDamaged: if the next piece is not authentic, or the file ends before its last piece.
         """
         if not self._piece and not self._ended:
             self._piece = self._next()

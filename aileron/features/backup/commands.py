@@ -124,7 +124,14 @@ def _describe(contents: _Contents) -> None:
 
 
 def _passphrase(cli: CliContext, home: Home, descriptor: int | None) -> str:
-    """Ask for the passphrase and return it once it opens the vault: a typing error would make a backup useless."""
+    """Read the passphrase, from the terminal or C{descriptor}, check that it opens the vault, and return it.
+
+    A backup made with a mistyped passphrase could not be restored.
+
+    :raises WrongPassphrase: if the passphrase does not open the vault.
+    :raises NoVault: if there is no vault.
+    :raises InvalidRequest: if no passphrase can be read.
+    """
     key, passphrase = open_with_passphrase(cli, descriptor, path=home.secrets)
     key.wipe()
     return passphrase
@@ -132,7 +139,7 @@ def _passphrase(cli: CliContext, home: Home, descriptor: int | None) -> str:
 
 @contextmanager
 def _scratch(home: Home) -> Iterator[Path]:
-    """Create a temporary directory that only this user can read, in the home if it exists."""
+    """Create a temporary directory that only this user can read: in the home if it exists, else in the system's."""
     with TemporaryDirectory(prefix=".backup-", dir=home.root if home.root.is_dir() else None) as path:
         yield Path(path)
 
@@ -141,7 +148,7 @@ def _scratch(home: Home) -> Iterator[Path]:
 def _new_file(path: Path) -> Iterator[Path]:
     """Create a temporary file that only this user can read, and rename it to C{path} if the block succeeds.
 
-    :raises CommandError: C{path} exists.
+    :raises CommandError: if C{path} exists.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
@@ -164,10 +171,11 @@ def _taken(path: Path) -> CommandError:
 def _gather(home: Home, copy: Path) -> dict[str, Path]:
     """Copy the database, and return the path of each file of the backup, by its name in the archive.
 
-    Vault and database must belong together. While a daemon writes both, the database is copied again until the vault
-    did not change during the copy. The copy is in a state as after a loss of power, from which the daemon recovers.
+    The copied database must match the vault: if the vault changes during the copy, the database is copied again. A
+    copy made while the daemon runs looks as after a loss of power, from which the daemon recovers.
 
-    :raises CommandError: the vault changed at every attempt.
+    :raises CommandError: if the vault changed at every attempt.
+    :raises InvalidRequest: if the database cannot be copied.
     """
     from aileron.store.copy import back_up
 
@@ -191,7 +199,7 @@ def _gather(home: Home, copy: Path) -> dict[str, Path]:
 
 
 def _stamp(home: Home) -> tuple[bytes, ...]:
-    """Return the bytes of the files that must not change while the database is copied."""
+    """Return the bytes of the vault and of the audit key, to find out whether either changed meanwhile."""
     return tuple(path.read_bytes() if path.exists() else b"" for path in (home.secrets, home.audit_key))
 
 
@@ -219,8 +227,9 @@ def _read(file: Path, passphrase: str, home: Home | None) -> _Contents:
     """Read a whole backup and return its contents.
 
     :param home: the home into which the files are written, or None to write none.
-    :raises ArchiveDamaged: the file is not a backup, was altered, or is truncated.
-    :raises CommandError: the backup contains a file that backups of this version do not have.
+    :raises ArchiveDamaged: if the file is not a backup, was altered, or is truncated.
+    :raises CommandError: if the backup contains a file that backups of this version do not have.
+    :raises WrongPassphrase: if the passphrase does not decrypt the backup.
     """
     from .archive import ArchiveDamaged, UnsealingReader
 
@@ -283,7 +292,10 @@ def _ask_and_restore(cli: CliContext, file: Path, descriptor: int | None, home: 
 def _restore(cli: CliContext, file: Path, passphrase: str, home: Home) -> _Contents:
     """Extract a backup into a new home, and check its vault and audit log.
 
-    :raises CommandError: the audit log is not intact.
+    :raises CommandError: if the audit log is not intact.
+    :raises ArchiveDamaged: if the file is not a backup, was altered, or is truncated.
+    :raises WrongPassphrase: if the passphrase does not decrypt the backup or open its vault.
+    :raises VaultDamaged, NoVault: if the backup has no sound vault.
     """
     from aileron.cli.records.look import look_at
 

@@ -20,7 +20,7 @@ from aileron.model.features import UpgradeAdvice
 
 @frozen
 class Backup:
-    """The newest backup that a home remembers. The note of it is not protected: it only helps to find the file.
+    """The newest backup that a home has recorded. The record is not protected, and only helps to find the file.
 
     :ivar file: the path to which the backup was written.
     :ivar made_at: the time, as L{aileron.base.json.timestamp} writes it.
@@ -40,12 +40,12 @@ class Backup:
 
 
 def note_path(home: Home) -> Path:
-    """Return the path of the note of where the newest backup of a home was written, and when."""
+    """Return the path of the file that records the place and time of a home's newest backup."""
     return home.root / "last-backup.json"
 
 
 def find_backup(home: Home) -> Backup | None:
-    """Return the newest backup that the home remembers, or None if there is none or its note cannot be read."""
+    """Return the newest backup that the home has recorded, or None if there is no readable record."""
     try:
         found = json.loads(read_private(note_path(home)) or b"")
         return Backup(str(found["file"]), str(found["made_at"]))
@@ -54,7 +54,7 @@ def find_backup(home: Home) -> Backup | None:
 
 
 def remember_backup(home: Home, made: Backup) -> None:
-    """Store in the home where the backup is. If that fails, the backup stays, and the user is told."""
+    """Record the newest backup in the home. If that fails, print a note; the backup itself remains."""
     text = json.dumps({"file": made.file, "made_at": made.made_at}) + "\n"
     try:
         atomic_write(note_path(home), text.encode())
@@ -63,7 +63,7 @@ def remember_backup(home: Home, made: Backup) -> None:
 
 
 def advise(home: Home) -> UpgradeAdvice:
-    """Return what C{aileron upgrade --check} reports of backups, and the command that creates one."""
+    """Return the advice of C{aileron upgrade --check} about backups, and the command that creates a backup."""
     found = find_backup(home)
     file = shlex.quote(str(home.root.with_name("aileron-before-upgrade.backup")))
     return UpgradeAdvice(

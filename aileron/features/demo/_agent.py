@@ -29,7 +29,7 @@ _SECONDS = 10.0
 def open_session(home: Home, directory: str) -> SessionEnvironment:
     """Open a session and return the environment of C{aileron-mcp} for the demo's agent.
 
-    :raises InternalError: the daemon opened no session.
+    :raises InternalError: if the daemon opened no session.
     """
     found = live_discovery(home)
     if found is None:
@@ -44,7 +44,7 @@ def ask_service(
 ) -> Mapping[str, Any]:
     """Send a request to a service on this machine and return the JSON object of its answer.
 
-    :raises InternalError: the service does not answer, or it refuses the request.
+    :raises InternalError: if the service does not answer, or it refuses the request.
     """
     try:
         status, answer = ask(url, method, path, token, body, seconds=_SECONDS)
@@ -68,7 +68,7 @@ class DemoAgent:
     async def tools_with(self, wanted: str) -> list[str]:
         """Wait until the tool C{wanted} is offered, and return the names of all tools.
 
-        :raises InternalError: the tool was not offered in time.
+        :raises InternalError: if the tool was not offered in time.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + _OFFERED_SECONDS
@@ -88,7 +88,10 @@ class DemoAgent:
 
 @asynccontextmanager
 async def agent(home: Home, directory: str) -> AsyncIterator[DemoAgent]:
-    """Connect the agent in a session of its own, and disconnect it when the block ends."""
+    """Connect the agent in a session of its own, and disconnect it when the block ends.
+
+    :raises InternalError: if the daemon opened no session.
+    """
     # The SDK takes half a second to import: only the demo pays for it.
     from mcp import Client, StdioServerParameters
     from mcp.client.stdio import stdio_client

@@ -30,7 +30,7 @@ class Room:
     def post(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Store a message and return the answer of the service.
 
-        :raises KeyError: a member of the message is missing.
+        :raises KeyError: if a member of the message is missing.
         """
         kept = self.messages.setdefault(
             str(message["id"]),
@@ -54,12 +54,12 @@ class _ChatHistory(BaseHTTPRequestHandler):
     server: Chat
 
     def do_GET(self) -> None:
-        """Return all messages."""
+        """Return all messages, or status 401 without the key."""
         if self._admit():
             self._answer(200, {"ok": True, "messages": list(self.server.room.messages.values())})
 
     def do_POST(self) -> None:
-        """Post a message."""
+        """Post a message, or return status 400 if it cannot be read, or 401 without the key."""
         body = self.rfile.read(min(int(self.headers.get("Content-Length", 0)), _MAX_BYTES))
         if self._admit():
             try:
@@ -86,7 +86,7 @@ class _ChatHistory(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    """Serve until standard input ends."""
+    """Read the key from standard input, print the port, and serve until standard input ends."""
     chat = Chat(sys.stdin.readline().strip())
     serving = threading.Thread(target=chat.serve_forever, daemon=True)
     serving.start()

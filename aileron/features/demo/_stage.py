@@ -48,15 +48,18 @@ class Stage:
     async def as_operator(self, *arguments: str, **descriptors: str) -> str:
         """Run a command that needs the passphrase and return its standard output.
 
+        If this is cancelled, the command is stopped first.
+
         :param descriptors: texts that the command reads from inherited descriptors, by option: C{secret_fd="…"}.
-        :raises InternalError: the command failed.
+        :raises InternalError: if the command failed.
+        :raises NotFound: if the command C{aileron} is not installed.
         """
         child = await self.begin(*arguments, at_terminal=False, passphrase_fd=self.passphrase, **descriptors)
         speaking = asyncio.ensure_future(child.communicate())
         try:
             out, err = await asyncio.shield(speaking)
         except asyncio.CancelledError:
-            # What it began, such as a daemon, is found and ended only if it may finish.
+            # The command may finish: a daemon that it starts can be found and stopped only then.
             await asyncio.wait({speaking}, timeout=_END_SECONDS)
             await end_child(child)
             await asyncio.wait({speaking})
@@ -70,6 +73,8 @@ class Stage:
         """Start a command.
 
         :param at_terminal: True if the command may prompt in this terminal; Ctrl-C reaches it then.
+        :param descriptors: texts that the command reads, as in L{as_operator}.
+        :raises NotFound: if the command C{aileron} is not installed.
         """
         width = str(max(0, columns() - len(_INDENT)))
         pipes = {f"--{option.replace('_', '-')}": _pipe_with(text) for option, text in descriptors.items()}
@@ -99,7 +104,10 @@ async def end_child(child: asyncio.subprocess.Process) -> None:
 
 @contextmanager
 def stage(environ: Mapping[str, str]) -> Iterator[Stage]:
-    """Set up a stage. When the block ends, its daemon and chat are stopped and its files are deleted."""
+    """Create a private home, start the chat, and yield both. When the block ends, delete or stop everything.
+
+    :raises NotFound: if C{aileron-mcp} is not installed.
+    """
     script("aileron-mcp")
     root = Path(tempfile.mkdtemp(prefix="aileron-demo-"))
     theirs = {name: text for name, text in environ.items() if not name.startswith("AILERON_")}
@@ -116,7 +124,7 @@ def stage(environ: Mapping[str, str]) -> Iterator[Stage]:
 def script(name: str) -> str:
     """Return the path of an installed command of Aileron, beside this interpreter or on PATH.
 
-    :raises NotFound: the command is not installed.
+    :raises NotFound: if the command is not installed.
     """
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     found = shutil.which(name, path=path)
@@ -127,7 +135,11 @@ def script(name: str) -> str:
 
 @contextmanager
 def _chat(key: str) -> Iterator[str]:
-    """Start the chat in a process of its own, and return its address."""
+    """Start the chat in a process of its own, and yield its URL. When the block ends, stop the chat.
+
+    :raises ValueError: if the chat did not start.
+    :raises InternalError: if its input and output cannot be reached.
+    """
     child = subprocess.Popen(
         (sys.executable, "-E", "-P", "-m", "aileron.features.demo._chat"),
         stdin=subprocess.PIPE,
@@ -150,7 +162,10 @@ def _chat(key: str) -> Iterator[str]:
 
 
 def _end_daemon(home: Home, environ: Mapping[str, str]) -> None:
-    """Stop the private daemon by its command, or by a signal if that fails."""
+    """Stop the private daemon by its command, or by a signal if that fails.
+
+    :raises NotFound: if the command C{aileron} is not installed.
+    """
     with suppress(subprocess.TimeoutExpired):
         subprocess.run(
             (script("aileron"), "daemon", "stop"),
@@ -186,30 +201,30 @@ def _print(text: str, indent: str) -> None:
         click.echo(indent + line)
 
 
-def act(number: int, title: str) -> None:
+def print_heading(number: int, title: str) -> None:
     """Print the heading of an act."""
     click.echo()
     click.secho(f"{number}  {title}", bold=True)
 
 
-def tell(text: str) -> None:
+def print_text(text: str) -> None:
     """Print a line of the demo's own text."""
     _print(text, _INDENT)
 
 
-def command(arguments: Sequence[str], meaning: str) -> None:
+def print_command(arguments: Sequence[str], meaning: str) -> None:
     """Print a command as a user types it, and its purpose."""
     click.echo(_INDENT + click.style(f"$ aileron {visible(shlex.join(arguments))}", fg="cyan"))
     _print(meaning, _INDENT + "    ")
 
 
-def quote(text: str) -> None:
-    """Print foreign text, each line behind a margin."""
+def print_quoted(text: str) -> None:
+    """Print foreign text with a vertical bar before each line, and with invisible characters made visible."""
     for line in visible(text.rstrip("\n"), multiline=True).split("\n"):
         _print(line, f"{_INDENT}  │ ")
 
 
-def printed(text: str) -> None:
-    """Print the output of a command of Aileron, made visible once more."""
+def print_output(text: str) -> None:
+    """Print the output of a command of Aileron, with invisible characters made visible."""
     for line in visible(text.rstrip("\n"), multiline=True).split("\n"):
         click.echo(_INDENT + line)

@@ -18,13 +18,13 @@ from attrs import define
 from aileron.model.errors import InternalError, InvalidRequest
 
 from ._agent import DemoAgent, agent, ask_service
-from ._stage import Stage, act, command, end_child, printed, quote, stage, tell
+from ._stage import Stage, end_child, print_command, print_heading, print_output, print_quoted, print_text, stage
 
 
 async def typed(prompt: str) -> str:
     """Return the next line that is typed, in lower case.
 
-    :raises InvalidRequest: the terminal is closed.
+    :raises InvalidRequest: if the terminal is closed.
     """
     click.echo(prompt, nl=False)
     loop = asyncio.get_running_loop()
@@ -55,12 +55,14 @@ async def decide(scene: Stage, calling: asyncio.Task[str], answer: bool | None, 
     :param calling: the agent's call. It completes after the decision.
     :param answer: the decision, or None to ask the person.
     :param browser: whether this machine has a browser.
+    :raises InternalError: if no approval is pending in time, or a command failed.
+    :raises InvalidRequest: if the terminal is closed.
     """
-    act(3, "You decide")
+    print_heading(3, "You decide")
     approval = await _find_pending(scene, calling)
-    command(("approval", "show", str(approval["id"])), "Everything that will be sent. You approve exactly this.")
-    printed(await scene.as_operator("approval", "show", str(approval["id"])))
-    tell("In the browser:")
+    print_command(("approval", "show", str(approval["id"])), "Everything that will be sent. You approve exactly this.")
+    print_output(await scene.as_operator("approval", "show", str(approval["id"])))
+    print_text("In the browser:")
     click.echo(approval["review_url"])  # from the terminal's edge, where 80 columns have room for it
     if answer is None:
         answer = await _ask(scene, calling, approval, browser=browser)
@@ -69,7 +71,10 @@ async def decide(scene: Stage, calling: asyncio.Task[str], answer: bool | None, 
 
 
 async def _find_pending(scene: Stage, calling: asyncio.Task[str]) -> Mapping[str, Any]:
-    """Wait for the first pending approval and return it."""
+    """Wait for the first pending approval and return it.
+
+    :raises InternalError: if the agent's call ends without an approval, or no approval is pending in time.
+    """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _ASK_SECONDS
     while loop.time() < deadline:
@@ -83,13 +88,16 @@ async def _find_pending(scene: Stage, calling: asyncio.Task[str]) -> Mapping[str
 
 
 async def _ask(scene: Stage, calling: asyncio.Task[str], approval: Mapping[str, Any], *, browser: bool) -> bool | None:
-    """Ask the user in this terminal and return the answer, or None if the approval was decided on the page."""
+    """Ask the user in this terminal and return the answer, or None if the approval was decided on the page.
+
+    :raises InvalidRequest: if the terminal is closed.
+    """
     while True:
         line = asyncio.ensure_future(typed(_PROMPT))
         await asyncio.wait({line, calling}, return_when=asyncio.FIRST_COMPLETED)
         if not line.done():
             line.cancel()
-            tell("\n   Decided on the page.")
+            print_text("\n   Decided on the page.")
             return None
         word = line.result()
         if word in {"y", "yes"}:
@@ -97,19 +105,22 @@ async def _ask(scene: Stage, calling: asyncio.Task[str], approval: Mapping[str, 
         if word in {"n", "no"}:
             return False
         if word not in {"b", "browser"}:
-            tell("Nothing is decided yet. Type y, n or b.")
+            print_text("Nothing is decided yet. Type y, n or b.")
         elif browser:
             await _open(scene, str(approval["id"]))
         else:
-            tell("No browser was found on this machine. Decide here: type y or n.")
+            print_text("No browser was found on this machine. Decide here: type y or n.")
 
 
 async def _open(scene: Stage, approval_id: str) -> None:
-    """Open the approval in the browser. The command prompts for the browser's two words in this terminal."""
+    """Open the approval in the browser. The command prompts for the browser's two words in this terminal.
+
+    :raises NotFound: if the command C{aileron} is not installed.
+    """
     child = await scene.begin("open", "approval", approval_id, at_terminal=True, passphrase_fd=scene.passphrase)
     try:
         while child.stderr is not None and (line := await child.stderr.readline()):
-            printed("\n" + line.decode("utf-8", "replace"))
+            print_output("\n" + line.decode("utf-8", "replace"))
         await child.wait()
     finally:
         await end_child(child)
@@ -118,7 +129,7 @@ async def _open(scene: Stage, approval_id: str) -> None:
 async def _say(scene: Stage, approval: Mapping[str, Any], answer: bool) -> None:
     word = ("approve", "--yes") if answer else ("deny", "--reason", "Not today.")
     decision = (*word, str(approval["id"]))
-    command(decision, "Your decision, for exactly the digest above.")
+    print_command(decision, "Your decision, for exactly the digest above.")
     await scene.as_operator(*decision, "--digest", str(approval["digest"]))
 
 
@@ -132,15 +143,19 @@ def play(environ: Mapping[str, str], answer: bool | None = None, *, browser: boo
 
     :param answer: whether to approve; None to ask the person.
     :param browser: whether this machine has a browser.
-    :return: the exit code.
-    :raises InvalidRequest: C{answer} is None and there is no terminal.
-    :raises InternalError: a command failed.
+    :return: 0, the exit code.
+    :raises InvalidRequest: if C{answer} is None and there is no terminal.
+    :raises InternalError: if a command failed.
+    :raises KeyboardInterrupt: if the user pressed Ctrl-C.
+    :raises NotFound: if a command of Aileron is not installed.
     """
     if answer is None and not (sys.stdin and sys.stdin.isatty()):
         raise InvalidRequest("Cannot ask for your decision: no terminal. Add --yes or --no.")
     click.secho("An agent requests an action, you approve it, it runs, and it is recorded.", bold=True)
     with _interrupted_once() as interruption, stage(environ) as scene:
-        tell(f"Everything is in {scene.home.root.parent}, which is deleted at the end. Nothing leaves this machine.")
+        print_text(
+            f"Everything is in {scene.home.root.parent}, which is deleted at the end. Nothing leaves this machine."
+        )
         try:
             asyncio.run(interruption.watch(_acts(scene, answer, browser=browser)))
         except asyncio.CancelledError:
@@ -205,17 +220,19 @@ def _heed_termination() -> None:
 
 
 async def _set_up(scene: Stage) -> None:
-    act(1, "Setup")
-    command(("vault", "init"), "Creates a vault for your credentials, and starts the daemon.")
+    print_heading(1, "Setup")
+    print_command(("vault", "init"), "Creates a vault for your credentials, and starts the daemon.")
     await scene.as_operator("vault", "init")
     data = files(__package__).joinpath("data")
     (scene.home.connectors / "team-chat.toml").write_bytes(data.joinpath("team-chat.toml").read_bytes())
-    command(("action", "add", "ship-update.md"), "Adds an action that agents can request. You review and trust it.")
+    print_command(
+        ("action", "add", "ship-update.md"), "Adds an action that agents can request. You review and trust it."
+    )
     source = scene.home.root.parent / "ship-update.md"
     source.write_bytes(data.joinpath("ship-update.md").read_bytes())
     added = await scene.as_operator("action", "add", str(source), "--yes")
-    printed(added.splitlines()[-1])
-    command(
+    print_output(added.splitlines()[-1])
+    print_command(
         ("credential", "setup", "local://demo/team-chat"),
         "Stores the key of your team's chat. Only the daemon has it now.",
     )
@@ -225,29 +242,29 @@ async def _set_up(scene: Stage) -> None:
 
 
 async def _call(acting: DemoAgent) -> asyncio.Task[str]:
-    act(2, "An agent requests an action")
+    print_heading(2, "An agent requests an action")
     tools = await acting.tools_with(TOOL)
-    tell(f"It uses MCP. aileron-mcp offers these tools: {', '.join(tools)}.")
-    tell(f"It calls {TOOL} with channel {CHANNEL} and this summary:")
-    quote(SUMMARY)
+    print_text(f"It uses MCP. aileron-mcp offers these tools: {', '.join(tools)}.")
+    print_text(f"It calls {TOOL} with channel {CHANNEL} and this summary:")
+    print_quoted(SUMMARY)
     return asyncio.create_task(acting.call(TOOL, {"channel": CHANNEL, "summary": SUMMARY}))
 
 
 def _tell_effect(scene: Stage, told: str) -> None:
-    act(4, "Result")
+    print_heading(4, "Result")
     messages = ask_service(scene.chat_url, "GET", "/messages", scene.key)["messages"]
     if messages:
-        tell(f"New message in {messages[0]['channel']} of the chat:")
-        quote(messages[0]["text"])
+        print_text(f"New message in {messages[0]['channel']} of the chat:")
+        print_quoted(messages[0]["text"])
     else:
-        tell("No message in the chat: no request was sent.")
-    tell("The agent received:")
-    quote(told)
+        print_text("No message in the chat: no request was sent.")
+    print_text("The agent received:")
+    print_quoted(told)
 
 
 async def _tell_record(scene: Stage) -> None:
-    act(5, "Audit log")
-    command(("audit", "list"), "Newest first. Each record contains the hash of the one before it.")
-    printed(await scene.as_operator("audit", "list", "--action", "ship-update"))
+    print_heading(5, "Audit log")
+    print_command(("audit", "list"), "Newest first. Each record contains the hash of the one before it.")
+    print_output(await scene.as_operator("audit", "list", "--action", "ship-update"))
     click.echo()
-    tell("The agent never had the key, and its token cannot approve anything. To set up your own: aileron setup")
+    print_text("The agent never had the key, and its token cannot approve anything. To set up your own: aileron setup")

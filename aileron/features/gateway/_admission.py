@@ -1,4 +1,4 @@
-"""Admits requests: checks their heads before anything is sent, and checks that the vault is unlocked."""
+"""Checks the heads of requests before anything is sent, and stops requests while the vault is locked."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from aileron.model.vault import VaultState
 
 KEY_FIELD = b"x-aileron-gateway-key"
 
-_SESSION_PATH = re.compile(rb"/s/([^/]+)(/.*)").fullmatch  # any text there is a key, valid or not
+_SESSION_PATH = re.compile(rb"/s/([^/]+)(/.*)").fullmatch  # the segment is the key, valid or not
 _KEY_LINES = re.compile(rb"\r\nx-aileron-gateway-key:[^\r]*", re.IGNORECASE)
 _OURS = re.compile(rb"ail_[alogi]_[A-Za-z0-9_-]{43}").search
 _COOKIE = re.compile(rb"(?:^|[;,\s])aileron_").search
 _WALKS = re.compile(rb"/(?:\.|%2e){1,2}(?:[/;]|$)|\\|%5c|#", re.IGNORECASE).search
 _ENCODED_SLASH = re.compile(rb"%2f", re.IGNORECASE).search
-# Not Sec-Fetch-Mode, which Node's fetch sends alone; a browser that sends it sends the other two with it.
+# Sec-Fetch-Mode is not listed: Node's fetch sends it too. A browser that sends it also sends the other two.
 _BROWSERS = frozenset((b"origin", b"sec-fetch-site", b"sec-fetch-dest"))
 
 
 class Keyed(NamedTuple):
-    """A request's target and fields, and the gateway key of its session, which was removed from them.
+    """A request's target and fields without the gateway key, and that key.
 
-    :ivar path: without the query.
-    :ivar query: with its question mark, or empty.
+    :ivar path: the path of the target, without the query.
+    :ivar query: the query with its question mark, or empty.
     :ivar lines: all fields as they were received, each preceded by its line end.
     :ivar key: the gateway key, or None if the request has none.
     """
@@ -46,7 +46,7 @@ class Keyed(NamedTuple):
 
 
 def keyed(head: RequestHead) -> Keyed:
-    """Remove the gateway key from the path or from its own field; a key in the path takes precedence."""
+    """Return the request without its gateway key, and the key. A key in the path takes precedence over the field."""
     path, mark, query = head.target.partition(b"?")
     lines, key = head.lines, head.fields.get(KEY_FIELD)
     if key is not None:
@@ -58,17 +58,19 @@ def keyed(head: RequestHead) -> Keyed:
 
 
 def is_sound(path: bytes, *, encoded_slashes: bool = True) -> bool:
-    """Return whether the path has exactly one reading: no dot segments, backslashes or fragments.
+    """Return whether servers can read the path in one way only: it has no dot segments, backslashes or fragments.
 
-    :param encoded_slashes: whether encoded slashes are allowed. Below another path they could lead out of it.
+    :param encoded_slashes: whether encoded slashes are allowed. In a path below a prefix, they could lead out of the
+        prefix.
     """
     return not _WALKS(path) and (encoded_slashes or not _ENCODED_SLASH(path))
 
 
 def check(head: RequestHead, found: Keyed) -> None:
-    """Refuse requests of browsers, tunnels, and requests that contain a cookie or key of Aileron's.
+    """Check that a request may be relayed.
 
-    :raises Forbidden: the request is refused for one of these reasons.
+    :raises Forbidden: if the request asks for a tunnel, comes from a browser, or contains a cookie or key of Aileron's
+        own.
     """
     if head.method == b"CONNECT":
         raise Forbidden("There are no tunnels through the gateway.")

@@ -11,7 +11,7 @@ from attrs import define, field
 from aileron.base.http1 import unchunked
 from aileron.model.usage import Usage
 
-from ._usage import FIRST_BYTES, LAST_BYTES, TextExcerpt, usage_at_once, usage_streamed
+from ._usage import FIRST_BYTES, LAST_BYTES, TextExcerpt, find_model, usage_at_once, usage_streamed
 
 PLAIN_BYTES = FIRST_BYTES + LAST_BYTES
 MOST_PACKED_BYTES = 256 * 1024
@@ -31,12 +31,12 @@ _chunk = re.compile(rb"([0-9A-Fa-f]{1,15})(?:;[^\r\n]*)?\r\n").match
 
 @define
 class Allowance:
-    """The number of long copies that may exist at once."""
+    """A limit on the number of long response copies that exist at once."""
 
     _left: int
 
     def take(self) -> bool:
-        """Reserve one long copy. Return False if none is left."""
+        """Reserve one long copy and return True, or return False if the limit is reached."""
         if not self._left:
             return False
         self._left -= 1
@@ -49,9 +49,10 @@ class Allowance:
 
 @define(eq=False, repr=False, weakref_slot=False)
 class BodySample:
-    """The first and the last bytes of a body, or all of a compressed one, which can only be read from its beginning.
+    """A copy of a response's body for reading its token counts: its first and last bytes, or all if compressed.
 
-    :ivar room: append pieces of the body, framing included, while they fit: L{PLAIN_BYTES} at first.
+    :ivar room: the buffer to which callers append the body, framing included. At first L{PLAIN_BYTES} fit, later as
+        many as L{more} returned.
     """
 
     _head: bytes
@@ -59,10 +60,14 @@ class BodySample:
     _first: bytes | None = field(default=None, init=False)
     _long: bool = field(default=False, init=False)
     _lost: bool = field(default=False, init=False)
+    _text: TextExcerpt | None = field(default=None, init=False)
     room: bytearray = field(factory=bytearray, init=False)
 
     def more(self, data: bytes) -> int:
-        """Add a piece that does not fit into L{room}, and return how many bytes fit after it."""
+        """Store a piece that does not fit into L{room}, and return how many bytes fit into L{room} afterwards.
+
+        If the body is too large or has an unknown coding, discard the copy and return 0.
+        """
         if self._lost:
             return 0
         coding = content_coding(self._head)
@@ -71,7 +76,7 @@ class BodySample:
         if coding in PACKED and self._lengthen(data):
             return MOST_PACKED_BYTES - len(self.room)
         self._lost = True
-        self.let_go()
+        self.discard()
         return 0
 
     def _move(self, data: bytes) -> int:
@@ -97,21 +102,44 @@ class BodySample:
 
     def usage(self) -> Usage | None:
         """Return the token counts in the body, or None if there are none or the body could not be stored."""
-        head, chunked, coding = self._head, _chunked(self._head) is not None, content_coding(self._head)
+        text = self._excerpt()
+        return None if text is None else _usage(self._head, text)
+
+    def end(self) -> tuple[bytes, bool] | None:
+        """Return the end of the body, at most as much as is kept, and whether the body is a stream of events.
+
+        Return None if the body cannot be read.
+        """
+        text = self._excerpt()
+        return None if text is None else (text.end, is_streamed(self._head))
+
+    def model(self) -> str:
+        """Return the name of the model in the body, or an empty text if it has none that can be read."""
+        text = self._excerpt()
+        return "" if text is None else find_model(text)
+
+    def _excerpt(self) -> TextExcerpt | None:
+        """Return the readable text of the body, or None if there is none. The text is kept for a second call."""
+        if self._text is None:
+            self._text = self._read()
+        return self._text
+
+    def _read(self) -> TextExcerpt | None:
+        chunked, coding = _chunked(self._head) is not None, content_coding(self._head)
         if self._lost:
             return None
         room = bytes(self.room)
         if coding in PACKED:
-            return _usage(head, TextExcerpt.of(_unpack(unchunked(room) if chunked else room, coding)))
+            return TextExcerpt.of(_unpack(unchunked(room) if chunked else room, coding))
         if coding not in PLAIN:
             return None
         if self._first is None:
-            return _usage(head, TextExcerpt.of(_lines_out(room, chunked)))
-        return _usage(head, TextExcerpt(_lines_out(self._first, chunked), _lines_out(room, chunked), whole=False))
+            return TextExcerpt.of(_lines_out(room, chunked))
+        return TextExcerpt(_lines_out(self._first, chunked), _lines_out(room, chunked), whole=False)
 
-    def let_go(self) -> None:
+    def discard(self) -> None:
         """Discard the copy and release its allowance."""
-        self._first = None
+        self._first = self._text = None
         self.room.clear()
         if self._long:
             self._long = False
@@ -139,7 +167,7 @@ def _usage(head: bytes, text: TextExcerpt) -> Usage | None:
 
 
 def _lines_out(part: bytes, chunked: bool) -> bytes:
-    """Return a part of a body, which may start anywhere, without the lines between its chunks."""
+    """Return a part of a body without the chunk lines, if the body is chunked. The part may start within a chunk."""
     if not chunked:
         return part
     first = _chunk(part)
@@ -147,7 +175,7 @@ def _lines_out(part: bytes, chunked: bool) -> bytes:
 
 
 def _unpack(data: bytes, coding: bytes) -> bytes:
-    """Decompress at most L{MOST_UNPACKED_BYTES}. If the data is corrupt, return nothing."""
+    """Return the first L{MOST_UNPACKED_BYTES} of the decompressed data, or no bytes if the data is corrupt."""
     try:
         return zlib.decompressobj(zlib_window(data, coding)).decompress(data, MOST_UNPACKED_BYTES)
     except zlib.error:

@@ -26,15 +26,15 @@ _FAULTS: Mapping[int, str] = {
     62: "it belongs to another host",
     64: "it belongs to another address",
 }
-"""By OpenSSL's number (X509_V_ERR_…)."""
+"""The descriptions of verification failures, by OpenSSL's number (X509_V_ERR_…)."""
 
 
 @define(eq=False)
 class Identity:
-    """The identity that the peer must prove, and the TLS session that the next handshake may resume.
+    """The identity that a peer must prove, and the TLS session that the next handshake may resume.
 
-    :ivar context: verifies the peer.
-    :ivar host: the host that its certificate must name: a name, or an address without brackets.
+    :ivar context: the TLS context that verifies the peer.
+    :ivar host: the host that the peer's certificate must name: a name, or an address without brackets.
     :ivar who: the peer's name in errors.
     """
 
@@ -58,13 +58,13 @@ def verifying(pem: str, bundles: tuple[str, ...] = SYSTEM_BUNDLES) -> ssl.SSLCon
 
     Upstreams with equal authorities share one context, because root certificates need much memory.
 
-    :param pem: authorities in addition to the system's, or the empty text.
-    :raises Unreachable: C{pem} cannot be parsed.
+    :param pem: certificates of authorities in addition to the system's, or an empty text.
+    :raises UpstreamUnreachable: if C{pem} cannot be parsed.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.hostname_checks_common_name = False
-    context.options |= ssl.OP_NO_RENEGOTIATION  # so that a write never has to wait for a read
+    context.options |= ssl.OP_NO_RENEGOTIATION  # then a write never waits for a read
     context.set_alpn_protocols(["http/1.1"])
     _trust_system(context, bundles)
     _trust(context, pem)

@@ -1,4 +1,4 @@
-"""The client side of an exchange: the terms of its requests, and the gateway's own error responses."""
+"""The client side of an exchange: the settings of its requests, and the gateway's own error responses."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _HEAD = (
 
 
 def answer(error: AileronError, status: int, dialect: Dialect) -> bytes:
-    """Return a whole error response, which closes the connection.
+    """Return the bytes of a complete error response that announces the close of the connection.
 
-    :param status: of HTTP.
+    :param status: the HTTP status.
     """
     kind = error.fault().kind
     body = json.dumps(dialect.describe_error(str(error), status, kind)).encode("ascii")
@@ -40,15 +40,16 @@ def answer(error: AileronError, status: int, dialect: Dialect) -> bytes:
 
 @frozen
 class RelayTerms:
-    """The terms shared by those requests of a client that differ only in their length.
+    """The settings shared by all requests of a client that differ only in their length.
 
+    :ivar client: the connection to the client.
     :ivar write: sends bytes to the client.
-    :ivar dialect: in which the client expects errors.
+    :ivar dialect: the dialect of error responses to the client.
     :ivar keep: whether the client may send another request on its connection.
     :ivar most_bytes: the limit of a body, framing included, or None if there is no limit.
-    :ivar hindrance: returns the reason why nothing may be sent now, or None. Called again when an exchange had to wait
-        for its connection.
-    :ivar ended: called with an exchange that is over.
+    :ivar hindrance: returns the error that prevents sending now, such as a locked vault, or None. It is called again
+        when a new connection to the provider is open.
+    :ivar ended: called with each exchange when it ends.
     """
 
     client: RelayClient
@@ -62,7 +63,7 @@ class RelayTerms:
 
 
 class Refusal:
-    """A L{Route} and L{RelayedExchange} of C{aileron.base.http1} that refuses requests by their heads."""
+    """Refuses one request without reading its body. It implements L{aileron.base.http1.Route} and its exchange."""
 
     answered = False
     completion = ""
@@ -75,7 +76,7 @@ class Refusal:
         return self
 
     def take(self, data: bytes) -> int:
-        """Ignore the request's body."""
+        """Ignore the request's body, and return -1, as if the body continued."""
         return -1
 
     def start(self) -> None:

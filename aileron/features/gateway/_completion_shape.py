@@ -1,7 +1,7 @@
-"""Reads the shape of a completion from a response's body: in one pass, in linear time and bounded memory.
+"""Reads facts about a completion from a response's body, in one pass, in linear time and bounded memory.
 
-Of the contents only the model's name, the names of the tools that it calls, the ids of these calls, the stop reason
-and the token counts are stored.
+Of the contents only the model's name, the names of the tools that it calls, the ids of these calls, the stop reason and
+the token counts are stored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ._body_sample import PACKED, PLAIN, PLAIN_BYTES, Allowance, content_coding,
 from ._usage import read_counts
 
 MOST_TEXT_BYTES = 256 * 1024
-"""The longest event of a stream, or whole response, that is parsed: parsing it takes about two milliseconds."""
+"""The longest event of a stream, or whole response, that is parsed. Parsing this much takes about two milliseconds."""
 
 MOST_UNPACKED_BYTES = 8 * 1024 * 1024
 """The limit of a decompressed response. The rest is not read."""
@@ -50,14 +50,14 @@ _TOOL_BLOCKS = frozenset(("tool_use", "server_tool_use", "mcp_tool_use"))
 
 
 class CompletionShape:
-    """The facts read so far.
+    """The facts about one completion, as far as its response has been read.
 
-    :ivar model: as the provider named it, or None if the response does not name it.
+    :ivar model: the name of the model in the response, or None.
     :ivar tools: names of the tools that the model called, in order, at most L{MOST_NAMES}.
     :ivar calls: the number of calls.
-    :ivar call_ids: ids of the calls that have one, in order, at most L{MOST_NAMES}.
-    :ivar stop_reason: in the protocol's own words, or None if the response ended before it.
-    :ivar partial: whether some of the response could not be read.
+    :ivar call_ids: ids of the calls, in order, at most L{MOST_NAMES}. Calls without an id are left out.
+    :ivar stop_reason: the stop reason as the provider sent it, or None if the response ended before it.
+    :ivar partial: True if some of the response could not be read.
     """
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class CompletionShape:
         return read_counts(self._told)
 
     def read(self, said: Mapping[str, Any]) -> None:
-        """Read one event of a stream, or a whole response, in any of the three protocols."""
+        """Add the facts of one event of a stream, or of a whole response, in any of the three protocols."""
         type_ = _text(said, "type")
         if isinstance(said.get("choices"), list):
             self._read_chat(said)
@@ -104,7 +104,10 @@ class CompletionShape:
             self._read_chat_call(choice.get("index", 0), -1, {"function": message.get("function_call")})
 
     def _read_chat_call(self, choice: object, place: int, call: object) -> None:
-        """Count a tool call once, although each piece of its arguments may name the tool."""
+        """Count a tool call once, although each piece of its arguments may name the tool.
+
+        A piece that names no tool is ignored. From L{MOST_CALLS} calls on, set C{partial} and count no more.
+        """
         if not isinstance(call, dict):
             return
         name = _object(call, "function").get("name") or _object(call, "custom").get("name")
@@ -145,7 +148,7 @@ class CompletionShape:
             self.stop_reason = cut_name(_object(said, "incomplete_details").get("reason")) or status
 
     def _read_item(self, item: object) -> None:
-        """Count a call of the client's tools or of the provider's. The latter have no name, so the type is stored."""
+        """Count a call of a client's or provider's tool. Provider's tools have no name, so their type is stored."""
         if isinstance(item, dict) and _text(item, "type").endswith("_call"):
             self._count_call(item.get("name") or item.get("type"), item.get("call_id"))
 
@@ -175,7 +178,7 @@ class ShapeReader:
     def __init__(self, head: bytes, allowance: Allowance) -> None:
         """Create a reader for the body that follows C{head}.
 
-        :param allowance: of texts longer than L{PLAIN_BYTES} that are held at once.
+        :param allowance: limits how many texts longer than L{PLAIN_BYTES} are held at once.
         """
         coding = content_coding(head)
         self.shape = CompletionShape()
@@ -186,8 +189,8 @@ class ShapeReader:
         self._coding = b"" if coding in PLAIN else coding
         self._unpacker: Any = None
         self._unpacked = 0
-        self._over = False  # nothing more is read
-        self._lost = False  # the text at hand is too long
+        self._over = False  # True if the rest of the body is ignored
+        self._lost = False  # True if the current line or document is too long
         self._text = bytearray()
         if self._coding and coding not in PACKED:
             self._stop()
@@ -210,7 +213,7 @@ class ShapeReader:
         self._keep(content[start:])
 
     def finish(self) -> CompletionShape:
-        """Read the rest, release the buffers, and return the shape."""
+        """Read what is buffered of the body, release the buffers, and return the shape."""
         if not self._streamed:
             self._parse(bytes(self._text))
         elif self._text:
@@ -240,7 +243,7 @@ class ShapeReader:
         try:
             said = json.loads(text)
         except (ValueError, RecursionError):
-            return  # such as "[DONE]", or an answer that was cut
+            return  # such as "[DONE]", or a truncated response
         if isinstance(said, dict):
             self.shape.read(said)
 
@@ -271,7 +274,7 @@ class ShapeReader:
 
 
 def cut_name(value: object) -> str | None:
-    """Return the start of a provider's name, in printable characters, or None if C{value} is no text."""
+    """Return the first characters of a name, with unprintable ones replaced, or None if C{value} is not a text."""
     if not isinstance(value, str):
         return None
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in value[:_LONGEST_NAME])

@@ -12,7 +12,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from aileron.base.json import utc
-from aileron.features.gateway.interfaces import IMeter
+from aileron.features.gateway.interfaces import IMeter, RequestCharge
 from aileron.model.audit import DAEMON, Actor, Event
 from aileron.model.interfaces.store import IAudit
 
@@ -21,10 +21,10 @@ from ._completion_shape import CompletionShape, ShapeReader
 from .values import Ending
 
 MOST_LONG = 32
-"""The limit of responses and events longer than a few KiB that are held at once."""
+"""The most responses and events longer than a few KiB that are held at once."""
 
 MOST_UNRECORDED = 256
-"""The limit of events that wait to be stored. Further completions are not recorded."""
+"""The most events that wait to be stored. While so many wait, further completions are not recorded."""
 
 _is_completion = re.compile(rb"/(?:completions|responses|messages)(?:\?|\Z)").search
 
@@ -32,27 +32,27 @@ _log = Logger()
 
 
 class CompletionRecorder:
-    """The maker of the meters that record completions."""
+    """A factory of meters that record completions in the audit log."""
 
     def __init__(self, audit: IAudit, clock: IReactorTime, ids: Callable[[], str]) -> None:
         """Create a recorder.
 
-        :param ids: fresh ULIDs.
+        :param ids: returns a new ULID.
         """
         self.allowance = Allowance(MOST_LONG)
         self._audit, self._clock, self._ids = audit, clock, ids
         self._waiting = 0
 
     def watch(self, meter: IMeter, path: bytes, provider: str, session_id: str | None) -> IMeter:
-        """If C{path} is that of a completion, return a meter that records the exchange, else return C{meter}."""
+        """Return a meter that also records the exchange, or C{meter} itself if C{path} is not a completion's path."""
         if _is_completion(path) is None:
             return meter
         return CompletionMeter(meter, self, self._ids(), provider, session_id)
 
     def record(self, completion: CompletionMeter, shape: CompletionShape, ending: Ending, uploaded: int) -> None:
-        """Record a completion that ended, without waiting for the store. If too many are waiting, log an error."""
+        """Record a completion that ended, without waiting for the store. If too many are waiting, only log an error."""
         if self._waiting >= MOST_UNRECORDED:
-            _log.error("a completion is not recorded: too many wait to be stored")
+            _log.error("a completion was not recorded: too many are waiting to be stored")
             return
         usage, session_id = shape.usage, completion.session_id
         payload = {
@@ -87,9 +87,9 @@ class CompletionRecorder:
 
 @implementer(IMeter)
 class CompletionMeter:
-    """The meter of one completion: reads its response, and passes each call on to another meter.
+    """A meter that reads and records one completion, and forwards every call to another meter.
 
-    :ivar completion: the id under which it is recorded.
+    :ivar completion: the id under which the completion is recorded.
     :ivar code: the response's status, or 0 if there is no response.
     :ivar received: bytes of the response's body, framing included.
     """
@@ -103,6 +103,15 @@ class CompletionMeter:
     ) -> None:
         self.completion, self.provider, self.session_id = completion, provider, session_id
         self._meter, self._recorder = meter, recorder
+
+    @property
+    def charge(self) -> RequestCharge | None:
+        """The account that the exchange is charged to, or None."""
+        return self._meter.charge
+
+    @charge.setter
+    def charge(self, charge: RequestCharge | None) -> None:
+        self._meter.charge = charge
 
     def sent(self) -> None:
         self._sent = True
@@ -132,4 +141,4 @@ class CompletionMeter:
 
 
 def _note_lost(failure: Failure) -> None:
-    _log.failure("recording a completion", failure)
+    _log.failure("a completion could not be recorded", failure)

@@ -1,4 +1,4 @@
-"""The destination of requests to a provider, and the head of the requests sent there."""
+"""The destination of requests to a provider, and the heads of the requests sent there."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _HOST = re.compile(rb"\r\n[hH][oO][sS][tT]:").search
 
 @frozen
 class Destination:
-    """A provider with its connection pool.
+    """A provider with its connection pool and the fixed parts of its request heads.
 
-    :ivar before: the prefix of every path.
+    :ivar before: the prefix of every request target.
     :ivar host: the value of the Host field, with the space before it.
-    :ivar more: lines that a proxy requires, each with its end.
+    :ivar more: the header lines that a proxy requires, each with its line end.
     :ivar loopback_port: the provider's port if it may be on this machine, else None.
     """
 
@@ -43,17 +43,19 @@ class Destination:
     def build(cls, provider: Provider, reactor: IConnectingReactor, proxies: Proxies, pem: str) -> Self:
         """Create the destination of C{provider} and its pool, which connects on the first request.
 
-        :param pem: authorities trusted in addition to the system's.
+        The error of an unusable proxy is raised by the connection attempt.
+
+        :param pem: certificates of authorities trusted in addition to the system's.
         """
         pool = UpstreamPool(dialler(reactor, provider, proxies, pem), cast("IReactorTime", reactor))
         try:
             return cls.of(provider, pool, forwarding(provider, proxies))
-        except UpstreamUnreachable:  # a client that connects gets the same error, with its cause
+        except UpstreamUnreachable:  # connecting raises the same error, so the client receives it
             return cls.of(provider, pool, Forwarding())
 
     @classmethod
     def of(cls, provider: Provider, pool: UpstreamPool, forwarding: Forwarding) -> Self:
-        """Create the destination of C{provider}. No part of it depends on a request."""
+        """Create the destination of C{provider} for an existing pool."""
         base = read_base_url(provider.base_url)
         before = forwarding.target_prefix + base.path.encode("ascii")
         host = b" " + base.origin.authority.encode("ascii")
@@ -61,15 +63,16 @@ class Destination:
         return cls(provider, pool, before, host, forwarding.lines, loopback_port)
 
     def head(self, head: RequestHead, found: Keyed, path: bytes) -> bytes:
-        """Return the head to send: with the provider's Host, and without hop-by-hop fields and the gateway key.
+        """Return the head to send: with the provider's Host field, without hop-by-hop fields and gateway key.
 
-        :param path: without the provider's prefix.
+        :param found: the target and fields of C{head} without the gateway key.
+        :param path: the path without the provider's prefix at the gateway.
         """
         lines = self._with_host(end_to_end(found.lines, head.fields.get(b"connection")))
         return b"".join((head.method, b" ", self.before, path, found.query, b" HTTP/1.1", lines, b"\r\n\r\n"))
 
     def _with_host(self, lines: bytes) -> bytes:
-        """Replace the value of the Host field, or add the field if there is none."""
+        """Return the lines with the provider's host as the value of the Host field, which is added if it is missing."""
         called = _HOST(lines)
         if called is None:
             return lines + b"\r\nHost:" + self.host
@@ -77,5 +80,5 @@ class Destination:
         return b"".join((lines[: called.end()], self.host, b"" if end < 0 else lines[end:]))
 
     def for_proxy(self, head: bytes) -> bytes:
-        """Add the fields that a proxy requires to the head."""
+        """Return the head with the fields that a proxy requires."""
         return b"".join((head[:-2], self.more, b"\r\n")) if self.more else head

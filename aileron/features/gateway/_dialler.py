@@ -1,4 +1,4 @@
-"""An endpoint that connects to an upstream: with or without a proxy, with or without TLS."""
+"""The endpoint that connects to an upstream: with or without a proxy, with or without TLS."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ CONNECT_SECONDS = 10.0
 class Forwarding:
     """The form of a request that is sent to an HTTP proxy.
 
-    :ivar target_prefix: put before the path: empty, or scheme and authority if a proxy requires them.
-    :ivar lines: added to the head, each with its end.
+    :ivar target_prefix: the prefix of the path: empty, or scheme and authority if a proxy requires them.
+    :ivar lines: the header lines to add, each with its line end.
     """
 
     target_prefix: bytes = b""
@@ -52,11 +52,12 @@ def dialler(
 ) -> IStreamClientEndpoint:
     """Create the endpoint of a provider.
 
-    Its C{connect} fires when requests may be sent. With plain http the protocol's transport is the reactor's own. It
-    fails with L{Unreachable}. Cancelling it closes everything at once.
+    The Deferred of its C{connect} fires when requests may be sent, or fails with L{UpstreamUnreachable}. Cancelling it
+    closes everything at once. With plain http the protocol's transport is the reactor's own.
 
-    :param pem: authorities trusted in addition to the system's.
-    :param timeout: in seconds, of each step: DNS lookup and connection, the proxy's response, the TLS handshake.
+    :param pem: certificates of authorities trusted in addition to the system's.
+    :param timeout: the limit in seconds of each step: DNS lookup and connection, the proxy's response, the TLS
+        handshake.
     """
     upstream = read_origin(provider.base_url)
     identity = cache(lambda: Identity(verifying(pem), upstream.host, upstream.host_and_port))
@@ -64,9 +65,9 @@ def dialler(
 
 
 def forwarding(provider: Provider, proxies: Proxies) -> Forwarding:
-    """Return how requests to a provider are changed: only plain http through a proxy is changed.
+    """Return the changes to requests that a proxy requires. Only plain http through a proxy requires changes.
 
-    :raises Unreachable: its proxy cannot be used.
+    :raises UpstreamUnreachable: if the provider's proxy cannot be used.
     """
     upstream = read_origin(provider.base_url)
     proxy = proxies.before(upstream) if upstream.scheme == "http" else None
@@ -131,7 +132,7 @@ class _Dialler:
 
 
 def _endpoint(reactor: IConnectingReactor, host: str, port: int, seconds: float) -> IStreamClientEndpoint:
-    """Create the endpoint. A literal address needs no DNS lookup and no race of address families, which cost memory."""
+    """Create the endpoint of a host. For a literal IP address, the endpoint needs no DNS lookup."""
     address = read_address(host)
     if address is None:
         return HostnameEndpoint(reactor, host, port, timeout=seconds)

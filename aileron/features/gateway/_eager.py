@@ -1,6 +1,6 @@
-"""Writes to a connection without delay, and delivers its data to the protocol directly.
+"""Functions to write to a connection without delay, and to receive its data without a wrapper in between.
 
-That saves one registration with the reactor and one turn of its loop for each write.
+They save one registration with the reactor and one turn of its loop for each write.
 
 This is the only module that uses undocumented names of Twisted: C{dataBuffer}, C{_tempDataBuffer}, C{producerPaused},
 and the transport's C{producer} and C{protocol}.
@@ -18,9 +18,10 @@ Write = Callable[[bytes], None]
 
 
 def writer(transport: Any) -> Write:
-    """Return a function that writes to C{transport}: directly to its socket if the send buffer is empty.
+    """Return a function that writes to C{transport}, directly to the socket if the send buffer is empty.
 
-    Its producer is paused as soon as one byte is buffered. The transport itself pauses it at 64 KiB only.
+    The function pauses the transport's producer as soon as one byte is buffered. The transport itself pauses the
+    producer only at 64 KiB.
     """
     queue: Write = transport.write
     if not isinstance(transport, Connection):
@@ -28,7 +29,7 @@ def writer(transport: Any) -> Write:
     send: Callable[[bytes], int] = transport.getHandle().send
 
     def write(data: bytes) -> None:
-        waiting = transport.dataBuffer or transport._tempDataBuffer  # noqa: SLF001 - both, or bytes change places
+        waiting = transport.dataBuffer or transport._tempDataBuffer  # noqa: SLF001 - check both, to send bytes in order
         if waiting or transport.disconnecting or not transport.connected:
             queue(data)
             return
@@ -44,12 +45,12 @@ def writer(transport: Any) -> Write:
 
 
 def _pause(transport: Any) -> None:
-    """Pause the producer. The transport resumes it when all bytes were sent."""
+    """Pause the transport's producer. The transport resumes the producer when all bytes were sent."""
     if transport.producer is not None and transport.streamingProducer and not transport.producerPaused:
         transport.producerPaused = True
         transport.producer.pauseProducing()
 
 
 def heard_by(transport: Any, protocol: Protocol) -> None:
-    """Deliver received data to C{protocol} directly: an endpoint otherwise leaves a wrapping protocol in between."""
+    """Make C{transport} deliver received data directly to C{protocol}, without the wrapper that an endpoint adds."""
     transport.protocol = protocol

@@ -42,7 +42,7 @@ from ._routes import RelayTo, RouteTable, routes
 from ._tally import Tally
 from .exchange import UpstreamExchange
 from .values import Ending, GatewaySettings
-from .watching import RequestWatch
+from .watching import RequestWatch, SpendGuard
 
 _log = Logger()
 _UNSOUND = "The path has dot segments, backslashes or encoded slashes: nothing was sent."
@@ -60,10 +60,11 @@ _LONGEST_SECONDS = 10.0
 
 
 class SilenceWatch:
-    """The silence timers of all exchanges under way, driven by one clock: one timer each would cost more.
+    """The silence timers of all exchanges under way, driven by one timer, because one timer each would cost more.
 
-    L{UpstreamExchange.silent} is called once an exchange was silent for C{seconds}, at most a quarter of that or ten
-    seconds late, whichever is less.
+    When an exchange has been silent for C{seconds}, L{UpstreamExchange.silent} is called. The call is late by at most a
+    quarter of C{seconds} or ten seconds, whichever is less.
+    :ivar step: the seconds between two calls of L{look}.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -101,11 +102,11 @@ class SilenceWatch:
 
 @define(eq=False)
 class RelayRoute:
-    """A relay route of one client, for requests that differ in their length alone.  It is L{aileron.base.http1.Route}.
+    """The route of one client's requests that differ only in their length. It implements L{aileron.base.http1.Route}.
 
     :ivar digest: SHA-256 of the gateway key in these requests, or None if they have none.
     :ivar onward: the heads sent to the provider, before a proxy's fields and a credential are added.
-    :ivar begin: finds the connection to the provider for an exchange, or fails the exchange.
+    :ivar begin: starts an exchange: finds its session and connects it to the provider, or fails the exchange.
     """
 
     terms: RelayTerms
@@ -122,7 +123,7 @@ class RelayRoute:
         return UpstreamExchange(self.terms, length, partial(self.begin, self))
 
     def account(self, session_id: str | None) -> Account:
-        """Return the session's account. It is looked up once for all requests of this route."""
+        """Return the session's byte account. The account is cached for all requests of this route."""
         account = self._account
         if account is None or self._account_of != session_id:
             account = self._account = self._budget.account(session_id)
@@ -130,7 +131,11 @@ class RelayRoute:
         return account
 
     def notes_tools(self, session: Session | None) -> bool:
-        """Return whether tools are noted in any configuration: by session, or because the agent is sandboxed."""
+        """Return whether tools that the provider is to run are recorded regardless of the configuration.
+
+        If the request has a session, its setting C{notes_tools} decides. Else the tools are recorded if the client is
+        in a sandbox.
+        """
         if session is not None:
             return session.notes_tools
         if self._sandboxed is None:
@@ -139,8 +144,8 @@ class RelayRoute:
         return self._sandboxed
 
 
-GoOn: TypeAlias = Callable[[UpstreamExchange, RelayRoute, Session | None], None]
-"""The next step of an exchange after its session was found."""
+Continuation: TypeAlias = Callable[[UpstreamExchange, RelayRoute, Session | None], None]
+"""A function that continues an exchange after its session was found."""
 
 
 class Gateway:
@@ -157,15 +162,16 @@ class Gateway:
         injection: Injection,
         clock: IReactorTime,
     ) -> None:
-        """Create a relay that does nothing before L{open}.
+        """Create a relay. L{open} starts its timers.
 
-        :param destinations: by the provider's name.
+        :param destinations: the destinations by the provider's name.
         """
         self._settings = settings
         self._destinations = destinations
         self._sessions, self._meters, self._injection = sessions, meters, injection
         self._watch: RequestWatch | None = None
         self._watched: frozenset[str] = frozenset()
+        self._guard: SpendGuard | None = None
         self._door = GatewaySwitch(vault, clock)
         self._looping: frozenset[str] = frozenset()
         self._table = RouteTable(routes(settings), settings.providers)
@@ -177,6 +183,10 @@ class Gateway:
     def watch_requests(self, watch: RequestWatch) -> None:
         """Pass all further requests to C{watch} before they are sent."""
         self._watch, self._watched = watch, watch.providers
+
+    def guard_spending(self, guard: SpendGuard) -> None:
+        """Ask C{guard} before each further request that may cost something is sent."""
+        self._guard = guard
 
     def open(self, own_ports: Collection[int]) -> None:
         """Start the silence timers.
@@ -204,7 +214,7 @@ class Gateway:
             for destination in self._destinations.values():
                 destination.pool.sweep()
         except Exception:  # noqa: BLE001 - a timer's rim: a LoopingCall stops for good after one failure
-            _log.failure("looking at what is under way")
+            _log.failure("the exchanges under way could not be checked")
 
     def route(self, head: RequestHead, client: RelayClient) -> Route | None:
         found = keyed(head)
@@ -246,24 +256,27 @@ class Gateway:
             return
         exchange.count_on(asked.account(None))
         if not exchange.over:
-            self._go_on_once_known(exchange, asked, self._carry)
+            self._find_session(exchange, asked, self._carry)
 
     def _hindrance(self) -> AileronError | None:
         shut = self._door.shut()
         return None if shut is None else VaultLocked(shut)
 
-    def _go_on_once_known(self, exchange: UpstreamExchange, asked: RelayRoute, go_on: GoOn) -> None:
-        """Find the session, then call C{go_on} if session and exchange have not ended."""
-        Deferred.fromCoroutine(self._look_up(exchange, asked, go_on)).addErrback(_answer_failed, exchange)
+    def _find_session(self, exchange: UpstreamExchange, asked: RelayRoute, then: Continuation) -> None:
+        """Find the session of a request in the database, then call C{then}.
 
-    async def _look_up(self, exchange: UpstreamExchange, asked: RelayRoute, go_on: GoOn) -> None:
+        If the exchange has ended meanwhile, do nothing. If the session is unknown or has ended, fail the exchange.
+        """
+        Deferred.fromCoroutine(self._look_up(exchange, asked, then)).addErrback(_answer_failed, exchange)
+
+    async def _look_up(self, exchange: UpstreamExchange, asked: RelayRoute, then: Continuation) -> None:
         session = None if asked.digest is None else await self._sessions.by_gateway_key(asked.digest)
         if exchange.over:
             return
         if asked.digest is not None and (session is None or not session.live):
             exchange.fail(Forbidden(_NO_SESSION), asked.to.refusal)
         else:
-            go_on(exchange, asked, session)
+            then(exchange, asked, session)
 
     def _carry(self, exchange: UpstreamExchange, asked: RelayRoute, session: Session | None) -> None:
         to, provider = asked.to, asked.to.provider
@@ -274,9 +287,10 @@ class Gateway:
         exchange.meter = self._meters.begin(provider, session_id, to.inference, to.path)
         if to.refusal != exchange.refusal:  # the default is a class attribute
             exchange.refusal = to.refusal
-        watch = self._watch
+        watch, guard = self._watch, self._guard if to.spends else None
         noting = watch is not None and asked.notes_tools(session)
-        reads = noting or provider.name in self._watched
+        holds = guard is not None and provider.name in guard.reading
+        reads = holds or noting or provider.name in self._watched
         exchange.count_on(asked.account(session_id), opens=provider.credential is None and not reads)
         if exchange.over:
             return
@@ -285,24 +299,61 @@ class Gateway:
             exchange.fail(VaultLocked(shut), to.refusal)
         elif provider.name in self._looping:
             exchange.fail(NetworkError(f"{provider.name} leads back to this daemon: see aileron status."), 502)
-        elif watch is not None and reads:
-            self._silence.watch(exchange)  # the body may be awaited first
-            watch.watch(
-                exchange,
-                provider,
-                session_id,
-                noting=noting,
-                head=asked.onward.with_length(exchange.length),
-                go=partial(self._go, exchange, asked, session),
-                go_later=partial(self._go_on_once_known, exchange, asked, self._go_late),
-            )
-        elif provider.credential is None:
+        elif guard is not None and not (
+            self._is_admitted(guard, exchange, asked, session)
+            if holds
+            else guard.admit(exchange, provider.name, session_id)
+        ):
+            return
+        elif provider.credential is None and not reads:
             self._send(exchange, asked, asked.onward.with_length(exchange.length))
         else:
-            self._go(exchange, asked, session)
+            self._watch_request(exchange, asked, session)
 
-    def _go_late(self, exchange: UpstreamExchange, asked: RelayRoute, session: Session | None) -> None:
-        """Send a request that was held until it was complete. If the vault was locked meanwhile, fail the request."""
+    def _is_admitted(
+        self, guard: SpendGuard, exchange: UpstreamExchange, asked: RelayRoute, session: Session | None
+    ) -> bool:
+        """Return whether the limits on spending admit a request by its contents. If they do not, fail the exchange.
+
+        If the request is not complete, hold it and return False.
+        """
+        provider, session_id = asked.to.provider.name, None if session is None else session.id
+        head, body = asked.onward.with_length(exchange.length), exchange.read_whole()
+        if body is not None:
+            return guard.admit_read(exchange, provider, session_id, head, body)
+        self._silence.watch(exchange)  # waiting for the body counts as silence too
+        later = partial(self._find_session, exchange, asked, self._watch_held)
+        guard.hold(exchange, provider, session_id, head=head, go_later=later)
+        return False
+
+    def _watch_held(self, exchange: UpstreamExchange, asked: RelayRoute, session: Session | None) -> None:
+        """Continue with a request that was held until it was complete. If nothing may be sent now, fail it."""
+        hindrance = self._hindrance()
+        if hindrance is not None:
+            exchange.fail(hindrance, asked.to.refusal)
+        else:
+            self._watch_request(exchange, asked, session)
+
+    def _watch_request(self, exchange: UpstreamExchange, asked: RelayRoute, session: Session | None) -> None:
+        """Read the request for tools that the provider runs, if anybody wants to know, and send it."""
+        watch, provider = self._watch, asked.to.provider
+        noting = watch is not None and asked.notes_tools(session)
+        if watch is None or not (noting or provider.name in self._watched):
+            self._go(exchange, asked, session)
+            return
+        self._silence.watch(exchange)  # waiting for the body counts as silence too
+        watch.watch(
+            exchange,
+            provider,
+            None if session is None else session.id,
+            noting=noting,
+            head=asked.onward.with_length(exchange.length),
+            go=partial(self._go, exchange, asked, session),
+            go_later=partial(self._find_session, exchange, asked, self._send_held),
+        )
+
+    def _send_held(self, exchange: UpstreamExchange, asked: RelayRoute, session: Session | None) -> None:
+        """Send a request that was held until it was complete. If nothing may be sent now, fail the exchange."""
         hindrance = self._hindrance()
         if hindrance is not None:
             exchange.fail(hindrance, asked.to.refusal)
@@ -349,7 +400,7 @@ def build(
 ) -> Gateway:
     """Build the gateway to all providers of C{settings}. It neither listens nor connects yet.
 
-    :param ids: fresh ULIDs.
+    :param ids: returns a new ULID.
     """
     proxies, clock = read_proxies(dict(settings.environment)), cast(IReactorTime, reactor)
     return Gateway(
@@ -358,16 +409,16 @@ def build(
         sessions=sessions,
         vault=vault,
         meters=tally,
-        injection=Injection(bindings, LeakRecorder(flags, clock, ids).tell),
+        injection=Injection(bindings, LeakRecorder(flags, clock, ids).record_leak),
         clock=clock,
     )
 
 
 def _answer_failed(failure: Failure, exchange: UpstreamExchange) -> None:
-    """Fail an exchange whose session or key could not be found."""
+    """Fail the exchange with an error that was raised while its session or key was looked up. Log an unexpected one."""
     error = failure.value
     if not isinstance(error, AileronError):
-        _log.failure("beginning to relay", failure)
+        _log.failure("a request could not be relayed", failure)
         error = InternalError("The gateway failed: its log says more.")
     if not exchange.over:
         exchange.fail(error, error.status)

@@ -1,4 +1,4 @@
-"""Replaces the agent's API key by the key that the operator bound to the provider, and records leaks of it."""
+"""Replaces the agent's API key by the key that the operator bound to the provider, and records leaks of that key."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from aileron.redaction import SecretFilter
 
 from .values import BASE_URL_VARIABLES, Provider, UpstreamSource
 
-# What shows who the client is; what would have the provider do another thing than the route says, or send the call and
-# its key on to where the client wants; and what codings the client takes.  To some, "_" in a name is the same as "-".
+# The client's fields that are removed: its credentials, fields that could change the method, path or destination of the
+# request, and the accepted codings. Some servers read "_" in a name as "-".
 _CLIENTS_OWN = re.compile(
     rb"\r\n(?:(?:proxy[-_])?authorization|(?:x[-_])?(?:goog[-_])?api[-_]key|ocp[-_]apim[-_]subscription[-_]key"
     rb"|x[-_](?:auth|access|amz[-_]security)[-_]token|x[-_]aileron[-_]gateway[-_]key|cookie2?|accept[-_]encoding"
@@ -51,7 +51,9 @@ class SecretLeak:
 
 @frozen
 class Injection:
-    """The injector of keys: into model calls of live sessions only, and only for the host to which the key is bound.
+    """The injector of provider keys.
+
+    A key is injected only into model calls of live sessions, and only for the host to which the key is bound.
 
     :ivar echoed: called with each leak of a key.
     """
@@ -64,15 +66,15 @@ class Injection:
     ) -> tuple[bytes, SecretFilter]:
         """Return the head with the provider's key in it, and the filter for the response.
 
-        :param head: as it would be sent to the provider.
+        :param head: the head that would be sent to the provider without a key.
         :param provider: a provider that has a credential.
         :param session: the session of the request's gateway key.
         :param inference: whether the request calls a model by one of the named routes.
-        :raises Unauthorized: there is no session, or it has ended.
-        :raises Forbidden: the request is no model call, or a parameter overrides its method or path.
-        :raises BindingRequired: the configured binding does not exist.
-        :raises BindingFailed: the key is bound to another host, or cannot be decrypted.
-        :raises VaultLocked: the vault is not unlocked.
+        :raises Unauthorized: if there is no session, or it has ended.
+        :raises Forbidden: if the request is no model call, or a parameter overrides its method or path.
+        :raises BindingRequired: if the configured binding does not exist.
+        :raises BindingFailed: if the key is bound to another host, or cannot be decrypted.
+        :raises VaultLocked: if the vault is not unlocked.
         """
         session = _admit(provider, session, inference)
         _refuse_override(head, provider)
@@ -96,7 +98,7 @@ class Injection:
             )
         if binding.connector != provider.fqn:
             raise BindingFailed(f"The binding {name} is for {binding.connector}, not for {provider.fqn}.", details)
-        # guard against attack: a key is put in where it was bound for alone
+        # guard against attack: a key is sent only to the host that it was bound to
         #    -> test_gateway_key.GatewayKeyTests.test_moved
         if binding.scope != scope:
             raise BindingFailed(
@@ -108,22 +110,22 @@ class Injection:
 
 
 def _admit(provider: Provider, session: Session | None, inference: bool) -> Session:
-    # guard against attack: a key is put in for live sessions alone -> test_gateway_key.GatewayKeyTests.test_not_put_in
+    # guard against attack: only live sessions get a key -> test_gateway_key.GatewayKeyTests.test_not_put_in
     if session is None or not session.live:
         raise Unauthorized(
-            f"Calls of {provider.name} get their key from Aileron, in a live session only: "
-            "run the agent with `aileron launch`."
+            f"Calls of {provider.name} get their key from Aileron in a live session only, and this is none: "
+            "start the agent again."
         )
-    # guard against attack: a key is put into model calls alone -> test_gateway_key.GatewayKeyTests.test_not_put_in
+    # guard against attack: only model calls get a key -> test_gateway_key.GatewayKeyTests.test_not_put_in
     if not inference:
         raise Forbidden(f"Aileron puts the key of {provider.name} into model calls only, and this is none.")
     return session
 
 
 def _refuse_override(head: bytes, provider: Provider) -> None:
-    """Refuse a query that some frameworks read as another method or path.
+    """Check that the query has no parameter that some frameworks read as another method or path.
 
-    :raises Forbidden: the query has such a parameter.
+    :raises Forbidden: if the query has such a parameter.
     """
     query = head[: head.find(b"\r\n")].partition(b"?")[2].partition(b" ")[0].decode("latin-1")
     if query and (name := next(overriding_parameters(query), "")):
@@ -141,7 +143,7 @@ def _name_source(provider: Provider) -> str:
 
 def _with_key(head: bytes, scope: Scope, key: bytes) -> bytes:
     value = scope.format.encode("ascii").replace(b"{key}", key)
-    # guard against attack: a key is put in in the place of the client's
+    # guard against attack: the injected key replaces the client's own credentials
     #    -> test_gateway_key.GatewayKeyTests.test_put_in, instead others = head
     others = _CLIENTS_OWN.sub(b"", head)
     lines = (others[:-4], scope.header.encode("ascii") + b": " + value)
@@ -155,15 +157,15 @@ _log = Logger()
 class LeakRecorder:
     """Records secret leaks in the background. The store waits for records under way when it closes.
 
-    :ivar ids: fresh ULIDs.
+    :ivar ids: returns a new ULID.
     """
 
     _flags: IBindingFlags
     _clock: IReactorTime
     _ids: Callable[[], str]
 
-    def tell(self, echo: SecretLeak) -> None:
-        """Start recording the leak. If that fails, the failure is logged."""
+    def record_leak(self, echo: SecretLeak) -> None:
+        """Start recording a leak in the background. A failure is logged."""
         Deferred.fromCoroutine(self._keep(echo)).addErrback(_note_lost)
 
     async def _keep(self, echo: SecretLeak) -> None:
@@ -182,4 +184,4 @@ class LeakRecorder:
 
 
 def _note_lost(failure: Failure) -> None:
-    _log.failure("recording that a provider sent its key back", failure)
+    _log.failure("the leak of a provider's key could not be recorded", failure)

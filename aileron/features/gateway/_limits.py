@@ -1,8 +1,8 @@
-"""Bounds the bytes that exchanges hold: for each session and in total.
+"""Limits the bytes that exchanges hold, for each session and in total.
 
-An exchange counts while bytes of it are buffered, and a little more until its request is complete. If a bound is
-exceeded, an exchange is ended instead of refusing new ones: first of the session that exceeds its own bound, then of
-the session that holds most. So a session that holds less than its share never loses an exchange to another session.
+The buffered bytes of an exchange count, plus a small amount until its request is complete. If a limit is exceeded, an
+exchange is ended instead of refusing new ones: first of the session that exceeds its own limit, then of the session
+that holds most. So a session that holds less than its share never loses an exchange to another session.
 """
 
 from __future__ import annotations
@@ -18,28 +18,27 @@ MOST_SESSION_BYTES = 16 * 1024 * 1024
 """The limit for the exchanges of one session."""
 
 MOST_WAITING_BYTES = 256 * 1024
-"""How much of a request is read from its client before the upstream is connected."""
+"""The most bytes of a request that are read from its client before the upstream is connected."""
 
 RESERVED_BYTES = 128 * 1024
-"""Counted for a direction that waits: what a connection's own buffer holds before its sender is told to stop, and
-what had been read by then."""
+"""The bytes counted for a paused direction: the connection's own buffer, and the data read before the sender paused."""
 
 UPLOAD_BYTES = 32 * 1024
-"""Counted for a request that has not come whole, although none of it waits: so no more than half of the places that a
-daemon has for relayed requests can be taken by bodies that never come."""
+"""The bytes counted for an incomplete request even if none of it is buffered. So requests whose bodies never arrive
+occupy at most half of the daemon's places for relayed requests."""
 
 
 class Holder(Protocol):
     """An exchange whose buffered bytes are counted."""
 
-    def give_way(self) -> None:
+    def free_memory(self) -> None:
         """Free memory: release the stored request, or end the exchange."""
 
 
 class Account:
-    """The bytes that one session's exchanges hold.
+    """The account of the bytes that one session's exchanges hold.
 
-    :ivar held_bytes: the sum over all of them.
+    :ivar held_bytes: the sum over all exchanges of the session.
     """
 
     __slots__ = ("__weakref__", "_budget", "_holders", "held_bytes")
@@ -50,7 +49,10 @@ class Account:
         self.held_bytes = 0
 
     def count(self, holder: Holder, size: int) -> None:
-        """Set the bytes that an exchange holds after progress. If a bound is exceeded, make exchanges free memory."""
+        """Record that an exchange made progress and now holds C{size} bytes.
+
+        If this exceeds a limit, make exchanges free memory, the one that made no progress for the longest time first.
+        """
         by = size - self._holders.pop(holder, 0)
         if size:
             self._holders[holder] = size
@@ -60,15 +62,15 @@ class Account:
             if by > 0:
                 self._budget.enforce(self)
 
-    def give_way(self) -> None:
-        """Make the exchange free memory that has made no progress for the longest time."""
-        next(iter(self._holders)).give_way()
+    def free_memory(self) -> None:
+        """Free memory of the exchange that has made no progress for the longest time."""
+        next(iter(self._holders)).free_memory()
 
 
 class ByteBudget:
     """The accounts of all sessions. An account exists as long as an exchange uses it.
 
-    :ivar held_bytes: the sum over all of them.
+    :ivar held_bytes: the sum over all accounts.
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES, most_session_bytes: int = MOST_SESSION_BYTES) -> None:
@@ -84,8 +86,8 @@ class ByteBudget:
         return found
 
     def enforce(self, account: Account) -> None:
-        """Make exchanges free memory until C{account} and the total are within their bounds."""
+        """Make exchanges free memory until C{account} and the total are within their limits."""
         while account.held_bytes > self.most_session_bytes:
-            account.give_way()
+            account.free_memory()
         while self.held_bytes > self.most_bytes:
-            max(self._accounts.values(), key=attrgetter("held_bytes")).give_way()
+            max(self._accounts.values(), key=attrgetter("held_bytes")).free_memory()

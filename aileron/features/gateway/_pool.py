@@ -1,4 +1,4 @@
-"""Connections to a provider: opened on demand, kept for a while, each carrying one exchange at a time."""
+"""Connections to a provider. They are opened on demand and reused, and carry one exchange at a time."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from .values import Ending
 
 MOST_IDLE = 128
 IDLE_SECONDS = 50.0
-"""Less than the minute after which many servers close idle connections."""
+"""The seconds until an idle connection is closed: less than the minute after which many servers close them."""
 
 STALE_SECONDS = 5.0
-"""Within which a connection shows that it had been closed before a request was sent by it.  Who closes later may have
-begun with the request, which must not be done twice."""
+"""If a reused connection is lost within these seconds, it was closed before the request arrived, so the request is
+retried. After a later loss the provider may have started the request, so it is not sent twice."""
 
 
 @implementer(IPushProducer)
 class Connection(Protocol):
-    """One connection to a provider, which carries one exchange at a time.
+    """A connection to a provider, which carries one exchange at a time.
 
     :ivar idle_since: when the connection became idle, or when it began its current exchange.
     """
@@ -60,15 +60,18 @@ class Connection(Protocol):
         exchange.attach(self, fresh=self._served == 1)
 
     def dataReceived(self, data: bytes) -> None:
-        """Pass bytes to the exchange. Without an exchange, close the connection."""
+        """Pass received bytes to the exchange. Without an exchange, close the connection."""
         if self._exchange is not None:
             self._exchange.receive(data)
         else:
-            self._pool.forget(self)  # at once: connectionLost comes only a turn later
+            self._pool.forget(self)  # not later: connectionLost is called in a later reactor turn
             self.abort()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Report the end to the exchange, or retry the exchange if the provider closed an idle connection."""
+        """Retry the exchange if the provider has probably closed an idle connection, else report the loss to it.
+
+        A connection that was reused counts as closed while idle if it is lost within L{STALE_SECONDS} of the reuse.
+        """
         exchange, self._exchange = self._exchange, None
         self._pool.forget(self)
         if exchange is None:
@@ -155,7 +158,7 @@ class UpstreamPool(Factory):
             self.open(exchange)
 
     def open(self, exchange: UpstreamExchange) -> None:
-        """Send an exchange over a new connection."""
+        """Send an exchange over a new connection. If there is none, fail the exchange."""
         connecting = self._endpoint.connect(self)
         exchange.give_up = connecting.cancel
         connecting.addCallbacks(self._carry, _fail, callbackArgs=(exchange,), errbackArgs=(exchange,))
@@ -171,7 +174,7 @@ class UpstreamPool(Factory):
             connection.carry(exchange)
 
     def keep(self, connection: Connection) -> None:
-        """Add a connection to the idle ones, or close it if there are L{MOST_IDLE} already."""
+        """Add a connection to the idle connections, or close it if L{MOST_IDLE} are idle already."""
         if len(self._idle) >= MOST_IDLE:
             connection.close()
         else:
@@ -179,12 +182,12 @@ class UpstreamPool(Factory):
             self._idle.append(connection)
 
     def forget(self, connection: Connection) -> None:
-        """Remove a closed connection from the idle ones."""
+        """Remove a closed connection from the idle connections. Idempotent."""
         if connection in self._idle:
             self._idle.remove(connection)
 
     def sweep(self) -> None:
-        """Close connections that have been idle for too long. The list is ordered by last use."""
+        """Close the idle connections that have been idle for L{IDLE_SECONDS}."""
         oldest = self.seconds() - IDLE_SECONDS
         while self._idle and self._idle[0].idle_since <= oldest:
             self._idle.popleft().close()
@@ -197,7 +200,7 @@ class UpstreamPool(Factory):
 
 def _fail(failure: Failure, exchange: UpstreamExchange) -> None:
     if failure.check(CancelledError):
-        return  # by the exchange's own end
+        return  # the exchange ended and cancelled the attempt
     exchange.give_up = None
     error = failure.value
     if not isinstance(error, AileronError):

@@ -29,8 +29,8 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 class Proxy:
     """An HTTP proxy.
 
-    :ivar origin: its address.
-    :ivar credentials: the header line that the proxy requires, with its end, or empty if it requires none.
+    :ivar origin: the address of the proxy.
+    :ivar credentials: the header line with the proxy's password and its line end, or empty if none is required.
     """
 
     origin: Origin
@@ -44,7 +44,7 @@ class Proxy:
 
 @frozen
 class Unusable:
-    """A configured proxy that cannot be used.
+    """An invalid proxy setting.
 
     :ivar message: the reason. It contains no part of the value, which may hold a password.
     """
@@ -56,7 +56,7 @@ class Unusable:
 class Proxies:
     """The proxies of an environment.
 
-    :ivar by_scheme: by the scheme of the upstream's URL.
+    :ivar by_scheme: the proxy by the scheme of the upstream's URL.
     """
 
     by_scheme: Mapping[str, Proxy | Unusable] = field(factory=dict)
@@ -65,7 +65,7 @@ class Proxies:
     def before(self, upstream: Origin) -> Proxy | None:
         """Return the proxy of an upstream, or None if the upstream is reached directly.
 
-        :raises Unreachable: the proxy cannot be used.
+        :raises UpstreamUnreachable: if the proxy cannot be used.
         """
         proxy = self.by_scheme.get(upstream.scheme)
         if proxy is None or any(exempt(upstream.host, upstream.port) for exempt in self._exempt):
@@ -79,9 +79,9 @@ class Proxies:
 
 
 def read_proxies(environment: Mapping[str, str]) -> Proxies:
-    """Read the variables. An invalid proxy raises an error only when it is used.
+    """Parse the proxy variables of an environment. An invalid proxy raises an error only when it is used.
 
-    :param environment: names in either case.
+    :param environment: the variables. Their names may be in upper or lower case.
     """
     found = {scheme: _proxy(environment, f"{scheme}_proxy", "all_proxy") for scheme in ("https", "http")}
     _, no_proxy = _variable(environment, "no_proxy")
@@ -132,7 +132,10 @@ def _exemption(entry: str) -> _Exempt:
 
 
 def _name_and_port(entry: str) -> tuple[str, int | None]:
-    """Split C{host:port}. An IPv6 address with a port is in brackets."""
+    """Split C{host:port}, and return the host and the port, or None as the port if the entry has none.
+
+    An IPv6 address with a port is in brackets.
+    """
     if read_address(entry) is not None:
         return entry, None
     name, colon, digits = entry.rpartition(":")

@@ -1,4 +1,4 @@
-"""The route table: which requests the gateway relays, to which provider, and how this is published."""
+"""The route table, which maps requests to providers, and the list of the gateway's paths for the API document."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any, NamedTuple, cast
 from klein import Klein
 from werkzeug.routing import Rule
 
+from aileron.api.routing import Routes
 from aileron.base.http1 import RelayRoutes, RequestHead
 from aileron.model.features import RelayedPath
 
 from ._admission import is_sound
-from .values import CHATGPT, Dialect, GatewaySettings, Provider
+from .values import ANTHROPIC, CHATGPT, Dialect, GatewaySettings, Provider
 
 _MOST_REMEMBERED = 1024
 _LONGEST_REMEMBERED = 256
@@ -37,17 +38,21 @@ _ELSEWHERE = re.compile(
     rb"moderations|realtime|threads|uploads|vector_stores|videos)(?:/.*)?"
 ).fullmatch
 _RESPONSES = b"/responses"
+_COUNT_TOKENS = b"/v1/messages/count_tokens"
+_OF_CLAUDE_CODE = b"/api/"  # such as its telemetry
+_READING = frozenset((b"GET", b"HEAD", b"OPTIONS", b"DELETE"))
 _ASK_CHATGPT = frozenset((_RESPONSES,))
 
 
 class RelayTo(NamedTuple):
     """The destination of a request.
 
-    :ivar path: at the provider, below the path of its C{base_url}.
+    :ivar path: the path at the provider, below the path of its C{base_url}.
     :ivar sound: whether the path has exactly one reading.
-    :ivar inference: whether the request calls a model, so that its response has token counts and a key may be
-        injected.
-    :ivar refusal: status of our own refusals on this route, chosen so that its clients show them at once.
+    :ivar inference: whether the request calls a model, so that its response has token counts and a key may be injected.
+    :ivar spends: whether the request may cost something, so that limits on spending hold for it.
+    :ivar refusal: the status with which the gateway itself refuses requests. Clients of this route show it at once,
+        without retries.
     :ivar upgrade: whether to answer 426: the client tries a WebSocket first, and falls back to HTTP.
     :ivar prefixed: whether to answer 404: the path is relayed below the provider's prefix only.
     """
@@ -59,6 +64,7 @@ class RelayTo(NamedTuple):
     refusal: int = 403
     upgrade: bool = False
     prefixed: bool = False
+    spends: bool = False
 
     @property
     def dialect(self) -> Dialect:
@@ -69,9 +75,9 @@ class RelayTo(NamedTuple):
 class Asking(NamedTuple):
     """The parts of a request's head that decide its destination.
 
-    :ivar path: without a query, and without the key of its session.
-    :ivar upgrade: whether it asks for another protocol.
-    :ivar anthropic: whether it has the header fields of Anthropic's clients.
+    :ivar path: the path without query and gateway key.
+    :ivar upgrade: whether the request asks for another protocol.
+    :ivar anthropic: whether the request has the header fields of Anthropic's clients.
     """
 
     method: bytes
@@ -82,12 +88,12 @@ class Asking(NamedTuple):
 
 Handler = Callable[..., RelayTo]
 Declare = Callable[..., Callable[[Handler], Handler]]
-"""Klein's own C{route}, which is typed for handlers that render."""
+"""The type of Klein's C{route}. Klein's own type is for handlers that render."""
 
 
 def routes(settings: GatewaySettings) -> Klein:
-    """Declare every route of the gateway. A handler decides from the head alone."""
-    app = Klein()
+    """Return the application with every route of the gateway. A handler returns the destination of a request's head."""
+    app = Routes()
     route = cast(Declare, app.route)
     named = {provider.name: provider for provider in settings.providers}
     openai, anthropic = named["openai"], named["anthropic"]
@@ -124,7 +130,7 @@ def routes(settings: GatewaySettings) -> Klein:
 
 
 def _route_all(app: Klein, provider: Provider) -> None:
-    """Route every path and method below a provider's prefix. Paths that call a model at the root do so here too."""
+    """Route every path and method below a provider's prefix. Model calls are recognized here too."""
     route = cast(Declare, app.route)
     prefix = len(provider.prefix)
     asks = _ASK_CHATGPT if provider.name == CHATGPT.name else _ASK_A_MODEL
@@ -138,8 +144,14 @@ def _route_all(app: Klein, provider: Provider) -> None:
 
 
 def _refusal(path: bytes) -> int:
-    """Return the status of a refusal. On codex's path it is 400, which codex shows at once, unlike 403."""
+    """Return the status of refusals: 400 on the path of codex, which shows it at once, else 403."""
     return 400 if path.endswith(_RESPONSES) else 403
+
+
+def _spends(method: bytes, to: RelayTo) -> bool:
+    """Return whether a request may cost something: all but those that read or are known to be free."""
+    free = to.provider.name == ANTHROPIC.name and (to.path == _COUNT_TOKENS or to.path.startswith(_OF_CLAUDE_CODE))
+    return method not in _READING and not free
 
 
 class RouteTable:
@@ -152,9 +164,9 @@ class RouteTable:
         self._remembered = lru_cache(_MOST_REMEMBERED)(self._decide)
 
     def decide(self, head: RequestHead, path: bytes) -> RelayTo | None:
-        """Return the destination of a request, or None if it is not one of the gateway's.
+        """Return the destination of a request, or None if the gateway does not serve it.
 
-        :param path: without a query, and without the key of its session.
+        :param path: the path without query and gateway key.
         """
         if path.startswith(b"//"):  # which werkzeug would read as one slash
             return None
@@ -166,6 +178,8 @@ class RouteTable:
 
     def _decide(self, asking: Asking) -> RelayTo | None:
         to: RelayTo | None = self._routes.ask(asking.method, asking.path, asking)
+        if to is not None:
+            to = to._replace(spends=_spends(asking.method, to))
         if to is None and _ELSEWHERE(asking.path):
             anthropic = asking.anthropic or asking.path.startswith(b"/v1/messages/")
             return RelayTo(self._anthropic if anthropic else self._openai, asking.path, prefixed=True)

@@ -1,4 +1,4 @@
-"""Counts the relay's exchanges in memory since the daemon's start, without delaying them."""
+"""Counts the relay's exchanges since the daemon's start, in memory."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from attrs import define, field
+from twisted.logger import Logger
 from zope.interface import implementer
 
-from aileron.features.gateway.interfaces import IMeter, IMeters, ITotals
+from aileron.features.gateway.interfaces import IMeter, IMeters, ITotals, RequestCharge
 from aileron.model.usage import Usage
 
 from ._body_sample import PLAIN_BYTES, Allowance, BodySample
 from ._completions import CompletionRecorder
 from .values import Ending, GatewayTotals, Histogram, Provider, Traffic
+
+_log = Logger()
 
 ADDED_BOUNDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 WAIT_BOUNDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
@@ -57,14 +60,14 @@ class TrafficCounts:
         self._received_bytes += received_bytes
 
     def wait(self, first_byte_seconds: float, added_seconds: float) -> None:
-        """Count the time to the first byte of a response, and the part that the gateway added."""
+        """Add the time to a response's first byte, and the part of this time that the gateway caused, to the counts."""
         self._first_byte[bisect_left(WAIT_BOUNDS, first_byte_seconds)] += 1
         self._first_byte_seconds += first_byte_seconds
         self._added[bisect_left(ADDED_BOUNDS, added_seconds)] += 1
         self._added_seconds += added_seconds
 
-    def tell(self, usage: Usage | None) -> None:
-        """Count the tokens of a response, or the response as one without token counts if C{usage} is None."""
+    def count_usage(self, usage: Usage | None) -> None:
+        """Count the tokens of a response. If C{usage} is None, count it as a response without token counts."""
         if usage is None:
             self._untold += 1
             return
@@ -93,6 +96,7 @@ class Uncounted:
     """A meter that counts nothing."""
 
     completion = ""
+    charge: RequestCharge | None = None
 
     def sent(self) -> None:
         """Count nothing."""
@@ -116,7 +120,11 @@ UNCOUNTED = Uncounted()
 Later: TypeAlias = Callable[[Callable[[], None]], object]
 Note: TypeAlias = Callable[[str, str | None, Usage | None], object]
 Account: TypeAlias = tuple[TrafficCounts, str | None]
-"""The provider of an exchange, and its session or None."""
+"""The counts of an exchange's provider, and the id of its session or None."""
+ReadAnswer: TypeAlias = Callable[[str, bytes, bool], None]
+"""Called with a session's id, the end of a response to it, and whether the response is a stream of events."""
+Settle: TypeAlias = Callable[[Usage | None, str], None]
+"""Called with the usage of a response, or None, and the model that it names, or an empty text."""
 
 MOST_PACKED = 64
 MOST_UNREAD = 256
@@ -124,9 +132,9 @@ MOST_UNREAD = 256
 
 @implementer(IMeters, ITotals)
 class Tally:
-    """The counts of the providers that were called. The usage of each call is noted for its session and day.
+    """The counts of the providers that were called. It also reports the usage of each call.
 
-    :ivar reading: reads copies of responses for their tokens.
+    :ivar reading: reads the token counts in copies of responses.
     """
 
     def __init__(
@@ -140,9 +148,10 @@ class Tally:
     ) -> None:
         """Start all counts at zero.
 
-        :param clock: seconds, never set back.
-        :param later: calls its argument once, after a pause.
-        :param note: called with each call of a session that ended, and the usage of other calls. It must not block.
+        :param clock: returns monotonic seconds.
+        :param later: calls its argument once, after a short pause.
+        :param note: called at the end of each exchange with the provider's name, the session's id and the usage, unless
+            both of the latter are None. It must not block.
         :param reads: whether responses are read for their token counts.
         :param completions: records the shape of each completion, or None if none is recorded.
         """
@@ -162,62 +171,112 @@ class Tally:
             return meter
         return self._completions.watch(meter, path, provider.name, session_id)
 
+    def read_all(self) -> None:
+        """Read further responses for their token counts, whatever the settings say."""
+        self._reads = True
+
+    def read_of(self, session_id: str | None, most: int) -> int:
+        """Read copies of responses now, as L{UsageReading.read_of} does."""
+        return self.reading.read_of(session_id, most)
+
     def snapshot(self) -> GatewayTotals:
         providers = {name: counts.traffic() for name, counts in sorted(self._providers.items())}
         return GatewayTotals(providers)
 
 
 class UsageReading:
-    """The queue of response copies, read for their token counts one at a time and then discarded.
+    """The queue of response copies. Token counts are read from one copy at a time, which is then discarded.
 
-    :ivar allowance: of long copies.
+    :ivar allowance: limits the number of long copies.
     :ivar note: see L{Tally}.
+    :ivar read_answer: called with each response to a session that is read, or None.
     """
+
+    read_answer: ReadAnswer | None = None
 
     def __init__(self, later: Later, note: Note) -> None:
         self.allowance = Allowance(MOST_PACKED)
         self.note = note
         self._later = later
-        self._queue: deque[tuple[BodySample, Account]] = deque()
+        self._queue: deque[tuple[BodySample, Account, Settle | None]] = deque()
+        self._scheduled = False
 
     @property
     def busy(self) -> bool:
         """True if the queue is full, so that another copy would not be read."""
         return len(self._queue) >= MOST_UNREAD
 
-    def read(self, copy: BodySample, to: Account) -> None:
-        """Queue a copy for reading. If the queue is full, discard the copy and count the response as unread."""
-        waiting = len(self._queue)
-        if waiting >= MOST_UNREAD:
-            copy.let_go()
-            self.tell(None, to)
+    def read(self, copy: BodySample, to: Account, settle: Settle | None = None) -> None:
+        """Queue a copy for reading. If the queue is full, discard it and count a response without token counts.
+
+        :param settle: called with what was read.
+        """
+        if self.busy:
+            copy.discard()
+            self.count_usage(None, to)
+            if settle is not None:
+                settle(None, "")
             return
-        self._queue.append((copy, to))
-        if not waiting:
-            self._later(self._read_one)
+        self._queue.append((copy, to, settle))
+        self._schedule()
 
     def read_rest(self) -> None:
-        """Read all queued copies at once, because the relay has stopped."""
+        """Read all queued copies now. Called when the relay has stopped."""
         while self._queue:
             self._read_one()
 
-    def tell(self, usage: Usage | None, to: Account) -> None:
+    def read_of(self, session_id: str | None, most: int) -> int:
+        """Read queued copies of one session now, or of requests without a session if C{session_id} is None.
+
+        :param most: the most copies to read.
+        :return: how many were read.
+        """
+        found = [each for each in self._queue if each[1][1] == session_id][:most]
+        for each in found:
+            self._queue.remove(each)
+            self._read(*each)
+        return len(found)
+
+    def count_usage(self, usage: Usage | None, to: Account) -> None:
         """Count the usage of a response for its provider, and pass the usage to L{note}."""
         counts, session_id = to
-        counts.tell(usage)
+        counts.count_usage(usage)
         if usage is not None or session_id is not None:
             self.note(counts.name, session_id, usage)
 
+    def _pass_answer(self, read_answer: ReadAnswer, copy: BodySample, session_id: str) -> None:
+        try:
+            end = copy.end()
+            if end is not None:
+                read_answer(session_id, *end)
+        except Exception:  # noqa: BLE001 - another feature's reading must not disturb the counting
+            _log.failure("an answer could not be read")
+
+    def _schedule(self) -> None:
+        if self._queue and not self._scheduled:
+            self._scheduled = True
+            self._later(self._read_one)
+
     def _read_one(self) -> None:
+        self._scheduled = False
         if not self._queue:
             return  # the rest was read at once
-        copy, to = self._queue.popleft()
         try:
-            self.tell(copy.usage(), to)
+            self._read(*self._queue.popleft())
         finally:
-            copy.let_go()
-            if self._queue:
-                self._later(self._read_one)
+            self._schedule()
+
+    def _read(self, copy: BodySample, to: Account, settle: Settle | None) -> None:
+        usage, model = None, ""
+        try:
+            usage, model = copy.usage(), "" if settle is None else copy.model()
+            if self.read_answer is not None and to[1] is not None:
+                self._pass_answer(self.read_answer, copy, to[1])
+        finally:
+            copy.discard()
+            if settle is not None:
+                settle(usage, model)
+        self.count_usage(usage, to)
 
 
 @implementer(IMeter)
@@ -225,6 +284,7 @@ class _Meter:
     """The meter of one exchange: measures times and sizes, and counts them when the exchange ends."""
 
     completion = ""
+    charge: RequestCharge | None = None
     _copy: BodySample | None = None
     _room: bytearray
     _code = 0
@@ -271,11 +331,23 @@ class _Meter:
         if answered and sent:
             back = answered - self._arrived if self._arrived else 0.0
             counts.wait(answered - begun, sent - begun + back)
-        copy = self._copy
+        copy, charge = self._copy, self.charge
         if copy is not None:
             self._copy = None
-            self._reading.read(copy, self._to)
-        elif self._skipped:
-            self._reading.tell(None, self._to)
+            self._reading.read(copy, self._to, None if charge is None else self._settle_later(charge, uploaded))
+            return
+        if self._skipped:
+            self._reading.count_usage(None, self._to)
         elif session_id is not None:
             self._reading.note(counts.name, session_id, None)
+        if charge is None:
+            return
+        if sent:
+            charge.settle(None, "", self._code, uploaded, self._received)
+        else:
+            charge.release()
+
+    def _settle_later(self, charge: RequestCharge, uploaded: int) -> Settle:
+        """Return the function that charges what was read of the response."""
+        code, received = self._code, self._received
+        return lambda usage, model: charge.settle(usage, model, code, uploaded, received)

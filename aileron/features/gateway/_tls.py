@@ -35,14 +35,14 @@ _LINGER_SECONDS = 5.0
 
 
 class _Below(ITCPTransport, IConsumer, IPushProducer):
-    """The methods used of the transport below. A type only."""
+    """The methods that L{TlsLayer} uses of the transport below it. It is only a type."""
 
 
 @implementer(ITransport, IConsumer, IPushProducer)
 class TlsLayer(Protocol):
     """One TLS connection.
 
-    A consumer above may rely on the following. Nothing is delivered while it has paused, nor from within
+    A consumer above may rely on the following. No data is delivered while the consumer is paused, nor from within
     C{resumeProducing}. A producer above is paused by the transport below. Only a peer that sent C{close_notify} ends
     with L{ConnectionDone}, so that a truncated response never looks complete.
 
@@ -77,7 +77,7 @@ class TlsLayer(Protocol):
         self._shake_hands()
 
     def dataReceived(self, data: bytes) -> None:
-        """Decrypt the data and deliver it at once."""
+        """Decrypt received data, and deliver it to the protocol above unless this is paused."""
         self._incoming.write(data)
         if self._shaking_hands:
             self._shake_hands()
@@ -120,12 +120,12 @@ class TlsLayer(Protocol):
     def abortConnection(self) -> None:
         """Close at once. Nothing is delivered after that. Idempotent."""
         if self._shaking_hands:
-            self._above = None  # its connectionMade was never called
+            self._above = None  # connectionMade was never called, so connectionLost must not be
         self._shaking_hands = self._open = False
         self.transport.abortConnection()
 
     def pauseProducing(self) -> None:
-        """Stop delivering, and stop reading from the transport below."""
+        """Stop delivering data, and stop reading from the transport below."""
         self._paused = True
         self.transport.pauseProducing()
 
@@ -190,7 +190,10 @@ class TlsLayer(Protocol):
         self.opened.errback(error)
 
     def _deliver_held_back(self) -> None:
-        """Deliver buffered data. If the consumer raises an error, close the connection, as the reactor does."""
+        """Deliver buffered data.
+
+        If the consumer raises an error, close the connection, as the reactor does, and raise the error.
+        """
         try:
             self._deliver()
         except Exception:
@@ -198,7 +201,7 @@ class TlsLayer(Protocol):
             raise
 
     def _deliver(self) -> None:
-        if self._delivering or self._above is None:  # the outer call continues
+        if self._delivering or self._above is None:  # if delivering, the outer call continues
             return
         self._delivering = True
         try:
@@ -240,7 +243,7 @@ class TlsLayer(Protocol):
         self._end(Failure(ConnectionLost(f"The TLS connection broke ({error.reason}).")))
 
     def _close_after_peer(self) -> None:
-        """Close after the peer sent C{close_notify}. Data that it did not read yet is dropped."""
+        """Close the connection after the peer sent C{close_notify}. Data that the peer has not read yet is dropped."""
         self._say_goodbye()
         self.transport.unregisterProducer()
         self.transport.loseConnection()

@@ -18,7 +18,7 @@ _MOST_HEAD_BYTES = 16384
 class TunnelLayer(Protocol):
     """One connection to a proxy, and the tunnel through it.
 
-    The protocol above receives the transport itself, and every byte after the proxy's response.
+    The protocol above gets the transport itself, and every byte after the proxy's response.
 
     :ivar opened: fires with the protocol above when the proxy has connected, or fails with L{UpstreamUnreachable}.
         Cancelling closes the connection at once.
@@ -29,7 +29,7 @@ class TunnelLayer(Protocol):
     def __init__(self, above: IProtocol, proxy: Proxy, target: str) -> None:
         """Create a tunnel.
 
-        :param target: host and port at the far end.
+        :param target: the host and port that the proxy connects to.
         """
         self.opened: Deferred[IProtocol] = Deferred(lambda _: self._give_up())
         self._above = above
@@ -44,7 +44,7 @@ class TunnelLayer(Protocol):
         self.transport.write(b"CONNECT %b HTTP/1.1\r\nHost: %b\r\n%b\r\n" % (target, target, self._proxy.credentials))
 
     def dataReceived(self, data: bytes) -> None:
-        """Pass the data on. Before the tunnel is open, parse it as the proxy's response."""
+        """Pass received data to the protocol above. Before the tunnel is open, parse it as the proxy's response."""
         if self._open:
             self._above.dataReceived(data)
         elif not self.opened.called:
@@ -52,7 +52,7 @@ class TunnelLayer(Protocol):
             self._look_at_head()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Pass the loss on to the protocol above, or fail the attempt to connect."""
+        """Report the loss to the protocol above. Before the tunnel is open, fail the attempt to connect."""
         if self._open:
             self._above.connectionLost(reason)
         elif not self.opened.called:

@@ -47,7 +47,7 @@ class UpstreamUnreachable(NetworkError):
 def connecting_failed(error: Exception, who: str) -> UpstreamUnreachable:
     """Return the error that describes a failed connection attempt.
 
-    :param error: as Twisted's endpoints raise it.
+    :param error: the error that a Twisted endpoint raised.
     :param who: the upstream or proxy, with its port.
     """
     match error:

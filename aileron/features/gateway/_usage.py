@@ -1,8 +1,8 @@
 """Reads the tokens and the cost of a response from its first and last bytes. Best effort: never raises an error.
 
-Both dialects report them in an object named C{usage}: at the top level of a response that is not streamed, and in the
-last events of a stream. Similar text, such as a tool call's argument of that name, is inside a string or nested
-deeper, and is ignored.
+Both dialects report tokens in an object named C{usage}: at the top level of a response that is not streamed, and in the
+last events of a stream. Similar text, such as a tool call's argument of that name, is inside a string or nested deeper,
+and is ignored.
 """
 
 from __future__ import annotations
@@ -19,8 +19,17 @@ LAST_BYTES = 16 * 1024
 
 _NAME = b'"usage"'
 _NAMED = re.compile(_NAME + rb"\s*:\s*(?=\{)").match
+_model = re.compile(rb'"model"[ \t]{0,8}:[ \t]{0,8}"([^"\\\x00-\x1f]{1,128})"').search
 _MOST_TRIED = 8  # each may cost a parse of the whole excerpt
 _MOST_TOKENS, _MOST_DOLLARS, _MICRODOLLARS = 10**9, 10_000, 1_000_000
+_COUNTED = (
+    "prompt_tokens",
+    "completion_tokens",
+    "input_tokens",
+    "output_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+)
 _DATA = b"data:"
 _DECODER = json.JSONDecoder()
 # Prefixes for a text that starts with the object named "usage": the result parses if the object was at that level,
@@ -32,8 +41,8 @@ _OF_RESPONSE = b'{"response":{"usage":'
 class TextExcerpt(NamedTuple):
     """The stored excerpt of a text.
 
-    :ivar first: its beginning.
-    :ivar last: its end. If C{whole}, all text after C{first}.
+    :ivar first: its first bytes.
+    :ivar last: its last bytes. If C{whole}, all text after C{first}.
     """
 
     first: bytes
@@ -53,12 +62,18 @@ class TextExcerpt(NamedTuple):
 
     @property
     def end(self) -> bytes:
-        """The end of the text, as long as it is stored without a gap."""
+        """The longest stored part that reaches to the end of the text without a gap."""
         return self.first + self.last if self.whole else self.last
 
 
+def find_model(text: TextExcerpt) -> str:
+    """Return the first model that a response names, or an empty text. A name in a text of the answer is escaped."""
+    found = _model(text.first) or _model(text.last)
+    return "" if found is None else found[1].decode("utf-8", "replace")
+
+
 def usage_at_once(text: TextExcerpt) -> Usage | None:
-    """Return the token counts of a JSON object, or None if it has none."""
+    """Return the token counts in a JSON object, or None if it has none."""
     end = text.end
     for start in _places(end):
         usage = read_counts(_is_told(_load(_OUTERMOST + end[start:])))
@@ -68,7 +83,7 @@ def usage_at_once(text: TextExcerpt) -> Usage | None:
 
 
 def usage_streamed(text: TextExcerpt) -> Usage | None:
-    """Return the token counts of an event stream, or None if it has none.
+    """Return the token counts in an event stream, or None if it has none.
 
     Anthropic reports input tokens in the first event and output tokens in the last. A later number replaces an earlier
     one.
@@ -143,7 +158,13 @@ def _inside(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def read_counts(told: Mapping[str, Any]) -> Usage | None:
-    """Return the token counts under the names of either dialect, or None if there are none."""
+    """Return the token counts in a C{usage} object of either dialect, or None if there are none.
+
+    If one of them is no count, such as a negative number or one beyond belief, none of them is believed.
+    """
+    # guard of spending: numbers beyond belief count as no usage -> test_guard.ChargeTests.test_beyond_belief
+    if any(not _is_count(told[name]) for name in _COUNTED if told.get(name) is not None):
+        return None
     if "prompt_tokens" in told:
         return Usage(
             _number(told, "prompt_tokens"),
@@ -169,8 +190,12 @@ def _of_details(told: Mapping[str, Any], name: str) -> int:
 
 
 def _number(told: Mapping[str, Any], name: str) -> int:
-    value = told.get(name)
-    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else 0
+    value: Any = told.get(name)
+    return int(value) if _is_count(value) else 0
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= _MOST_TOKENS
 
 
 def _cost(told: Mapping[str, Any]) -> int | None:

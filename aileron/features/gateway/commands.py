@@ -20,15 +20,18 @@ _EXCEPTIONS = "no_proxy"
 _AGAIN = "aileron daemon stop, then aileron vault unlock"
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @_options.as_json
 @pass_cli
-def gateway(cli: CliContext, as_json: bool) -> None:
+@click.pass_context
+def gateway(context: click.Context, cli: CliContext, as_json: bool) -> None:
     """Show LLM traffic through the gateway.
 
     Calls, tokens, responses and endings of each provider; also the tools that providers were asked to run, if these are
     noted or refused.
     """
+    if context.invoked_subcommand is not None:
+        return
     found = cli.running()
     totals = cli.probe(found.url, "/v1/status", found.launch_key).get("gateway", {}).get("totals", {})
     answer = {**totals, "items": totals.get("providers", [])}
@@ -98,9 +101,9 @@ def _proxies(status: Mapping[str, Any]) -> Mapping[str, JSON]:
 
 
 def find_upstreams(status: Mapping[str, Any]) -> Iterator[DoctorFinding]:
-    """Yield remarks on proxies and on providers that were moved, added or have a key in the vault.
+    """Yield remarks on proxies, and on providers that were moved, added or given a key from the vault.
 
-    They are remarks, not faults: only the operator knows what was intended.
+    These are remarks, not faults, because only the operator knows whether the settings are intended.
     """
     for name, place, said_by in _notable(status):
         unset = f"If you did not set this, unset {said_by}, then restart: {_AGAIN}"

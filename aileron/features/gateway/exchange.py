@@ -1,4 +1,4 @@
-"""One request relayed to an upstream, and its response relayed back, byte for byte. Uses no clock and no reactor."""
+"""One request relayed to an upstream, and its response relayed back, byte for byte, without a clock or reactor."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from ._tally import UNCOUNTED
 from .values import Ending
 
 MOST_KEPT_BYTES = 1024 * 1024
-"""How much of a request is stored for a retry on another connection, until its response begins."""
+"""The most bytes of a request that are stored for a retry on another connection, until its response begins."""
 
 PROGRESS_BYTES = 16 * 1024
-"""How much of a request's body must arrive, unless it ends, to count as progress of its client."""
+"""The bytes of a request's body that must arrive to count as progress of its client, unless the body ends."""
 
 _NO_ROOM = "Too much LLM traffic is waiting to be sent or read, and this call was ended for it. Try again later."
 
@@ -61,13 +61,15 @@ class UpstreamExchange:
 
     Values equal for most exchanges are class attributes, so that creating an exchange costs little.
 
-    :ivar stirred: whether either side has sent something since this was last set to false.
-    :ivar over: whether it has ended, for any reason.
-    :ivar answered: whether the response is complete. It is not C{over} while some of it waits for the client.
-    :ivar terms: shared with other requests of its client.
-    :ivar length: of the request's body in bytes, or L{aileron.base.http1.CHUNKED}.
-    :ivar refusal: status of the gateway's own refusals.
-    :ivar meter: counts it.
+    :ivar stirred: whether either side has made progress since this was last set to false.
+    :ivar over: whether the exchange has ended, for any reason.
+    :ivar answered: whether the response is complete. The exchange is not C{over} while some of the response waits for
+        the client.
+    :ivar terms: the settings shared with other requests of the client.
+    :ivar length: the length of the request's body in bytes, or L{aileron.base.http1.CHUNKED}.
+    :ivar refusal: the status of the gateway's own refusals.
+    :ivar meter: the meter that counts the exchange.
+    :ivar upstream: the connection that carries the exchange, or None.
     :ivar give_up: cancels the connection attempt, or None if none is under way.
     """
 
@@ -92,7 +94,7 @@ class UpstreamExchange:
     def __init__(self, terms: RelayTerms, length: int, begin: Callable[[UpstreamExchange], None]) -> None:
         """Create an exchange.
 
-        :param begin: finds its upstream. Called once.
+        :param begin: finds the upstream for the exchange. Called once.
         """
         self.terms, self.length = terms, length
         self._begin: Callable[[UpstreamExchange], None] | None = begin  # released early: responses may take long
@@ -151,9 +153,9 @@ class UpstreamExchange:
         self.fail(ResourceLimitExceeded(f"The body is longer than {most} bytes."), 413)
 
     def count_on(self, account: Account, *, opens: bool = False) -> None:
-        """Count the bytes held from now on in an account. The account may end the exchange at once.
+        """Count the held bytes in C{account} from now on. If a limit is exceeded, this may end the exchange at once.
 
-        :param opens: whether L{open} follows at once, which counts.
+        :param opens: whether the caller calls L{open} next. Then the bytes are counted there, not twice.
         """
         former, self._account = self._account, account
         if former is not None and self._counted:
@@ -162,10 +164,16 @@ class UpstreamExchange:
         if not opens:
             self._count()
 
-    def watch(self, read: Callable[[bytes, bool], None], *, holds: bool) -> None:
-        """Pass the request's body to a reader too, like L{Tee}. Call before L{open}.
+    def read_whole(self) -> bytes | None:
+        """Return the request's body, framing included, if all of it has arrived and L{open} was not called yet."""
+        return b"".join(self._pieces) if self._request is None else None
 
-        :param holds: whether L{open} waits for the whole body. The reader bounds its length.
+    def watch(self, read: Callable[[bytes, bool], None], *, holds: bool) -> None:
+        """Pass each piece of the request's body also to C{read}, with whether it is the last. Call this before L{open}.
+
+        Pieces that have arrived are passed at once.
+
+        :param holds: whether the request is held until its body is complete. Then C{read} must limit the body's length.
         """
         self._collects, body = holds, self._request
         self.upstream_has_caught_up()  # resumes the client
@@ -173,7 +181,7 @@ class UpstreamExchange:
         read(b"".join(self._pieces), body is None)
 
     def open(self, head: bytes, screen: SecretFilter | None = None) -> None:
-        """Put the head before the client's data. The account may end the exchange at once.
+        """Store the head to send before the client's data. If a limit is exceeded, this may end the exchange at once.
 
         :param screen: filters the response, or None if it is relayed unfiltered.
         """
@@ -183,7 +191,7 @@ class UpstreamExchange:
         self._count()
 
     def attach(self, upstream: UpstreamConnection, *, fresh: bool = False) -> None:
-        """Send the request so far over C{upstream}, and send the rest as it arrives.
+        """Send the request received so far over C{upstream}, and the rest as it arrives.
 
         :param fresh: whether the connection is new, so that the request never has to be retried on another one.
         """
@@ -203,7 +211,7 @@ class UpstreamExchange:
 
     @property
     def replayable(self) -> bool:
-        """True while the whole request so far is stored and no byte of a response has arrived."""
+        """True while the request can be retried: its received bytes are stored, and no response has started."""
         return self._replayable and not self._spoiled
 
     def client_is_slow(self) -> None:
@@ -228,7 +236,10 @@ class UpstreamExchange:
     # the upstream's side --------------------------------------------------------------------------------------------
 
     def receive(self, data: bytes) -> None:
-        """Relay bytes of the response to the client."""
+        """Relay bytes of the response to the client.
+
+        If the response is malformed or has a secret in it, fail the exchange.
+        """
         self.stirred = True
         body = self._answer
         if body is None:
@@ -289,9 +300,9 @@ class UpstreamExchange:
             self._forget_request()
 
     def _finish(self, *, clean: bool) -> None:
-        """End the response, which is complete.
+        """Relay the rest of the complete response, release the upstream connection, and complete the exchange.
 
-        :param clean: whether the upstream sent nothing after it.
+        :param clean: whether the upstream sent nothing after the response.
         """
         if self.over:
             return  # writing the last bytes may have ended it
@@ -315,7 +326,8 @@ class UpstreamExchange:
     def upstream_left(self, *, cleanly: bool) -> None:
         """Handle the loss of the upstream connection before the response was complete.
 
-        If the connection was closed cleanly and the body ends with it, complete the response, else fail the exchange.
+        If the connection was closed cleanly and the close marks the body's end, complete the response. Otherwise fail
+        the exchange.
         """
         self.upstream = None
         if not cleanly or type(self._answer) is not UntilClose:
@@ -329,7 +341,10 @@ class UpstreamExchange:
             self.fail(error, 502, Ending.CUT)
 
     def _pass_rest(self) -> None:
-        """Relay the bytes that the filter withheld because they could be the start of a secret."""
+        """Relay the bytes that the filter withheld because they could be the start of a secret.
+
+        :raises ExternalApiError: if they hold the secret.
+        """
         rest = b"" if self._screen is None else self._screen.rest()
         if rest:
             self._write(rest)
@@ -361,15 +376,15 @@ class UpstreamExchange:
             missing = f"The rest of the request did not come in {seconds:g} seconds."
             self.fail(InvalidRequest(missing), 408, Ending.SILENT)
 
-    def give_way(self) -> None:
-        """Free memory: discard the copy of the request stored for a retry, or else fail the exchange."""
+    def free_memory(self) -> None:
+        """Free memory: discard the request stored for a retry, or fail the exchange if nothing can be discarded."""
         if self.upstream is not None and self._kept_bytes:
             self._forget_request()
         else:
             self.fail(LimitExceeded(_NO_ROOM), LimitExceeded.status, Ending.CUT)
 
     def fail(self, error: AileronError, status: int, ending: Ending = Ending.REFUSED) -> None:
-        """Send the error to the client. If a response has begun, cut the connection so that it does not look complete.
+        """End the exchange with an error for the client. If a response has begun, cut it so that it looks incomplete.
 
         Data that waits for a client that does not read is discarded.
         """
@@ -405,7 +420,7 @@ class UpstreamExchange:
         self._count()
 
     def _count(self) -> None:
-        """Report the bytes held to the account: in own buffers, and in those of connections that are not read."""
+        """Report the held bytes to the account: own buffers, and the buffers of paused connections."""
         if self._account is not None:
             size = self._kept_bytes + len(self._partial) + RESERVED_BYTES * (self._held + self._slow)
             if self._request is not None:

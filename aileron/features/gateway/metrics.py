@@ -62,6 +62,6 @@ def _of_each(providers: Mapping[str, Traffic]) -> Iterator[Metric]:
 
 
 def _buckets(histogram: Histogram) -> list[tuple[str, float]]:
-    """Return each bound with the number of waits up to it."""
+    """Return each bound as text, with the number of waits up to this bound."""
     bounds = [*(str(bound) for bound in histogram.bounds), "+Inf"]
     return list(zip(bounds, map(float, accumulate(histogram.counts)), strict=True))

@@ -22,7 +22,10 @@ _UPSTREAM = ("Provider", "Base URL", "Set by", "API key", "Provider tools")
 
 
 async def draw_gateway(deps: Dependencies, visit: Visit) -> Tag:
-    """Draw the providers of model calls and their traffic."""
+    """Draw the page: traffic and latency of each provider since the daemon's start, and the settings.
+
+    :raises NotFound: if the gateway is off.
+    """
     gateway = deps.features.find(RunningGateway)
     if gateway is None:
         raise NotFound("This daemon has no gateway.")
@@ -44,7 +47,7 @@ async def draw_gateway(deps: Dependencies, visit: Visit) -> Tag:
 
 
 def _draw_nothing(deps: Dependencies) -> Tag:
-    """Draw how to send an agent's requests to its model through the gateway."""
+    """Draw the empty page, with the commands that start an agent whose requests use the gateway."""
     steps = deps.features.features.next_steps("first")
     return empty(
         "No requests since the daemon started",

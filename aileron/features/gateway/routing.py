@@ -1,8 +1,8 @@
-"""The choice of upstreams when a daemon with other environment variables replaces the running one.
+"""The user's choice of upstreams when a daemon with other environment variables replaces the running one.
 
-The running daemon has the variables of the terminal, launcher or service that started it. Its successor would have
-those of the terminal that unlocks. Either set may be manipulated, so if they differ, the user sees both and chooses.
-There is no default.
+The running daemon has the variables of the terminal, launcher or service that started it. The new daemon would have the
+variables of the terminal that unlocks. Either set may be manipulated, so if they differ, the user sees both and
+chooses. There is no default.
 """
 
 from __future__ import annotations
@@ -46,17 +46,21 @@ class _Difference:
 
 
 def announce_upstreams(environ: Mapping[str, str]) -> Sequence[str]:
-    """Return a warning line if the environment changes a provider's address: the user may not have set it."""
+    """Return a warning line if the environment changes a provider's address: the user may not have set it.
+
+    Else return no line.
+    """
     names = ", ".join(variable for variable in BASE_URL_VARIABLES.values() if environ.get(variable))
     return [_MOVED.format(names=names)] if names else []
 
 
 def choose_routing(cli: CliContext) -> CliContext:
-    """Return the context with the environment for the successor of the running daemon.
+    """Return the context with the environment for the daemon that replaces the running one.
 
-    If both environments agree or no daemon runs, it is the terminal's.
+    If the terminal's environment differs from the running daemon's, ask the user which to use. If they agree or no
+    daemon runs, return C{cli} unchanged.
 
-    :raises CommandError: they differ, and there is no terminal to ask or the user chose neither.
+    :raises CommandError: if the environments differ, and there is no terminal to ask or the user chose neither.
     """
     found = live_discovery(cli.home)
     differences = [] if found is None else [*_differences(cli, found)]
@@ -75,9 +79,9 @@ def choose_routing(cli: CliContext) -> CliContext:
 
 
 def check_routing(cli: CliContext, found: Discovery) -> None:
-    """Check that the running daemon relays LLM traffic to the providers that this environment names.
+    """Check that the running daemon relays LLM traffic to the addresses that this environment sets for providers.
 
-    :raises CommandError: the running daemon uses another address.
+    :raises CommandError: if this environment sets an address, and the running daemon uses another one.
     """
     bases = frozenset(BASE_URL_VARIABLES.values())
     set_here = [each for each in _differences(cli, found) if each.variable in bases and each.terminal]
@@ -106,7 +110,10 @@ def _base_of(provider: Mapping[str, Any]) -> str | None:
 
 
 def _plain_url(text: str | None) -> str | None:
-    """Return a base URL in the daemon's spelling. An invalid one is returned without its user information."""
+    """Return a base URL in the daemon's spelling, or None if it is not set.
+
+    An invalid URL is returned as it is, without its user information.
+    """
     try:
         return read_base_url(text).url if text else None
     except ValueError:
@@ -114,7 +121,10 @@ def _plain_url(text: str | None) -> str | None:
 
 
 def _plain_proxy(variable: str, text: str | None) -> str | None:
-    """Return the proxies of a variable in the daemon's spelling: without user, password and path."""
+    """Return the value of a proxy variable in the daemon's spelling, or None if it is not set.
+
+    A URL is returned without user, password and path.
+    """
     if not text:
         return None
     if variable == "no_proxy":
@@ -123,7 +133,7 @@ def _plain_proxy(variable: str, text: str | None) -> str | None:
 
 
 def _as_the_daemon(environ: Mapping[str, str], differences: list[_Difference]) -> Mapping[str, str]:
-    """Return the environment with the daemon's upstreams. User and password of a proxy are lost."""
+    """Return the environment with the daemon's values of the variables that differ. Passwords of proxies are lost."""
     changed = {each.variable: each.daemon for each in differences}
     kept = {name: text for name, text in environ.items() if name not in changed and name.lower() not in changed}
     return kept | {name: text for name, text in changed.items() if text is not None}

@@ -19,11 +19,11 @@ from aileron.model.usage import UsageSum
 from ._completions import CompletionRecorder
 from ._gateway import Gateway, build
 from ._routes import published
-from ._tally import Tally
+from ._tally import ReadAnswer, Tally
 from .interfaces import ITotals
 from .settings import GatewayEnvironment
 from .values import GatewaySettings, Provider, ToolCount
-from .watching import RequestWatch
+from .watching import RequestWatch, SpendGuard
 
 if TYPE_CHECKING:
     from aileron.base.life import Life
@@ -44,10 +44,10 @@ class SessionUsage(Protocol):
 class RunningGateway(RunningFeature):
     """The gateway, its settings and its counts.
 
-    :ivar settings: the operator's, with the environment's overrides.
+    :ivar settings: the operator's settings, with the environment's overrides.
     :ivar totals: the counts since the daemon's start.
     :ivar relay: handles the requests.
-    :ivar watch: reads requests for tools that providers run, or None.
+    :ivar watch: reads requests for the tools that their provider is to run, or None.
     """
 
     settings: GatewaySettings
@@ -59,8 +59,12 @@ class RunningGateway(RunningFeature):
 
     @property
     def parts(self) -> tuple[object, ...]:  # type: ignore[override]
-        """This feature itself."""
+        """The objects that routes and pages can find by their class: this feature."""
         return (self,)
+
+    def find_setting(self, key: str, default: Any) -> Any:
+        """Return the value of a key that another feature adds to the gateway's settings, or C{default} if not set."""
+        return self.settings.find_setting(key, default)
 
     @property
     def tools(self) -> tuple[ToolCount, ...]:
@@ -71,6 +75,25 @@ class RunningGateway(RunningFeature):
         """Pass all further requests to C{watch} before they are sent."""
         self.watch = watch
         self.relay.watch_requests(watch)
+
+    def guard_spending(self, guard: SpendGuard) -> None:
+        """Ask C{guard} before each further request that may cost something is sent, and read what all used."""
+        self.relay.guard_spending(guard)
+        if isinstance(self.totals, Tally):
+            self.totals.read_all()
+
+    def read_answers(self, read_answer: ReadAnswer) -> None:
+        """Pass further responses to sessions that are read for their usage also to C{read_answer}."""
+        if isinstance(self.totals, Tally):
+            self.totals.reading.read_answer = read_answer
+
+    def read_usage(self, session_id: str | None, most: int) -> int:
+        """Read now what the last responses of a session used, or of requests without a session.
+
+        :param most: the most responses to read.
+        :return: how many were read.
+        """
+        return self.totals.read_of(session_id, most) if isinstance(self.totals, Tally) else 0
 
     def take_requests(self, routes: IAgentRoutes) -> RelayHandler:
         return self.relay
@@ -108,7 +131,7 @@ class RunningGateway(RunningFeature):
 def start_gateway(core: Core, settings: GatewaySettings) -> RunningGateway:
     """Build the gateway. It neither listens nor connects yet.
 
-    :raises InvalidRequest: a variable of the environment holds no valid base URL.
+    :raises InvalidRequest: if a variable of the environment holds no valid base URL.
     """
     store, process = core.store, core.process
     reactor, ids = process.reactor, process.ids

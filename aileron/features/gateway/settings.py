@@ -58,7 +58,7 @@ def _gateway(providers: Mapping[str, Provider] | None = None, **settings: Any) -
 
 
 def _set_apart(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that are fields of a class, and other features' settings under C{of_features}."""
+    """Return the given settings, with those that are no fields of C{kind} moved to a mapping under C{of_features}."""
     own = fields_dict(kind)
     others = {name: value for name, value in given.items() if name not in own}
     kept = {name: value for name, value in given.items() if name in own}
@@ -120,8 +120,11 @@ def _credential(node: Node, name: str, line: int) -> str:
 
 
 def _audit(node: Node, name: str, line: int) -> bool:
-    """Return whether the shape of completions is recorded."""
-    text = scalar(node, "str") or scalar(node, "bool")  # to YAML, off is false
+    """Parse the value of the key C{audit}: return True for C{shape}, False for C{off}.
+
+    :raises NotConfig: if it has another value.
+    """
+    text = scalar(node, "str") or scalar(node, "bool")  # YAML parses off as false
     if text not in {"off", "shape"}:
         raise NotConfig(f"{name} must be one of: off, shape", line)
     return text == "shape"
@@ -163,8 +166,8 @@ GATEWAY = section(_gateway, _OF_GATEWAY)
 class GatewayEnvironment:
     """The gateway's settings from the environment.
 
-    :ivar base_urls: by the provider's name.
-    :ivar proxies: by the variable's name in lower case. May hold passwords.
+    :ivar base_urls: the base URLs, by the provider's name.
+    :ivar proxies: the proxies, by the variable's name in lower case. They may contain passwords.
     """
 
     base_urls: tuple[tuple[str, str], ...] = ()
@@ -172,9 +175,9 @@ class GatewayEnvironment:
 
     @classmethod
     def read(cls, environ: Mapping[str, str]) -> GatewayEnvironment:
-        """Read an environment. Empty variables are ignored.
+        """Read the gateway's variables of an environment. Empty variables are ignored.
 
-        :raises InvalidRequest: a base URL is invalid.
+        :raises InvalidRequest: if a base URL is invalid.
         """
         said = {name: environ.get(variable) for name, variable in BASE_URL_VARIABLES.items()}
         proxies = {name: environ.get(name, environ.get(name.upper())) for name in PROXY_VARIABLES}
@@ -184,7 +187,7 @@ class GatewayEnvironment:
         )
 
     def over(self, settings: GatewaySettings) -> GatewaySettings:
-        """Return the settings with the environment's values in place of theirs."""
+        """Return C{settings} with the base URLs and proxies of this environment."""
         providers = tuple(self._move(provider) for provider in settings.providers)
         return evolve(settings, providers=providers, environment=self.proxies)
 

@@ -54,7 +54,7 @@ UPSTREAMS: dict[str, Schema] = {
 
 
 def upstreams_json(settings: GatewaySettings, watch: RequestWatch | None) -> dict[str, JSON]:
-    """Return every provider, and the proxies of the environment without user and password."""
+    """Return the status members of every provider, and of the environment's proxies without user and password."""
     return {
         "providers": [{**to_json(each), "provider_tools": tool_rules(each, watch)} for each in settings.providers],
         "proxies": [{"variable": name, "value": proxy_shown(name, text)} for name, text in settings.environment],
@@ -106,7 +106,7 @@ STATUS = made_of({**UPSTREAMS, "totals": TOTALS})
 
 
 def totals_json(counted: GatewayTotals, tools: Sequence[ToolCount] = ()) -> dict[str, JSON]:
-    """Return the sums of all calls since the daemon's start, the counts of each provider, and the tools run."""
+    """Return the sums of all calls, the counts of each provider, and the counts of provider tools."""
     providers: list[dict[str, JSON]] = [
         {"name": name, **to_json(traffic)} for name, traffic in counted.providers.items()
     ]
@@ -115,7 +115,7 @@ def totals_json(counted: GatewayTotals, tools: Sequence[ToolCount] = ()) -> dict
 
 
 def _tools_json(tools: Sequence[ToolCount]) -> Iterator[JSON]:
-    """Yield the numbers of requests and refusals for each provider and kind of tool, without sessions and hosts."""
+    """Yield the number of requests and refusals of each provider and kind of tool, summed over sessions and hosts."""
     sums: dict[tuple[str, str], list[int]] = {}
     for each in tools:
         found = sums.setdefault((each.provider, each.tool.kind.value), [0, 0])

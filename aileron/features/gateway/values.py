@@ -35,8 +35,8 @@ class Dialect(StrEnum):
     def describe_error(self, message: str, status: int, code: str | None = None) -> dict[str, Any]:
         """Return an error response's body in the shape of the dialect.
 
-        :param status: of HTTP.
-        :param code: for programs, if the API has a field for it.
+        :param status: the HTTP status.
+        :param code: the error code for programs, sent if the API has a field for it.
         """
         if self is Dialect.OPENAI:
             kind = "server_error" if status >= 500 else "invalid_request_error"
@@ -59,14 +59,15 @@ class UpstreamSource(StrEnum):
 
 @frozen
 class Provider:
-    """An LLM provider, or another server that speaks the API of one.
+    """An LLM provider, or another server with a provider's API.
 
-    :ivar base_url: scheme, host, port if it is not the scheme's, and a path without a slash at its end, which is put
-        before every path that is sent there.
+    :ivar base_url: the URL that every request path is appended to, without a slash at its end. It includes the port
+        unless it is the default.
     :ivar prefix: the gateway's path for all routes of the provider, such as C{/openai}.
-    :ivar credential: name of the binding whose key replaces the agent's, or None if the agent's own key is sent.
+    :ivar credential: the name of the binding whose key replaces the agent's key, or None if the agent's own key is
+        sent.
     :ivar source: the setting that defines C{base_url}.
-    :ivar of_features: values of the keys that other features have in its settings, by key.
+    :ivar of_features: the values of other features' keys in the provider's settings, by key.
     """
 
     name: str
@@ -83,7 +84,7 @@ class Provider:
         return GATEWAY + self.name
 
     def scope(self) -> Scope:
-        """Return the host and header for which a credential of this provider is bound, by the current settings."""
+        """Return the scope of this provider's credential by the current settings: its host, base URL and header."""
         return Scope((read_origin(self.base_url).host_and_port,), self.base_url, *_PLACES[self.dialect])
 
 
@@ -109,13 +110,13 @@ PROXY_VARIABLES = ("https_proxy", "http_proxy", "all_proxy", "no_proxy")
 class GatewaySettings:
     """The operator's settings of the gateway.
 
-    :ivar providers: with distinct names and prefixes. The L{BUILT_IN_PROVIDERS} are always among them.
-    :ivar silence_seconds: how long an exchange may make no progress.
-    :ivar max_body_bytes: of a request, or None if the provider decides.
-    :ivar ca_certificates: PEM, trusted in addition to the system's roots.
+    :ivar providers: the providers, with distinct names and prefixes. The L{BUILT_IN_PROVIDERS} are always included.
+    :ivar silence_seconds: the longest time without progress of an exchange, in seconds.
+    :ivar max_body_bytes: the largest body of a request, or None for no limit.
+    :ivar ca_certificates: certificates in PEM, trusted in addition to the system's roots.
     :ivar accounting: whether responses are read for their token counts.
     :ivar audit: whether the shape of each completion is recorded in the audit log.
-    :ivar of_features: values of the keys that other features have in this section, by key.
+    :ivar of_features: the values of other features' keys in this section, by key.
     :ivar environment: the environment's HTTP proxies, by lower-case name (C{https_proxy}, C{no_proxy} …).
     """
 
@@ -127,6 +128,10 @@ class GatewaySettings:
     audit: bool = False
     of_features: Mapping[str, Any] = field(factory=dict)
     environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    def find_setting(self, key: str, default: Any) -> Any:
+        """Return the value of a key that another feature adds to the gateway's settings, or C{default} if not set."""
+        return self.of_features.get(key, default)
 
     def bound_by(self, fqn: str) -> Provider | None:
         """Return the provider whose credentials are bound to C{fqn} (C{gateway://<name>}), or None if there is none."""
@@ -153,8 +158,8 @@ class Ending(StrEnum):
 class Histogram:
     """A histogram of waits.
 
-    :ivar bounds: in seconds, rising. A wait is counted at the first bound that it does not exceed.
-    :ivar counts: one for each bound, and a last one for longer waits.
+    :ivar bounds: the bounds in seconds, ascending. A wait is counted at the first bound that it does not exceed.
+    :ivar counts: the number of waits for each bound, and then the number of longer waits.
     :ivar seconds: the sum of all waits.
     """
 
@@ -168,19 +173,19 @@ NO_WAITS = Histogram((), (0,))
 
 @frozen
 class Traffic:
-    """Exchanges of one provider.
+    """The counts of one provider's exchanges.
 
-    :ivar begun: the number of exchanges, those under way included.
+    :ivar begun: the number of exchanges, including those under way.
     :ivar answers: the number that ended, by class of the response's status: C{2xx} …, or C{none} without a response.
     :ivar endings: the number that ended, by ending.
-    :ivar sent_bytes: of requests' bodies.
-    :ivar received_bytes: of responses' bodies, framing included.
+    :ivar sent_bytes: the bytes of requests' bodies.
+    :ivar received_bytes: the bytes of responses' bodies, framing included.
     :ivar usage: the sum of the reported tokens.
-    :ivar told: responses that reported their tokens.
-    :ivar untold: responses without readable token counts.
-    :ivar first_byte: from a request's head to its response's, both measured at the gateway.
-    :ivar added: the part of it that passed inside the gateway, there and back.
-    :ivar whole: from a request's head to the end of the exchange.
+    :ivar told: the number of responses that reported their tokens.
+    :ivar untold: the number of responses without readable token counts.
+    :ivar first_byte: the times from a request's head to its response's head, measured at the gateway.
+    :ivar added: the parts of these times that the gateway added, on the way there and back.
+    :ivar whole: the times from a request's head to the end of the exchange.
     """
 
     begun: int = 0
@@ -205,7 +210,7 @@ class Traffic:
 class GatewayTotals:
     """The counts of all exchanges.
 
-    :ivar providers: by name. Only providers that were called.
+    :ivar providers: the counts by the provider's name, without providers that were not called.
     """
 
     providers: Mapping[str, Traffic] = field(factory=dict)
@@ -214,7 +219,7 @@ class GatewayTotals:
 class ToolKind(StrEnum):
     """The kinds of tools by which a provider acts, or fetches and sends data, on its own.
 
-    C{OTHER}: of a type that this version does not know. C{UNREADABLE}: no tool, the request could not be parsed.
+    C{OTHER}: a type that this version does not know. C{UNREADABLE}: not a tool, but a request that could not be parsed.
     """
 
     REMOTE_MCP = "remote_mcp"
@@ -232,7 +237,7 @@ class ToolKind(StrEnum):
 class ProviderTool:
     """A tool that a request asks its provider to run.
 
-    :ivar host: of a remote MCP server, or empty if it has none or one that must not be shown.
+    :ivar host: the host of a remote MCP server, or empty if it has none or its host must not be shown.
     """
 
     kind: ToolKind
@@ -247,7 +252,7 @@ class ProviderTool:
 class ToolCount:
     """The number of requests that asked for one tool.
 
-    :ivar session_id: or None if the requests had no session.
+    :ivar session_id: the session of the requests, or None if they had none.
     :ivar refused: whether these requests were refused.
     """
 

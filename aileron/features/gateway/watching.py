@@ -1,4 +1,4 @@
-"""The hook by which a feature reads requests for the tools that providers run themselves."""
+"""The hooks by which features see requests before they are sent: for tools that providers run, and for limits."""
 
 from __future__ import annotations
 
@@ -30,19 +30,53 @@ class RequestWatch(Protocol):
     ) -> None:
         """Read a request that has just started.
 
-        :param noting: whether tools that have no rule are noted.
-        :param head: as sent to the provider.
-        :param go: sends the request. Called at once.
-        :param go_later: sends the request after it was held, if it may still be sent. Called when the request is
-            complete and
-            not refused.
+        :param noting: whether tools without a rule are recorded.
+        :param head: the head to send to the provider.
+        :param go: sends the request. Called at once if the request need not be held.
+        :param go_later: sends a held request. Called when the request is complete and was not refused. It checks again
+            whether the request may be sent.
         """
 
     def read_rest(self) -> None:
-        """Read all queued requests at once, because the relay has stopped."""
+        """Read all queued requests now. Called when the relay has stopped."""
 
     def describe(self, provider: Provider) -> str:
         """Return a description of the rules for the tools that a provider runs."""
 
     def counts(self) -> tuple[ToolCount, ...]:
         """Return how many requests asked for each tool since the daemon's start."""
+
+
+class SpendGuard(Protocol):
+    """Decides before a request is sent whether the limits on spending let it pass."""
+
+    @property
+    def reading(self) -> frozenset[str]:
+        """The names of the providers whose requests are read before they are sent."""
+
+    def admit(self, exchange: UpstreamExchange, provider: str, session_id: str | None) -> bool:
+        """Admit a request by its head and return True, or fail the exchange."""
+
+    def admit_read(
+        self, exchange: UpstreamExchange, provider: str, session_id: str | None, head: bytes, body: bytes
+    ) -> bool:
+        """Admit a complete request by its contents and return True, or fail the exchange.
+
+        :param head: the head to send to the provider.
+        :param body: the body, framing included.
+        """
+
+    def hold(
+        self,
+        exchange: UpstreamExchange,
+        provider: str,
+        session_id: str | None,
+        *,
+        head: bytes,
+        go_later: Callable[[], None],
+    ) -> None:
+        """Hold a request until it is complete. Then admit it, or fail the exchange.
+
+        :param head: the head to send to the provider.
+        :param go_later: continues with the request. It checks again whether the request may be sent.
+        """

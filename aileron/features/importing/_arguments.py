@@ -1,4 +1,4 @@
-"""Collects the arguments of one operation and marks for everything that could not be derived."""
+"""Collects the arguments of one operation, and marks: texts about everything that could not be derived."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ArgumentList:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """Return a mark for everything that could not be derived, the arguments left out among them."""
+        """Return a mark for everything that could not be derived, including the arguments that were left out."""
         left_out = (each for why, names in self._left_out.items() for each in name_left_out(f"it {why}", names))
         return (*dict.fromkeys(self._unchecked), *left_out)
 
@@ -52,11 +52,11 @@ class ArgumentList:
         self._unchecked += marks
 
     def omit(self, name: str, problem: str) -> None:
-        """Record that an argument is left out for C{problem}, even if the argument is required."""
+        """Record that an argument is left out because of C{problem}. Unlike L{leave_out}, accept required arguments."""
         self._left_out.setdefault(problem, []).append(name)
 
     def leave_out(self, name: str, problem: Inexpressible, required: bool) -> None:
-        """Record that an optional argument is left out because it cannot be expressed.
+        """Record that an optional argument is left out because of C{problem}.
 
         :raises Inexpressible: if the argument is required.
         """

@@ -63,7 +63,7 @@ class AwsModel:
 
     @property
     def title(self) -> str:
-        """Return the service's own name."""
+        """Return the service's own name, or a stand-in if it has none."""
         about = self.shapes.metadata
         return text_of(about.get("serviceAbbreviation")) or text_of(about.get("serviceFullName")) or "A service of AWS"
 

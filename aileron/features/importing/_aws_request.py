@@ -128,7 +128,10 @@ class AwsRequest:
         self._add_body(operation)
 
     def _add_body(self, operation: str) -> None:
-        """Add the collected members to the body, and the headers that the protocol C{json} requires."""
+        """Add the collected members to the body, and the headers that the protocol C{json} requires.
+
+        :raises Inexpressible: if a required member cannot be expressed.
+        """
         about = self.shapes.metadata
         if self._members:
             self.arguments.add_members({"type": "object", "properties": self._members, "required": self._needed})
@@ -142,7 +145,7 @@ class AwsRequest:
     def _add(self, name: str, member: Mapping[str, Any], required: bool) -> None:
         """Add one member of the input, unless it is optional and deprecated.
 
-        :raises Inexpressible: if the member is a stream of events, or is required and a table of headers.
+        :raises Inexpressible: if the member is a stream of events, or is a required table of headers.
         """
         wire, inside, location = wire_name(name, member), self.shapes.of(member), text_of(member.get("location"))
         if member.get("deprecated") is True and not required:

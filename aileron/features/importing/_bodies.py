@@ -69,7 +69,7 @@ class BodyArguments(ArgumentList):
     def _add_content(self, content: Mapping[str, Any], required: bool, node: Node, method: str) -> None:
         plain = {name.partition(";")[0].strip().lower(): table_of(each) for name, each in content.items()}
         written = [name for name in plain if JSON_TYPE.fullmatch(name)]
-        written.sort(key=lambda name: (name != "application/json", "json-patch" in name))
+        written.sort(key=lambda name: (name != "application/json", "json-patch" in name, name == "*/*"))
         known = (*written[:1], FORM_TYPE, MULTIPART_TYPE, BYTES_TYPE)
         chosen = next((name for name in known if name in plain), next(iter(plain), ""))
         schema = flatten(self.document, plain.get(chosen, {}).get("schema", {}), self.work, node.trail)
@@ -93,7 +93,7 @@ class BodyArguments(ArgumentList):
     def _mark_others(
         self, others: Mapping[str, Mapping[str, Any]], chosen: str, schema: Node, trail: frozenset[str]
     ) -> None:
-        """Mark the members that only a body of another media type could carry."""
+        """Mark as left out the members that only a body of another media type can have."""
         mine = {each.name for each in find_members(self.document, schema, self.work).found}
         for media_type, content in others.items() if mine else ():
             try:
@@ -190,7 +190,10 @@ class BodyArguments(ArgumentList):
         self.keep(made)
 
     def _add_part(self, name: str, node: Node, encoded_as: str, required: bool) -> bool:
-        """Add a multipart part that is a file, several files or JSON; return False if the part is text instead."""
+        """Add a multipart part that is a file, several files or JSON; return False if the part is text instead.
+
+        :raises Inexpressible: if the part cannot be expressed.
+        """
         said = text_of(node.keys.get("description"))
         if _is_file(node.keys, encoded_as):
             self._add_file(name, (name,), required, said)
@@ -222,7 +225,7 @@ class BodyArguments(ArgumentList):
             self.constant += [((key,), each) for key, each in part.items()]
 
     def find_object(self, node: Node) -> Node | None:
-        """Return the node if it is an object with described members, own or of an alternative; None if it is not."""
+        """Return the node if it is an object and it or one of its alternatives describes members, else None."""
         if node.keys.get("type", "object") != "object":
             return None
         return node if find_members(self.document, node, self.work).found else None
@@ -254,7 +257,10 @@ class BodyArguments(ArgumentList):
         self.keep(evolve(made, steps=(f"{wire}[]",)) if kind == "array" and levels else made)
 
     def _only(self, node: Node) -> Node:
-        """Return the only non-null alternative of a schema, or the schema itself if it has several or a C{type}."""
+        """Return the only non-null alternative of a schema without a C{type}. In any other case return the schema.
+
+        :raises Inexpressible: if the alternative cannot be followed.
+        """
         given = [each for key in ALTERNATIVES for each in list_of(node.keys.get(key)) if each != {"type": "null"}]
         if len(given) != 1 or "type" in node.keys:
             return node

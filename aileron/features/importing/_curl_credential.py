@@ -53,7 +53,8 @@ def split_path_key(text: str) -> tuple[str, CurlCredential | None]:
 
     :return: the URL without the path segments up to the key, and the key's place; or C{text} and None if the path has
         no key.
-    :raises NotImported: if the path has a key in a place that a connector file cannot express.
+    :raises NotImported: if the path has a key in a place that a connector file cannot express, or another placeholder
+        before the key.
     """
     scheme, slashes, rest = text.partition("://")
     host, *segments = rest.split("/")

@@ -140,7 +140,10 @@ def _read_options(words: Sequence[str]) -> Mapping[str, Sequence[str]]:
 
 
 def _encode(text: str) -> str:
-    """Percent-encode the value of C{--data-urlencode}: C{content}, C{=content} or C{name=content}."""
+    """Percent-encode the value of C{--data-urlencode}: C{content}, C{=content} or C{name=content}.
+
+    Return C{@} if the value names a file.
+    """
     name, equals, content = text.partition("=")
     if "@" in name:
         return "@"  # a file, which the caller refuses

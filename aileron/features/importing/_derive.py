@@ -269,7 +269,7 @@ def _is_address(value: object) -> bool:
 
 
 def wanted_of(requirements: object) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
-    """Yield the alternatives of a security requirement, each as names of schemes and valid scopes."""
+    """Yield the alternatives of a security requirement: the names of the schemes of each, and its valid scopes."""
     for each in list_of(requirements):
         names = table_of(each)
         yield (

@@ -146,7 +146,7 @@ class DiscoveryDocument:
         )
 
     def _body(self, key: str, request: Mapping[str, Any]) -> JSON:
-        """Return the schema of a body, with the members required whose annotations name the method."""
+        """Return the schema of a method's body. A member is required if its annotations name the method C{key}."""
         members = table_of(table_of(self.schemas.get(text_of(request.get("$ref")))).get("properties"))
         needed = {
             name: list_of(table_of(table_of(each).get("annotations")).get("required")) for name, each in members.items()
@@ -155,7 +155,10 @@ class DiscoveryDocument:
         return {"allOf": [_schema(request), {"required": required}]}
 
     def _scopes(self, key: str, method: Mapping[str, Any], effect: str) -> tuple[str, ...]:
-        """Return the scopes that each suffice for a method: those named like the method, then the rarest first."""
+        """Return the scopes of which each suffices for a method, the narrowest first.
+
+        These are the scopes named like the method's resource, then all others, the least used in the document first.
+        """
         offered = [each for each in list_of(method.get("scopes")) if isinstance(each, str) and _SCOPE.fullmatch(each)]
         parts = key.split(".")[-2:0:-1]
         names = [*(f"{self.api}.{part}" for part in parts), self.api, *parts]

@@ -120,5 +120,5 @@ class _PlainCopy:
 
 
 def _proper(text: str) -> str:
-    """Replace lone surrogates in C{text}."""
+    """Return the text with each lone surrogate replaced by U+FFFD."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -56,7 +56,10 @@ def paging_of(operation: ApiOperation) -> frozenset[str]:
 
 
 def _with_pages(operation: ApiOperation, names: Collection[str]) -> tuple[ApiOperation, list[str]]:
-    """Return the operation, without its table C{pages} and with a mark if a paging parameter is not in C{names}."""
+    """If a paging parameter is not in C{names}, return the operation without its table C{pages}, and a mark.
+
+    Otherwise return the operation unchanged, and no marks.
+    """
     needed = paging_of(operation)
     if needed <= {*names}:
         return operation, []

@@ -171,7 +171,7 @@ class GraphqlSchema:
         return tuple(arguments.found), (*marks, *arguments.marks)
 
     def _fit(self, name: str, schema: Mapping[str, JSON], marks: list[str]) -> Mapping[str, JSON]:
-        """Return a schema as it is, or without its members, and add a mark, if an input cannot express all of it."""
+        """Return the schema if an input can express it. Otherwise return it without its members, and add a mark."""
         try:
             fits = not narrow(self.types, schema, WorkBudget(MOST_STEPS)).marks
         except Inexpressible:
@@ -248,7 +248,10 @@ def _pages(key: str) -> dict[str, JSON]:
 
 
 def _error(key: str, asked: GraphQLField) -> tuple[dict[str, JSON], tuple[str, ...]]:
-    """Return the table C{error}, as failures have status 200 too, and a mark if a null may or may not be a failure."""
+    """Return the table C{error} and marks. The table is needed because GraphQL reports failures with status 200.
+
+    The mark says that a null may mean a failure or an empty result.
+    """
     inner, place = get_nullable_type(asked.type), f"data.{key}"
     when, marks = f"{place} missing", () if is_non_null_type(asked.type) else (_NULL_MAY_BE_FAILURE,)
     if is_composite_type(inner):
@@ -301,7 +304,10 @@ def _selectable(named: Any) -> dict[str, Any]:
 
 
 def _write_fragments(union: Any) -> Iterator[str]:
-    """Yield a fragment with the identifying fields of each member of a union, without fields whose types differ."""
+    """Yield a fragment with identifying fields for each member of a union.
+
+    If a field has different types in two members, only the first member's fragment has the field.
+    """
     known: dict[str, str] = {}
     for member in union.types[:MOST_FRAGMENTS]:
         fields = _selectable(member)

@@ -66,7 +66,7 @@ class OpenApi:
 
     @property
     def title(self) -> str:
-        """Return the API's own title."""
+        """Return the API's own title, or a stand-in if the document has none."""
         return one_line(text_of(table_of(self.document.root.get("info")).get("title")), 100) or "An API"
 
     def __attrs_post_init__(self) -> None:

@@ -113,7 +113,10 @@ class NamedTypes(ApiDocument):
         return cls({"types": types}, most_within)
 
     def follow(self, value: JSON, trail: frozenset[str] = frozenset()) -> Node:
-        """Return the object that C{value} is or refers to; any object if the reference repeats or is too deep."""
+        """Return the object that C{value} is or refers to; any object if the reference repeats or is too deep.
+
+        :raises Inexpressible: if the value is not an object, or the type is missing.
+        """
         target = table_of(value).get("$ref")
         if target in trail or (target is not None and len(trail) >= self.most_within):
             return Node({"type": "object"}, trail, beside=(beside_reference(table_of(value)),))

@@ -21,6 +21,7 @@ __all__ = ["BYTES_TYPE", "FORM_TYPE", "JSON_TYPE", "Arguments"]
 
 _IN_PATH = re.compile(r"\{(\+?)([^{}/+]{1,200})(\+?)\}")
 _LITERAL = re.compile(r"[A-Za-z0-9_.~!$&'()*+,;=:@/-]+|%[0-9A-Fa-f]{2}")
+_MISLEADING = re.compile(r"/(?:\.{0,2}/|\.{1,2}$)")
 _FOREIGN = re.compile(r"[^\x00-\xa0\u2000-\u206f\ud800-\udfff\ufe00-\ufeff]")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_.~-]{1,80}")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -42,7 +43,7 @@ class Arguments(BodyArguments):
     def add_parameters(self, *lists: object) -> None:
         """Add the parameters of a path and of its operation. A later one replaces one of the same name and place.
 
-        :raises Inexpressible: if a required parameter cannot be expressed.
+        :raises Inexpressible: if a required parameter cannot be expressed, or a reference cannot be followed.
         """
         there: dict[tuple[str, str], Node] = {}
         for value in (each for given in lists for each in list_of(given)):
@@ -63,7 +64,7 @@ class Arguments(BodyArguments):
                     self.leave_out(name, problem, required)
 
     def _why_none(self, name: str, place: str) -> str:
-        """Return why a parameter of this name must never be an input, even a required one; empty if it may be."""
+        """Return why a parameter, even a required one, must not become an input, or an empty text if it may."""
         if is_overriding_parameter(name) or (place == HEADER and is_overriding_header(name)):
             return "makes another request of it than was reviewed"
         if place == HEADER and is_partial_header(name):
@@ -124,6 +125,8 @@ class Arguments(BodyArguments):
             self.omit(one_line(", ".join(sorted(unused))), "is not in its path")
         if not path.startswith("/") or _LITERAL.sub("", _FOREIGN.sub("", _IN_PATH.sub("", path))):
             raise Inexpressible("its path holds what no path can")
+        if _MISLEADING.search(path):
+            raise Inexpressible("its path has an empty segment, or one that is a dot or two")
         several: list[JSON] = [names[name] for before, name, after in _IN_PATH.findall(path) if before or after]
         written = _IN_PATH.sub(lambda found: f"{{{names[found[2]]}}}", path)
         return _FOREIGN.sub(lambda found: quote(found[0]), written), {"slashes": several} if several else {}

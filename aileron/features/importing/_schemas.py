@@ -123,9 +123,10 @@ def flatten(document: ApiDocument, value: JSON, work: WorkBudget, trail: frozens
 
 
 def _refused_members(merged: Mapping[str, Any], parts: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return a mark that names the members of a merged schema which one part describes and another does not allow.
+    """Return a mark that names the members that one part of a merged schema describes and another part forbids.
 
-    A part with C{additionalProperties = false} and no members of its own is ignored: it is meant for all parts.
+    Return an empty tuple if there are none. A part forbids all members that it does not list if it has
+    C{additionalProperties = false}; such a part without a list is ignored, since it is meant for all parts.
     """
     closed = [each for each in parts if each.get("additionalProperties") is False and "properties" in each]
     members = table_of(merged.get("properties"))
@@ -173,12 +174,15 @@ class _Narrowing:
     """One attempt to narrow a schema, with the marks so far.
 
     :ivar words: the maximal length of a description inside the schema; 0 for no descriptions.
+    :ivar losses: for each schema that allows values which its narrowed form refuses, without a mark: the level of the
+        schema, and whether null is the only such value.
     """
 
     document: ApiDocument
     work: WorkBudget
     words: int
     marks: list[str] = field(factory=list)
+    losses: list[tuple[int, bool]] = field(factory=list)
 
     def of(self, value: JSON, levels: int, trail: frozenset[str]) -> dict[str, JSON]:
         """Narrow a schema.
@@ -194,6 +198,8 @@ class _Narrowing:
             if list_of(node.keys.get(key)):
                 return self._alternatives(key, node, levels)
         kinds = _types(node.keys)
+        if (loss := _find_loss(node.keys, kinds)) is not None:
+            self.losses.append((levels, loss))
         if len(kinds) == 1:
             return self._one(kinds[0], node, levels)
         if not kinds:
@@ -214,8 +220,10 @@ class _Narrowing:
 
     def _alternatives(self, key: str, node: Node, levels: int) -> dict[str, JSON]:
         base = {name: each for name, each in node.keys.items() if name != key}
-        given = [each for each in node.keys[key] if not self._is_nothing(each, node.trail)]
+        nothings = [self._find_nothings(each, node.trail) for each in node.keys[key]]
+        given = [each for each, nothing in zip(node.keys[key], nothings, strict=True) if not nothing]
         found: list[dict[str, JSON]] = []
+        before = len(self.losses)
         for each in given:
             try:
                 found.append(self.of({"allOf": [base, each]} if base else each, levels - 1, node.trail))
@@ -223,25 +231,32 @@ class _Narrowing:
                 self.marks.append(f"an alternative of it {problem}, and cannot be given")
         if not found:
             raise Inexpressible("has no alternative that can be written as an input")
+        left_out = [value for each in nothings for value in each]
+        losses = [(level == levels - 1, is_null) for level, is_null in self.losses[before:]]
+        if key == "oneOf" and (1 < len(found) < len(given) or _may_match_several(found, losses, left_out)):
+            self.marks.append("that it matches only one alternative is not checked")
+        if left_out:
+            self.losses.append((levels, False))
         if len(found) == 1:
             return found[0]
         kinds = {each.get("type") for each in found}
         own: dict[str, JSON] = {"type": kinds.pop()} if len(kinds) == 1 and None not in kinds else {}
-        if key == "oneOf" and len(found) < len(given):
-            self.marks.append("that it matches only one alternative is not checked")
         return {**own, key: found}
 
-    def _is_nothing(self, value: JSON, trail: frozenset[str]) -> bool:
-        """Return whether an alternative allows only null or an empty text."""
+    def _find_nothings(self, value: JSON, trail: frozenset[str]) -> list[JSON]:
+        """Return the values of an alternative that allows only null or an empty text; empty if it allows others."""
         try:
             keys = self.document.follow(value, trail).keys
         except Inexpressible:
-            return False
-        options = keys.get("enum")
-        return keys.get("type") == "null" or (isinstance(options, list) and all(each in (None, "") for each in options))
+            return []
+        options = [None] if keys.get("type") == "null" else list_of(keys.get("enum"))
+        return options if all(each in (None, "") for each in options) else []
 
     def _one(self, kind: str, node: Node, levels: int) -> dict[str, JSON]:
-        """Narrow a schema to the type C{kind}."""
+        """Narrow a schema to the type C{kind}.
+
+        :raises Inexpressible: if that type has no choice, or a part cannot be expressed.
+        """
         keys = node.keys
         schema: dict[str, JSON] = {"type": kind, **self._described(node)}
         schema.update({key: keys[key] for key in _KEYWORDS[kind] if key in keys and not _is_beyond(keys[key])})
@@ -327,6 +342,38 @@ def _types(keys: Mapping[str, Any]) -> list[str]:
         return kinds
     implied = (("object", ("properties", "additionalProperties")), ("array", ("items",)), ("string", ("pattern",)))
     return [kind for kind, words in implied if any(word in keys for word in words)][:1]
+
+
+def _find_loss(keys: Mapping[str, Any], kinds: Sequence[str]) -> bool | None:
+    """Return whether a schema that is reduced to these types loses null alone, or None if it loses no value."""
+    said, options = keys.get("type"), list_of(keys.get("enum"))
+    implied = bool(kinds) and said is None and "enum" not in keys
+    kept = (each for each in options if each is not None and not isinstance(each, (list, dict)))
+    others = implied or sum(any(kind in kinds for kind in _types_of_value(each)) for each in kept) < sum(
+        each is not None for each in options
+    )
+    if others:
+        return False
+    may_be_null = None in options if "enum" in keys else (isinstance(said, list) and "null" in said)
+    return True if may_be_null or keys.get("nullable") is True else None
+
+
+def _may_match_several(
+    found: Sequence[Mapping[str, JSON]], losses: Sequence[tuple[bool, bool]], left_out: Sequence[JSON]
+) -> bool:
+    """Return whether a value that several alternatives of a C{oneOf} allow may match only one of their narrowed forms.
+
+    :param losses: for each loss of the alternatives: whether an alternative itself lost it, and whether only null.
+    :param left_out: the values of the alternatives that were left out: null and the empty text.
+    """
+    kinds = ["number" if each.get("type") == "integer" else each.get("type") for each in found]
+    if None in kinds:
+        return bool(left_out or losses)
+    texts = [each for each in found if each["type"] == "string" and not each.get("minLength")]
+    blank = any("" in list_of(each.get("enum", [""])) for each in texts)
+    inside = any(not is_own or not is_null for is_own, is_null in losses)
+    own = any(is_own and not is_null for is_own, is_null in losses)
+    return ("" in left_out and blank) or (own and len(found) > 1) or (inside and len({*kinds}) < len(found))
 
 
 def _types_of_value(value: Any) -> Iterator[str]:

@@ -70,7 +70,10 @@ def read_server(server: Mapping[str, Any], address: str) -> ServerPlace:
 
 
 def _read_variables(url: str, described: Mapping[str, Any]) -> ServerPlace:
-    """Convert the variables of a URL. A variable that a file cannot express is replaced by its default, with a mark."""
+    """Convert the variables of a URL. A variable that a file cannot express is replaced by its default, with a mark.
+
+    Return the URL, its variables, and marks.
+    """
     variables, marks = list[ApiVariable](), list[str]()
     ports = {name for _, name in _PORT.findall(url)}
     for name in dict.fromkeys(_VARIABLE.findall(url)):

@@ -26,8 +26,8 @@ from .mcp_servers import (
     begin_server,
     find_server,
     keep_reviewed,
+    print_changes,
     read_tools,
-    tell_changes,
     write_listing,
 )
 
@@ -130,7 +130,7 @@ def _import_tools(cli: CliContext, request: ImportRequest, connectors: Sort) -> 
         _begin_listing(cli, request, server)
         return
     if not request.as_json:
-        tell_changes(server, tools)
+        print_changes(server, tools)
     chosen = _choose(cli, request, tools)
     if chosen:
         _write(cli, evolve(request, name=server.name, existing=server), connectors, tools, chosen)
@@ -185,7 +185,10 @@ def _read(cli: CliContext, request: ImportRequest) -> ApiReader:
 
 
 def _choose(cli: CliContext, request: ImportRequest, reader: ApiReader) -> Sequence[OperationSummary]:
-    """Return the operations to import, from C{--op} or an answer in the terminal; empty if they were only listed."""
+    """Return the operations to import, from C{--op} or an answer in the terminal; empty if they were only listed.
+
+    :raises NotImported: if an operation of C{--op} does not exist.
+    """
     from .description import NotImported
     from .readers import choose, search
 
@@ -253,7 +256,12 @@ def _write(
 def _write_sound(
     description: ApiDescription, existing: str, file_name: str, request: ImportRequest, connectors: Sort
 ) -> WrittenFiles:
-    """Make the files, refusing the operations that would have errors on their own. Nothing is stored."""
+    """Return the files, without the operations whose files alone would have errors. Nothing is stored.
+
+    If no operation is without errors, return the files of all operations, errors included.
+
+    :raises NotImported: if the existing file belongs to another connector or leads to another host.
+    """
     from .files import write_connector
 
     def write(described: ApiDescription) -> WrittenFiles:
@@ -285,9 +293,9 @@ def find_faults(written: WrittenFiles, connectors: Sort) -> Sequence[LoadError]:
 
 
 def check_written(written: WrittenFiles, connectors: Sort) -> None:
-    """Check the files as the daemon would, before any of them is stored.
+    """Check the files as the daemon would, before any of them is stored. Print their errors on standard error.
 
-    :raises CommandError: if a file has errors.
+    :raises CommandError: if a file has errors; it does not repeat them.
     """
     if note_faults(find_faults(written, connectors)):
         raise CommandError(
@@ -296,9 +304,10 @@ def check_written(written: WrittenFiles, connectors: Sort) -> None:
 
 
 def _save(request: ImportRequest, written: WrittenFiles) -> None:
-    """Write all files, or none if one exists with other contents that may not be replaced.
+    """Write all files, or none of them.
 
-    :raises CommandError: if operations would be replaced without C{--force}.
+    :raises CommandError: if a file exists with other contents and may not be replaced: with C{--force} every file may,
+        else only a connector file that an earlier import wrote, if no operation in it changes.
     """
     connector, *actions = [request.output / each.name for each in (written.connector, *written.actions)]
     if written.replaced and not request.force and not request.existing:
@@ -318,7 +327,7 @@ def _choose_base(own: str, added: str) -> str:
 
     :param own: the text of the file that an earlier import wrote next to its actions; empty if there is none.
     :param added: the text of the file in the home.
-    :return: C{own} if it differs from C{added} only by further operations, or C{added} if not.
+    :return: C{own} if it is C{added} with further operations or none, else C{added}.
     """
     try:
         before, now = dict(read_toml(added).values), dict(read_toml(own).values)

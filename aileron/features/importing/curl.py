@@ -152,7 +152,10 @@ def _check_names(given: Sequence[str]) -> None:
 
 
 def _constant_headers(request: CurlRequest, own: str) -> Iterator[tuple[str, JSON]]:
-    """Yield the headers that are the same in every request, without the key's header C{own}.
+    """Yield the name and value of each header that is the same in every request.
+
+    The key's header C{own} and those that the daemon sends itself are left out. An idempotency key becomes a reference
+    to a new one for each request.
 
     :raises NotImported: if a value contains a variable, a key or invisible characters.
     """
@@ -170,7 +173,7 @@ def _constant_headers(request: CurlRequest, own: str) -> Iterator[tuple[str, JSO
 def _describe_body(request: CurlRequest, data: str) -> JSON:
     """Return the OpenAPI content of a body: its media type and the types of its fields.
 
-    :raises NotImported: if the body is neither JSON nor a form.
+    :raises NotImported: if the body is neither JSON nor a form, or a field of it is not supported.
     """
     kind = next((value.lower() for name, value in request.headers if name.lower() == "content-type"), FORM_TYPE)
     if data.lstrip()[:1] in ("{", "["):
@@ -207,7 +210,7 @@ def _why_no_json(data: str, error: Exception) -> str:
 def _schema(value: JSON, name: str) -> JSON:
     """Return the JSON Schema of a value's type.
 
-    :raises NotImported: if the name of a field may be a key.
+    :raises NotImported: if the name of a field may be a key, or a value is null.
     """
     if isinstance(value, Mapping):
         if any(map(looks_random, value)):

@@ -152,7 +152,11 @@ def _listing(name: str, version: str, *, required: bool) -> str:
 
 
 def needs_approval(cli: CliContext, server: ServerConnector) -> bool:
-    """Return whether listing a server's tools needs approval: it starts a program with a credential or unsandboxed."""
+    """Return whether listing a server's tools needs approval. It never does unless the server is a local program.
+
+    It does if the program gets a credential and the file declares neither C{readable_by} nor C{api}, or if the program
+    should run in a sandbox and this machine supports none.
+    """
     program, credential = server.values["mcp"], server.values.get("credential")
     if "command" not in program:
         return False
@@ -191,6 +195,7 @@ def read_tools(cli: CliContext, server: ServerConnector, reads: Sequence[str]) -
 
     :param reads: the tools that the user declares read-only.
     :raises CommandError: if the server did not list its tools.
+    :raises DaemonFault: if the run failed.
     """
     body = _ask_for_tools(cli, server)
     return None if body is None else parse_tools(server, body, reads)
@@ -225,7 +230,11 @@ def parse_tools(server: ServerConnector, body: Mapping[str, JSON], reads: Sequen
 
 
 def _ask_for_tools(cli: CliContext, server: ServerConnector) -> Mapping[str, JSON] | None:
-    """Run the action that lists a server's tools; return its answer, or None if the action has not been added yet."""
+    """Run the action that lists a server's tools; return its answer, or None if the action has not been added yet.
+
+    :raises DaemonFault: if the run failed.
+    :raises CommandError: if no daemon runs.
+    """
     from aileron.client import DaemonFault
 
     async def ask(daemon: Daemon) -> DaemonAnswer:
@@ -257,7 +266,7 @@ def write_listing(cli: CliContext, server: ServerConnector, path: Path, *, force
     return True
 
 
-def tell_changes(server: ServerConnector, tools: ServerTools) -> None:
+def print_changes(server: ServerConnector, tools: ServerTools) -> None:
     """Print how pinned tools differ from their reviewed descriptions."""
     from .tools import CHANGED
 
@@ -274,7 +283,10 @@ def tell_changes(server: ServerConnector, tools: ServerTools) -> None:
 
 
 def keep_reviewed(server: ServerConnector, tools: ServerTools) -> None:
-    """Store the current descriptions and the reviewed ones that are still pinned, for the next comparison."""
+    """Store the current descriptions and the reviewed ones that are still pinned, for the next comparison.
+
+    If they are too long, store nothing.
+    """
     pins = {str(table.get("pin")) for table in tools.pinned.values()}
     kept = {pin: each for pin, each in _reviewed(server).items() if pin in pins}
     kept |= {str(each["pin"]): {key: value for key, value in each.items() if key != "pin"} for each in tools.tools}

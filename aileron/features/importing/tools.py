@@ -81,6 +81,8 @@ class ServerTools:
     def changes(self, reviewed: Mapping[str, Mapping[str, JSON]]) -> Iterator[ToolChange]:
         """Yield every pinned tool that is missing or has changed.
 
+        A tool counts as missing only if the list is complete.
+
         :param reviewed: reviewed descriptions by pin. A description whose digest is not its pin is ignored.
         """
         for operation, table in self.pinned.items():

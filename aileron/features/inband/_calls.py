@@ -1,7 +1,7 @@
-"""Runs the calls of one turn, each independently, and records the hidden turn: its shape, never its content.
+"""Runs the calls of one turn, each independently, and records the hidden turn without its content.
 
-A client's library that lost its connection sends a request again by itself.  The model then usually makes equal
-calls, which must be the same runs.
+A client's library that lost its connection sends its request again. The model then usually makes equal calls, and these
+must not start new runs.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class RequestIdentity:
 class RequestIds:
     """The identities of recent requests. A retry has the identity of its first attempt.
 
-    Requests that made calls are in the database as well, since a restart loses the others.
+    Requests that made calls are also stored in the database, so that they are known after a restart.
 
-    :ivar fresh: a function that makes ULIDs.
+    :ivar fresh: returns a new ULID.
     """
 
     _fresh: Callable[[], str]
@@ -60,14 +60,14 @@ class RequestIds:
     _known: OrderedDict[bytes, tuple[str, float]] = field(factory=OrderedDict, init=False)
 
     async def find(self, session_id: str, lines: bytes, digest: bytes) -> RequestIdentity:
-        """Return the identity of a session's request.
+        """Return the identity of a session's request: for a retry, that of the request that it repeats.
 
-        If the client marks the request as a first attempt, it replaces an earlier request with the same body,
-        also in the database. A retry after a restart is then a retry of the later one.
+        A request that the client marks as a first attempt gets a new identity. Further retries of this body belong to
+        the new request, also after a restart, even if an earlier request had an equal body.
 
-        :param lines: the lines of its head, with those by which an SDK marks a retry.
+        :param lines: the header lines of the request, in which an SDK marks a retry.
         :param digest: the digest of its body.
-        :raises StoreUnavailable: the database cannot be read or written.
+        :raises StoreUnavailable: if the database cannot be read or written.
         """
         label = found[1] if (found := _LABEL(lines)) else b""
         digest = hashlib.sha256(b"%b\n%b\n" % (session_id.encode(), label) + digest).digest()
@@ -89,7 +89,7 @@ class RequestIds:
     async def keep(self, session_id: str, request: RequestIdentity) -> None:
         """Store a request durably before its first call is made.
 
-        :raises StoreUnavailable: it is not stored.
+        :raises StoreUnavailable: if the request could not be stored.
         """
         await self._store.keep_request(session_id, request.digest, request.id)
 
@@ -102,13 +102,13 @@ class RequestIds:
 class SessionCalls:
     """The calls of one request of a client.
 
+    :ivar ids: returns a new ULID.
     :ivar key: the session's in-band key.
     :ivar request: the identity of the request, which makes idempotency keys differ between requests.
     :ivar requests: stores the request before its first call.
     :ivar about: the data recorded with each turn.
-    :ivar ids: a function that makes ULIDs.
-    :ivar notes: warnings about the request's body.
     :ivar unknown_warnings: returns the warnings of a session that are not recorded yet.
+    :ivar notes: warnings about the request's body.
     """
 
     tools: IAgentTools
@@ -126,9 +126,10 @@ class SessionCalls:
     notes: list[str] = field(factory=list, init=False)
 
     def mask_key(self, body: bytes) -> bytes:
-        """Return a request's body with the session's in-band key masked. Programs find the key in their environment.
+        """Return a request's body with the session's in-band key masked. If it contained the key, note a warning.
 
-        The mask has the key's length and is constant, so the provider's prompt cache still works.
+        Programs find the key in their environment, so it may be in a prompt. The mask is constant and has the key's
+        length, so the provider's prompt cache still works.
         """
         key = self.key.encode("ascii")
         if key not in body:
@@ -137,17 +138,20 @@ class SessionCalls:
         return body.replace(key, b"x" * len(key))
 
     async def offered(self) -> list[OfferedTool]:
-        """Return the tools to offer to the model."""
+        """Return the tools to offer to the model.
+
+        :raises Unauthorized: if the session has ended.
+        """
         found = await self.tools.offered(self.key)
         return [OfferedTool(each.name, each.description, each.input_schema) for each in found]
 
     async def run(self, turn: Turn, number: int, wait_seconds: float) -> list[CallResult]:
         """Run the calls of a turn concurrently and record the turn. Cancelling ends the wait, never a run.
 
-        Before the first call the request is stored. If the daemon stops then, the client's retry is the same request.
+        The request is stored before its first call, so that a retry by the client is recognized after a restart too.
 
         :param number: the number of the turn within the request.
-        :raises StoreUnavailable: the request cannot be stored. Nothing was run.
+        :raises StoreUnavailable: if the request cannot be stored. Nothing was run.
         """
         if not self._stored:
             await self.requests.keep(self.session.id, self.request)
@@ -163,17 +167,20 @@ class SessionCalls:
             await self._record_turn(turn, number, shapes)
 
     async def refuse(self, turn: Turn, number: int, why: str) -> list[CallResult]:
-        """Run none of a turn's calls, record that, and return C{why} as the result of each."""
+        """Record a turn without running its calls, and return C{why} as the result of each call."""
         await self._record_turn(turn, number, [{"tool": call.name, "outcome": "limit"} for call in turn.calls])
         return [CallResult(call.id, why, is_error=True) for call in turn.calls]
 
     async def warn(self, warnings: Iterable[str]) -> None:
-        """Record the warnings that are not recorded yet."""
+        """Record those of C{warnings} that were not recorded in this session yet."""
         if unknown := self.unknown_warnings(self.session.id, warnings):
             await self.record("in_band.warned", {**self.about, "warnings": [*unknown]})
 
     async def record(self, kind: str, payload: Mapping[str, JSON]) -> None:
-        """Record one event."""
+        """Record one event of the session.
+
+        :raises StoreUnavailable: if it cannot be recorded.
+        """
         actor = Actor("agent", self.session.id)
         event = Event(self.ids(), kind, utc(self.clock.seconds()), actor, payload, session_id=self.session.id)
         await self.audit.append(event)
@@ -190,7 +197,7 @@ class SessionCalls:
         if call.problem:
             result, outcome = CallResult(call.id, call.problem, is_error=True), "invalid"
         else:
-            # neither its place nor its id, which the provider changes: equal calls are numbered
+            # The key has neither the call's position nor its id, which differ in a retry. Equal calls are numbered.
             self._asked[said] += 1
             key = hashlib.sha256(f"{said} {self._asked[said]}".encode()).hexdigest()
             answer = await self.tools.call(self.key, call.name, call.arguments, key, wait_seconds)

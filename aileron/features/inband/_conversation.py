@@ -1,4 +1,4 @@
-"""Exchanges one request with the provider, over as many turns as the model calls our tools."""
+"""Exchanges one request with the provider, with one turn for each response in which the model calls our tools."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ _log = Logger()
 
 
 class TurnLimitReached(ExternalApiError):
-    """The error for a model that still calls actions after it was told that it cannot."""
+    """The error for a model that calls actions again although the results say that no more calls are run."""
 
 
 class ProviderRefused(ExternalApiError):
-    """The error for a later turn that the provider refused, when the client already waits for or reads the reply.
+    """The error for a turn that the provider refused after the first turn.
 
     :ivar http_status: the provider's status.
     """
@@ -65,11 +65,11 @@ class ProviderRefused(ExternalApiError):
 class ReplyLoop:
     """The loop of turns for one request and its reply.
 
-    :ivar identify: finds the session's calls once the body is known, or returns None if no live session has this
-        key.
+    :ivar identify: returns a function that returns the session's calls for a received request, or None if no live
+        session has the key.
     :ivar reading: schedules the parsing of long JSON.
-    :ivar wait_seconds: the longest wait of a call for a person, as the client requests, or None.
-    :ivar most_turns: the most turns of one request with our tools. After them the model is offered none.
+    :ivar wait_seconds: how long a call waits at most for a person's decision, as the client requests, or None.
+    :ivar most_turns: the most turns of one request with our tools. After these the model is offered no tool of ours.
     """
 
     protocol: type[ClientRequest]
@@ -84,7 +84,7 @@ class ReplyLoop:
     _called: dict[str, None] = field(factory=dict, init=False)
 
     async def run(self, client: InBandExchange) -> None:
-        """Process the request until its reply is complete. A failure ends the reply visibly."""
+        """Process the request until its reply is complete. On a failure, end the reply with an error or cut it."""
         exchange: Exchange | None = None
         try:
             known = await self.identify()
@@ -108,14 +108,22 @@ class ReplyLoop:
                 self._upstream.abort()
 
     async def _refuse_stranger(self, client: InBandExchange) -> None:
-        """Refuse a request whose key is unknown, as the gateway does. The body is not read."""
+        """Refuse a request with an unknown key: forward the gateway's own refusal. The client's body is not read.
+
+        :raises BrokenReply: if the gateway's answer is not valid.
+        """
         upstream, said = await self._ask(client, ()), bytearray()
         upstream.hear(said.extend, raw=True)
         await upstream.ended
         client.reply.dismiss(upstream.raw_head + said)
 
     async def _open(self, client: InBandExchange, calls: SessionCalls) -> Exchange:
-        """Parse the request. When this returns, no part of it is held twice."""
+        """Parse the request, and return the exchange with our tools and the restored history.
+
+        :raises InvalidRequest: if the body is compressed, malformed or not supported.
+        :raises LimitExceeded: if the session or all sessions hold too many bytes.
+        :raises StoreUnavailable: if the history cannot be read.
+        """
         if _ENCODING(self.provider.lines):
             raise InvalidRequest("The request's body is compressed, and in-band mode has to read it.")
         session_id, offered = calls.session.id, await calls.offered()
@@ -154,7 +162,11 @@ class ReplyLoop:
     async def _run(
         self, client: InBandExchange, exchange: Exchange, turn: Turn, calls: SessionCalls, number: int
     ) -> list[CallResult]:
-        """Run a turn's calls, or return for the model why they are not run."""
+        """Run a turn's calls and return their results. In the first turn above the limit, return error results instead.
+
+        :raises TurnLimitReached: if the model calls actions in a later turn too.
+        :raises StoreUnavailable: if the request cannot be stored.
+        """
         if number > self.most_turns:
             results = await calls.refuse(turn, number, _PAST_LIMIT.format(most=self.most_turns))
             if number > self.most_turns + 1:
@@ -168,7 +180,10 @@ class ReplyLoop:
         return results
 
     async def _ask(self, client: InBandExchange, body: Sequence[Piece]) -> UpstreamCall:
-        """Send a body to the provider, and wait for the head of its answer."""
+        """Send a body to the provider, and wait for the head of its answer.
+
+        :raises BrokenReply: if the gateway does not serve the provider, or its answer has no valid head.
+        """
         self._upstream = upstream = UpstreamCall(self.clock)
         upstream.begin(self.provider, body)
         client.throttle = upstream.throttle
@@ -180,7 +195,12 @@ class ReplyLoop:
     async def _listen(
         self, client: InBandExchange, exchange: Exchange, upstream: UpstreamCall, session_id: str
     ) -> Turn:
-        """Read one response, and send the client its part of it immediately."""
+        """Read one response of the provider, and write the client's part of the response to the client as it arrives.
+
+        :raises ProviderRefused: if the response's status is not 200.
+        :raises BrokenReply: if the response is compressed, incomplete or malformed.
+        :raises LimitExceeded: if too many bytes are held.
+        """
         if upstream.head.code != HTTPStatus.OK:
             raise ProviderRefused(upstream.head.code, await _explain(upstream))
         if _ENCODING(upstream.head.lines):
@@ -197,7 +217,7 @@ class ReplyLoop:
         return turn
 
     async def _pass_on(self, client: InBandExchange, upstream: UpstreamCall) -> None:
-        """Forward an answer unchanged as it arrives: an error before the reply started."""
+        """Forward the provider's error unchanged as it arrives. No reply has started."""
         client.reply.pass_on(upstream.raw_head)
         upstream.hear(client.reply.pass_on, raw=True)
         try:
@@ -214,7 +234,7 @@ class ReplyLoop:
 
     @contextmanager
     def _kept_alive(self, client: InBandExchange, exchange: Exchange) -> Iterator[None]:
-        """Send the client periodic signs of life within the context."""
+        """Send the client keep-alive events periodically within the context."""
         beating = LoopingCall(lambda: client.reply.write(exchange.keep_alive()))
         beating.clock = self.clock
         beating.start(KEEP_ALIVE_SECONDS, now=False)
@@ -245,14 +265,18 @@ class ReplyLoop:
 
 
 def _take(client: InBandExchange, exchange: Exchange, data: bytes) -> None:
-    """Process a piece of a response, and send the client its part."""
+    """Process a piece of a response, and write the client's part of the piece to the client.
+
+    :raises LimitExceeded: if too many bytes are held.
+    :raises BrokenReply: if the response violates the protocol.
+    """
     shown = exchange.feed(data)
     client.charge(exchange.held_bytes)
     client.reply.write(shown)
 
 
 async def _explain(upstream: UpstreamCall) -> str:
-    """Return the text of the provider's error, as far as it can be parsed."""
+    """Return an error text with the provider's status, and its message if that can be parsed."""
     said = bytearray()
     upstream.hear(lambda data: said.extend(data[: _MOST_ERROR_BYTES - len(said)]))
     await upstream.ended

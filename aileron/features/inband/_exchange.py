@@ -1,4 +1,4 @@
-"""One request of a client, received within limits once its client is known, and processed to the end of the reply."""
+"""One request of a client, received within limits, and processed until the reply ends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_BODY_BYTES = 32 * 1024 * 1024
 """The largest body of one request. Providers accept no more."""
 
 MOST_BODIES_BYTES = 128 * 1024 * 1024
-"""The most bytes held for all requests and replies in progress. One session may hold half of it."""
+"""The most bytes held for all requests and replies in progress. One session may hold half of them."""
 
 SILENT_SECONDS = 60.0
 """The seconds after which an incomplete request is abandoned."""
@@ -45,7 +45,7 @@ class BodyBudget:
     _shares: Counter[str] = field(factory=Counter, init=False)
 
     def count(self, owner: str, by: int) -> bool:
-        """Add C{by} bytes to a session's count, and return whether it is within the limits."""
+        """Add C{by} bytes to a session's count. Return whether this count and the total are within their limits."""
         self.held += by
         self._shares[owner] += by
         share = self._shares[owner]
@@ -62,10 +62,11 @@ Converse = Callable[["InBandExchange"], Coroutine[Deferred[Any], Any, None]]
 class InBandExchange:
     """A request that in-band mode handles. It implements L{aileron.base.http1.RelayedExchange}.
 
-    :ivar asks: True if the client waits for C{100 Continue} before it sends a body.
-    :ivar error: writes an error document of the client's protocol for a status.
+    :ivar asks: True if the client waits for C{100 Continue} before it sends the body.
+    :ivar error: returns an error document of the client's protocol for a message and a status.
     :ivar reply: the reply to the client.
-    :ivar throttle: is called when the client starts or stops reading slowly, or None if no provider is read.
+    :ivar throttle: called with True when the client reads too slowly and with False when it has caught up, or None if
+        no provider is read.
     """
 
     client: RelayClient
@@ -105,7 +106,7 @@ class InBandExchange:
 
     @property
     def completion(self) -> str:
-        """Always empty: each turn is recorded as a completion of its own."""
+        """Always empty, because each turn is recorded as a completion of its own."""
         return ""
 
     @property
@@ -122,7 +123,7 @@ class InBandExchange:
             self._dismiss(str(fault), 400)
             return -1
         used = len(data) if end < 0 else end
-        piece = data[:used]  # decoded as it arrives: a whole body of small chunks would take seconds
+        piece = data[:used]  # decoded in pieces: decoding a whole body of small chunks would block for seconds
         self._keep(piece if self._content is None else self._content.take(piece))
         self._count(self._held + used)
         if self.reply.over:
@@ -143,14 +144,14 @@ class InBandExchange:
             self._refuse_long()
             return
         if self._body is not None:
-            self.client.hold()  # until the owner of the request is known
+            self.client.hold()  # until collect() is called, when the session is known
         self._running = Deferred.fromCoroutine(self._converse(self))
         self._running.addErrback(self._failed).addBoth(lambda _: self._release())
 
     def belong_to(self, owner: str) -> None:
-        """Record the session that the request belongs to.
+        """Record the session of the request, and count its bytes for the session.
 
-        :raises LimitExceeded: the session holds too many bytes already.
+        :raises LimitExceeded: if the session or all sessions hold too many bytes.
         """
         self.client.keep(owner)
         self._budget.count(self._owner, -self._held)
@@ -159,7 +160,7 @@ class InBandExchange:
             raise LimitExceeded(_TOO_MUCH)
 
     async def collect(self) -> None:
-        """Ask the client for its body, and wait until it is complete."""
+        """Read the client's body until it is complete. If the client expects it, send C{100 Continue} first."""
         self._whole = whole = Deferred[None]()
         if self.asks and not self._held and self._body is not None:
             self.client.transport.write(_GO_ON)
@@ -173,14 +174,14 @@ class InBandExchange:
         return self._held
 
     def give(self) -> bytes:
-        """Return the body once and release it."""
+        """Return the received body, and release it. Call this once."""
         body, self._pieces = b"".join(self._pieces), []
         return body
 
     def charge(self, size: int) -> None:
         """Set the bytes held for the request and its reply.
 
-        :raises LimitExceeded: the limit is exceeded.
+        :raises LimitExceeded: if the session or all sessions hold too many bytes.
         """
         if self.reply.over:
             return
@@ -199,7 +200,7 @@ class InBandExchange:
             self.throttle(False)
 
     def client_left(self) -> None:
-        """Cancel the conversation. Its runs continue."""
+        """Cancel the processing of the request. Runs that it started continue."""
         self.reply.over = True
         self._release()
         if self._running is not None:
@@ -215,7 +216,7 @@ class InBandExchange:
             self._deadline = self._clock.callLater(SILENT_SECONDS, self._dismiss, late, 408)
 
     def _failed(self, failure: Any) -> None:
-        """Cut the reply if even ending it failed, and log the failure without any content."""
+        """Log an unexpected failure without its message, which may contain content, and cut the reply."""
         if failure.check(CancelledError) is None:
             _log.error("in-band mode failed: {kind}", kind=failure.type.__qualname__)
             self.reply.cut(framed=True)
@@ -234,7 +235,7 @@ class InBandExchange:
         self._dismiss(f"The body is longer than {MOST_BODY_BYTES} bytes.", 413)
 
     def _dismiss(self, message: str, status: int) -> None:
-        """Refuse an incomplete request, and stop reading it."""
+        """Refuse an incomplete request, stop reading it, and cancel its processing."""
         self._release()
         self._pieces = []
         self.reply.refuse(status, self.error(message, status))

@@ -11,10 +11,10 @@ from itertools import islice
 from typing import Any
 
 from attrs import define, field, frozen
-from klein import Klein
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
+from aileron.api.routing import Routes
 from aileron.base.http1 import RelayClient, RelayHandler, RelayRoutes, RequestHead, Route, parse_request
 from aileron.base.json import compact, digest_of_bytes
 from aileron.model.features import RelayedPath
@@ -46,9 +46,9 @@ _PROTOCOLS: Mapping[str, tuple[str, type[ClientRequest]]] = {
 }
 
 
-def _routes() -> Klein:
-    """Return all routes of in-band mode. Their handlers return the protocol."""
-    app = Klein()
+def _routes() -> Routes:
+    """Return all routes of in-band mode. Their handlers return the name of the protocol."""
+    app = Routes()
     route: Any = app.route  # typed for handlers that render
     for name, (path, _) in _PROTOCOLS.items():
         route(path, methods=["POST"], endpoint=name)(lambda _head, name=name: name)
@@ -71,7 +71,7 @@ class InBandParts:
     """The collaborators of in-band mode.
 
     :ivar tools: the tools of agents' sessions.
-    :ivar ids: a function that makes ULIDs.
+    :ivar ids: returns a new ULID.
     :ivar most_turns: the most turns of a reply in which the model may call actions.
     :ivar in_thread: calls a function in another thread.
     """
@@ -88,7 +88,7 @@ class InBandParts:
 
 @frozen
 class InBandRoute:
-    """The route of one client's requests whose heads differ only in their length. It is L{aileron.base.http1.Route}.
+    """The route of one client's requests that differ only in their length. It implements L{aileron.base.http1.Route}.
 
     :ivar name: the name of the protocol.
     :ivar key: the in-band key in the requests, valid or not.
@@ -160,7 +160,7 @@ class InBandRoute:
 class InBandHandler:
     """The handler of in-band requests. It passes some of them to the gateway unchanged.
 
-    It is L{aileron.base.http1.RelayHandler}.
+    It implements L{aileron.base.http1.RelayHandler}.
     """
 
     gateway: RelayHandler
@@ -176,10 +176,10 @@ class InBandHandler:
         self.reading = LongReading(self.parts.in_thread)
 
     def unknown_warnings(self, session_id: str, warnings: Iterable[str]) -> list[str]:
-        """Return the warnings of a session that were not returned before, truncated for the record.
+        """Return those of C{warnings} that were not returned for the session before, truncated for the record.
 
-        A client sends its tools with every request. It also chooses their names, so warnings may be long and
-        many: only digests are remembered.
+        A client sends its tools with every request, and chooses their names. So warnings may be long and many, and only
+        their digests are stored.
         """
         unknown = {digest_of_bytes(compact([session_id, each]).encode("ascii")): each for each in warnings}
         unknown = {digest: each for digest, each in unknown.items() if digest not in self._warned}
@@ -199,7 +199,7 @@ class InBandHandler:
         key = (found[1] or head.fields.get(_KEY_FIELD, b"")).decode("latin-1")
         gateway_key = derive_gateway_key(key).encode("ascii")
         target = b"".join((b"/s/", gateway_key, found[2].removeprefix(_PREFIX), mark, query))
-        if name == _OTHER:  # the gateway prefers the key in the target to keys in headers
+        if name == _OTHER:  # forward to the gateway, which uses the key in the target before keys in headers
             onward = b"".join((head.method, b" ", target, b" HTTP/1.1", head.lines, b"\r\n\r\n"))
             return self.gateway.route(parse_request(onward), client)
         wait = _WAIT(head.lines)
@@ -216,5 +216,5 @@ class InBandHandler:
 
 
 def _cut(warning: str) -> str:
-    """Return the warning, or its beginning with a mark."""
+    """Return the warning, shortened with an ellipsis if it is too long."""
     return warning if len(warning) <= _MOST_RECORDED_CHARACTERS else warning[:_MOST_RECORDED_CHARACTERS] + "…"

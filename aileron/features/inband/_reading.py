@@ -1,4 +1,4 @@
-"""Parses long JSON in a thread, one text at a time, so that the memory for parsing is needed once."""
+"""Parses long JSON in a thread, one text at a time, to limit the memory for parsing."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from attrs import Factory, frozen
 from twisted.internet.defer import DeferredLock
 
 SHORT_BYTES, FEW_VALUES = 64 * 1024, 2000
-"""The size of a text that is parsed at once. It takes a millisecond or two."""
+"""The largest size and number of values of a text that is parsed in the reactor's thread. This takes a millisecond or
+two."""
 
 Read: TypeAlias = Callable[..., Awaitable[Any]]
-"""A function that calls a function with its arguments and returns its result."""
+"""A coroutine function that calls a function with arguments and returns the function's result."""
 
 
 async def _at_once(work: Callable[..., Any], *args: Any) -> Any:
@@ -25,7 +26,7 @@ async def _at_once(work: Callable[..., Any], *args: Any) -> Any:
 class LongReading:
     """A queue for parsing long texts.
 
-    A request's parsed values are held within its turn, so the daemon needs the memory for them only once.
+    A request's parsed values exist only within its turn, so the daemon holds the values of one long text at a time.
 
     :ivar in_thread: calls a function in another thread.
     """
@@ -36,12 +37,13 @@ class LongReading:
 
     @asynccontextmanager
     async def turn(self, session_id: str, size: int, values: int = 0) -> AsyncIterator[Read]:
-        """Wait for a turn if the text is long, and provide the function that parses.
+        """Wait for a turn if the text is long, and yield a function that calls the parser.
 
-        Each session has one place in the queue.
+        The function calls the parser directly if the text is short, else in the thread. Each session has at most one
+        place in the queue.
 
         :param size: the size of the text, in bytes.
-        :param values: the number of values in it.
+        :param values: the number of JSON values in the text.
         """
         if size <= SHORT_BYTES and values <= FEW_VALUES:
             yield _at_once

@@ -13,7 +13,7 @@ _OURS = b"\r\nContent-Type: application/json\r\nCache-Control: no-store"
 _LAST_CHUNK = b"0\r\n\r\n"
 _CLOSE = b"\r\nConnection: close"
 _NO_RETRY = b"\r\nX-Should-Retry: false"
-"""The header by which the SDKs of OpenAI and Anthropic are told not to retry a request."""
+"""The header that makes the SDKs of OpenAI and Anthropic not retry a request."""
 
 
 class ClientReply:
@@ -71,13 +71,13 @@ class ClientReply:
             self.document(line, _OURS + _NO_RETRY, body)
 
     def dismiss(self, answer: bytes) -> None:
-        """Write an answer that announces the close of the connection, stop reading, and close."""
+        """Write an answer that announces the close of the connection, stop reading, and close the connection."""
         if not self.over:
             self.over = self.begun = True
             self._client.dismiss(answer)
 
     def pass_on(self, data: bytes) -> None:
-        """Write bytes of the provider's answer unchanged, its head first."""
+        """Write the next bytes of the provider's answer unchanged, beginning with its head."""
         self.begun = True
         self._write(data)
 
@@ -90,9 +90,9 @@ class ClientReply:
         self._complete()
 
     def cut(self, *, framed: bool) -> None:
-        """Cut a forwarded answer so that the client notices.
+        """End an incomplete reply so that the client notices that it is incomplete.
 
-        :param framed: True if its head declares where it would have ended.
+        :param framed: True if the head of the reply declares the end of its body.
         """
         if not self.over:
             self.over = True
@@ -103,7 +103,7 @@ class ClientReply:
         self.slow = True
 
     def client_has_caught_up(self) -> None:
-        """Record that all written data was sent."""
+        """Record that all written data was sent. If the response is complete, end it."""
         self.slow = False
         if self.answered:
             self._complete()

@@ -10,10 +10,10 @@ from aileron.base.json import JSON
 from aileron.model.errors import ExternalApiError
 
 MOST_ARGUMENTS = 2**20
-"""Most bytes of one call's arguments."""
+"""The most characters of one call's arguments."""
 
 MOST_CALLS = 128
-"""Most calls of our tools in one response."""
+"""The most calls of our tools in one response."""
 
 MOST_HELD = 16 * 2**20
 """The most bytes held of one reply: an incomplete event, and all turns so far."""
@@ -42,7 +42,7 @@ class ModelCall:
     :ivar id: the provider's id, unique in its reply.
     :ivar name: the name of the L{OfferedTool}.
     :ivar arguments: the model's arguments if they are a JSON object, else empty.
-    :ivar problem: why the call cannot be run, as an error text for the model, or empty if it can.
+    :ivar problem: the reason why the call cannot be run, as an error text for the model, or empty if it can be run.
     """
 
     id: str
@@ -68,7 +68,7 @@ class Turn:
     """One complete response of the provider.
 
     :ivar calls: the calls of our tools to run, in order. If empty, the reply is finished.
-    :ivar mixed: True if the client also got calls of its own tools, so that it must answer next.
+    :ivar mixed: True if the client also got calls of its own tools. Then the client sends the next request.
     :ivar completion: the id of the gateway's record of the response, or empty if there is none.
     """
 
@@ -81,8 +81,8 @@ class Turn:
 class Memory:
     """The hidden part of a reply, restored into the client's next request.
 
-    :ivar keys: the keys by which it is found: identifiers in the client's history, unique at the provider.
-    :ivar content: the JSON content in the form of its protocol.
+    :ivar keys: the keys by which the memory is found: identifiers in the client's history, unique at the provider.
+    :ivar content: the hidden part as JSON, in the form of its protocol.
     """
 
     keys: tuple[str, ...]

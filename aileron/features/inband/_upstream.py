@@ -1,4 +1,4 @@
-"""One request to the daemon's own gateway in this process, with its answer as it arrives."""
+"""One request to the daemon's own gateway, made within this process, and its answer."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _leave_out(lines: bytes) -> bytes:
 
 @frozen
 class ProviderRequest:
-    """The parts of a client's request that all its requests to the provider share.
+    """The parts of a client's request that are the same in each request sent to the provider on its behalf.
 
     :ivar target: the target at the gateway.
     :ivar lines: the forwarded lines of the client's head.
@@ -54,7 +54,7 @@ class ProviderRequest:
 
 
 class UpstreamCall:
-    """A request to the gateway. It is L{aileron.base.http1.RelayClient}, and its own transport.
+    """A request to the gateway. It implements L{aileron.base.http1.RelayClient}, and is its own transport.
 
     :ivar answered: fires when the head of the answer has arrived.
     :ivar head: the parsed head of the answer.
@@ -82,7 +82,10 @@ class UpstreamCall:
         self._abandoned = False
 
     def begin(self, provider: ProviderRequest, body: Sequence[Piece]) -> None:
-        """Send the request. Call this once."""
+        """Send the request. Call this once.
+
+        :raises BrokenReply: if the gateway does not serve the provider's target.
+        """
         size = sum(map(len, body))
         length = b"\r\nAccept-Encoding: identity\r\nContent-Length: %d\r\n\r\n" % size
         head = parse_request(b"".join((b"POST ", provider.target, b" HTTP/1.1", provider.lines, length)))
@@ -96,9 +99,9 @@ class UpstreamCall:
             self._exchange.start()
 
     def hear(self, hear: Callable[[bytes], object], *, raw: bool = False) -> None:
-        """Call C{hear} with the content of the body as it arrives, from its beginning.
+        """Set the function that is called with each piece of the answer's body, from its beginning.
 
-        :param raw: True to pass the body with its framing.
+        :param raw: True to pass the body with its framing, False to pass decoded content.
         """
         if raw:
             self._chunks = None
@@ -108,31 +111,31 @@ class UpstreamCall:
             self._pass(data)
 
     def throttle(self, slow: bool) -> None:
-        """Pause reading the answer while the client is slow, and resume when it is not."""
+        """Pause reading the answer if C{slow}, else resume."""
         if self._exchange is not None and slow:
             self._exchange.client_is_slow()
         elif self._exchange is not None:
             self._exchange.client_has_caught_up()
 
     def abort(self) -> None:
-        """Drop the provider's connection unless the exchange is over. No callback is called afterwards. Idempotent."""
+        """Close the provider's connection unless the exchange is over. No Deferred is fired afterwards. Idempotent."""
         self._abandoned = True
         self._let_go()
 
     # the client's side of the exchange: see RelayClient ---------------------------------------------------------------
 
     def write(self, data: bytes) -> None:
-        """Process a piece of the answer. A failure here must not be raised into the gateway."""
+        """Process a piece of the answer. An exception makes L{ended} or L{answered} fail, and is not raised here."""
         if self.ended.called or self._exchange is None:
             return
         try:
             self._take(data)
-        except Exception:  # noqa: BLE001 - whatever the protocol raises is for the waiting caller
+        except Exception:  # noqa: BLE001 - the waiting caller gets each exception
             self._clock.callLater(0, self._fail, Failure())
             self._hear = _ignore
 
     def keep(self, owner: str) -> None:
-        """Do nothing, since there is no connection whose place could be kept."""
+        """Do nothing, because there is no connection to protect from being closed."""
 
     def hold(self) -> None:
         self._held = True
@@ -157,7 +160,7 @@ class UpstreamCall:
     # ------------------------------------------------------------------------------------------------------------------
 
     def _feed(self) -> None:
-        """Send the next part of the request, and let other work run between the parts of a long one."""
+        """Send the request. A long request is sent in parts, with a reactor turn between them."""
         sent = 0
         while self._unsent and not self._held and self._exchange is not None:
             if sent >= _TURN_BYTES:
@@ -219,4 +222,4 @@ class UpstreamCall:
 
 
 def _ignore(_data: bytes) -> None:
-    """Ignore further data after a broken reply was reported."""
+    """Ignore data that arrives after a failure was reported."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class RunningInBand(RunningFeature):
-    """The running in-band mode. It precedes the gateway, and runs actions through the agent site's routes."""
+    """The running in-band mode. It gets requests before the gateway, and calls actions by the agent site's routes."""
 
     _core: Core
     _gateway: RunningGateway
@@ -44,7 +44,7 @@ class RunningInBand(RunningFeature):
             store.audit,
             process.reactor,
             process.ids,
-            self._gateway.settings.of_features.get(SETTING, MOST_TURNS),
+            self._gateway.find_setting(SETTING, MOST_TURNS),
             process.in_thread(at_once=1),
         )
         return InBandHandler(self._gateway.relay, parts)

@@ -1,4 +1,4 @@
-"""Runs a request through an ASGI application: the application runs in the loop, and the reactor fetches the answer."""
+"""Passes a request to an ASGI application in an asyncio loop, and its answer to the reactor."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _log = logging.getLogger(__name__)
 _OF_THE_CONNECTION = frozenset((b"connection", b"keep-alive", b"transfer-encoding"))
 _WITHHELD = frozenset(
     (b"authorization", b"cookie", b"last-event-id")
-)  # no events are stored, so a stream cannot be resumed
+)  # last-event-id: no events are stored, so a stream cannot be resumed
 
 
 async def exchange_request(bridge: ThreadBridge, app: App, request: McpRequest) -> McpReply:
-    """Call the ASGI app and return when the response headers are available. The body streams on demand.
+    """Call the ASGI app, and return its reply when the response headers are available. The body streams on demand.
 
-    :raises InternalError: the app ended without an answer.
+    :raises InternalError: if the app ended without an answer.
     """
     exchange = AsgiExchange(app, request)
     try:
@@ -41,7 +41,7 @@ async def exchange_request(bridge: ThreadBridge, app: App, request: McpRequest) 
 
 
 async def _chunks(bridge: ThreadBridge, exchange: AsgiExchange) -> AsyncIterator[bytes]:
-    yield b""  # sends the head: the client of a stream waits for it, and the first event may take long
+    yield b""  # makes the reader send the head at once: the first event of a stream may take long
     more = True
     while more:
         try:
@@ -57,9 +57,9 @@ def _leave(bridge: ThreadBridge, exchange: AsgiExchange) -> None:
 
 
 class AsgiExchange:
-    """A request and its answer on the side of the application in the loop.
+    """A request and its answer, on the side of the application in the loop.
 
-    At most one piece of the body is buffered: the application produces the next one after the reader fetched it.
+    At most one piece of the answer's body is buffered. The application continues when the reader has fetched the piece.
     """
 
     def __init__(self, app: App, request: McpRequest) -> None:
@@ -75,7 +75,7 @@ class AsgiExchange:
     async def begin(self) -> tuple[int, Mapping[str, str]]:
         """Start the application and return the status and headers of its answer.
 
-        :raises InternalError: the application ended without an answer.
+        :raises InternalError: if the application ended without an answer.
         """
         self._running = asyncio.get_running_loop().create_task(self._run())
         head = await self._heads.get()
@@ -84,9 +84,9 @@ class AsgiExchange:
         return head
 
     async def more(self) -> tuple[bytes, bool]:
-        """Return the next piece of the body, and whether another follows.
+        """Return the next piece of the answer's body, and whether another piece follows.
 
-        :raises InternalError: the application ended before the end of the body.
+        :raises InternalError: if the application ended before the end of the body.
         """
         piece = await self._pieces.get()
         if piece is None:
@@ -102,12 +102,12 @@ class AsgiExchange:
         try:
             await self._app(self._scope, self._receive, self._send)
         except Exception:  # noqa: BLE001 - the task is not awaited; its answer reports the failure
-            _log.exception("an exchange failed")
+            _log.exception("an MCP request failed")
         finally:
-            self._tell_end()
+            self._report_end()
 
-    def _tell_end(self) -> None:
-        """Tell the reader that no more parts will come. It must not wait: a cancelled task ends here."""
+    def _report_end(self) -> None:
+        """Report to the reader that the application has ended. This must not wait: it also runs in a cancelled task."""
         with contextlib.suppress(asyncio.QueueFull):
             self._heads.put_nowait(None)
         if not self._whole:
@@ -137,7 +137,7 @@ class AsgiExchange:
 
 
 def _scope(request: McpRequest) -> MutableMapping[str, Any]:
-    """Return the ASGI scope of a request, without its credential."""
+    """Return the ASGI scope of a request, without the agent's token and cookies."""
     fields = [(name.lower(), value) for name, value in request.fields if name.lower() not in _WITHHELD]
     return {
         "type": "http",

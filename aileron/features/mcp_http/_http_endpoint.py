@@ -1,4 +1,4 @@
-"""Serves MCP over HTTP: one MCP server for each agent, all in one asyncio loop beside the reactor."""
+"""Serves MCP over HTTP: one MCP server for each agent, all in one asyncio loop in a thread of its own."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from ._asgi import Receive, Send, exchange_request
 from .values import IMcp, McpReply, McpRequest, McpSettings
 
 MOST_UNDER_WAY = 32
-"""The requests and calls that one agent may have under way, those of disconnected clients included."""
+"""The most requests, and the most calls, of one agent at once. Those of disconnected clients count too."""
 
-_MOST_BODY_BYTES = 1024 * 1024  # as the site's
+_MOST_BODY_BYTES = 1024 * 1024  # the same limit as the agent site's
 
 
 class SessionServer:
-    """The MCP server of one agent, which closes after the agent has been idle for the configured time.
+    """The MCP server of one agent. It closes when the agent has been idle for the configured time.
 
     :param served: the server that answers this agent. It is started and stopped with this object.
     :param closed: called when the server closes.
@@ -78,10 +78,10 @@ class SessionServer:
             self._bridge.post(self._leave.set)
 
     async def serve(self, request: McpRequest) -> McpReply:
-        """Answer one request of the agent.
+        """Answer one request of the agent. A request whose ID cannot be used is answered with status 400.
 
-        :raises LimitExceeded: the agent has too many requests under way.
-        :raises InternalError: the server failed.
+        :raises LimitExceeded: if the agent has too many requests under way.
+        :raises InternalError: if the server failed, or the daemon is stopping.
         """
         refusal = refuse_unusable_id(request.body)
         if refusal is not None:
@@ -131,7 +131,7 @@ async def _make_body(whole: bytes) -> AsyncIterator[bytes]:
 
 
 def _make_once(*acts: Callable[[], object]) -> Callable[[], None]:
-    """Return a function that calls each of C{acts} at its first call, and nothing afterwards."""
+    """Return a function whose first call calls all of C{acts}. Later calls do nothing."""
     left = list(acts)
 
     def call() -> None:
@@ -160,16 +160,16 @@ class ILoop(Protocol):
 
 
 def sealing_for(session_id: str, key: bytes) -> RequestStateSecurity:
-    """Return the protection of the request states that one agent's clients hand back: another agent cannot use them.
+    """Return the protection of an agent's request states: a state that was issued to another agent is rejected.
 
-    :param key: at least 32 bytes.
+    :param key: the secret of the seal, at least 32 bytes.
     """
     return RequestStateSecurity(keys=[key], ttl=LONGEST_WAIT_SECONDS, bind_principal=lambda _ctx: session_id)
 
 
 @implementer(IMcp)
 class HttpEndpoint:
-    """The endpoint C{/mcp}: each agent has a server of its own, created at its first request and reached by its token.
+    """The endpoint C{/mcp}. Each agent has a server of its own, which is created at the agent's first request.
 
     A server acts only through the agent site's routes, with the token of its agent.
 
@@ -185,7 +185,7 @@ class HttpEndpoint:
         self._servers: dict[str, SessionServer] = {}
 
     def open(self, routes: IAgentRoutes) -> Deferred[None]:
-        """Start serving. The Deferred fires when the loop runs.
+        """Start the loop, and serve once it runs. The Deferred fires then.
 
         :param routes: the routes through which the servers act.
         """
@@ -198,7 +198,7 @@ class HttpEndpoint:
     def close(self) -> Deferred[None]:
         """Stop all servers and the loop. Call it once, after L{open} has fired.
 
-        :return: fires when all have stopped.
+        :return: a Deferred that fires when all have stopped.
         """
         self._routes = None
         for session_server in list(self._servers.values()):
@@ -226,7 +226,7 @@ class HttpEndpoint:
         session = SessionEnvironment("", request.token, client=request.session.agent, listed_actions=listed)
         daemon = Daemon(InProcessClient(routes, request.token, self._reactor))
         bridge, sealing = self._loop.bridge, sealing_for(session_id, self._key)
-        # A client may still wait for a call whose request has ended.
+        # Calls have a limit of their own, because a call may continue after its request has ended.
         served = AgentServer(self._reactor, bridge, session, daemon, sealing, MOST_UNDER_WAY)
         session_server = SessionServer(
             self._reactor, bridge, self._settings, served, lambda: self._servers.pop(session_id, None)

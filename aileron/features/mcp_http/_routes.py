@@ -1,4 +1,4 @@
-"""C{/mcp} of the agent site, behind the guard of every route."""
+"""The route C{/mcp} of the agent site. It authenticates agents as all routes of the site do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .values import PATH, IMcp, McpRequest
 
 
 def mcp_handler(mcp: IMcp) -> SiteHandler:
-    """Return the handler of C{/mcp}: it admits agents by their token, and sends them the answers of C{mcp}."""
+    """Return the handler of C{/mcp}. It authenticates agents by their token, and streams the answers of C{mcp}."""
     bodies = HeldBodies()
 
     async def serve(request: IRequest, deps: Dependencies) -> bytes:
@@ -47,9 +47,10 @@ def mcp_handler(mcp: IMcp) -> SiteHandler:
 
 
 async def _admit(request: IRequest, deps: Dependencies) -> McpRequest:
-    """Authenticate the agent and return its request.
+    """Authenticate the agent, and return the agent's request.
 
-    :raises InvalidRequest: the body has more JSON values than the routes accept.
+    :raises Unauthorized: if the caller is not an agent with a token.
+    :raises InvalidRequest: if the body has more JSON values than the routes accept.
     """
     caller = await admit(Who.AGENT, partial(on_agent_site, request, deps), partial(keep_place, request))
     if caller.session is None:

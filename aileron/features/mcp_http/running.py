@@ -1,4 +1,4 @@
-"""MCP over HTTP as the daemon runs it. Importing this loads the SDK."""
+"""MCP over HTTP as the daemon runs it. Importing this module loads the MCP SDK."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class RunningMcp(RunningFeature):
 
     @property
     def resources(self) -> Mapping[str, SiteHandler]:  # type: ignore[override]
-        """The handler of C{/mcp}."""
+        """The handler of the path C{/mcp}, by path."""
         return {PATH: self.handler}
 
     async def serve(self, sites: ListeningSites) -> None:
@@ -46,7 +46,7 @@ class RunningMcp(RunningFeature):
 
 
 def start_mcp(core: Core, settings: McpSettings) -> RunningMcp:
-    """Build the endpoint. It serves nobody before both sites listen."""
+    """Build the endpoint. Requests are refused until both sites listen."""
     filter_logs()
     reactor = core.process.reactor
     return RunningMcp(HttpEndpoint(reactor, settings, LoopThread(reactor)), core.process.life)

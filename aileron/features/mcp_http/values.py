@@ -1,4 +1,4 @@
-"""The settings of MCP over HTTP, the requests and answers of it, and what serves them."""
+"""The settings, requests and answers of MCP over HTTP, and the interface of the endpoint."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zope.interface import Interface
 from aileron.model.sessions import Session
 
 PATH = "/mcp"
-"""The path on the agent site."""
+"""The path of the endpoint on the agent site."""
 
 
 @frozen
@@ -18,9 +18,9 @@ class McpSettings:
     """The settings of C{/mcp}.
 
     :ivar http: True if agents reach their tools over HTTP as well.
-    :ivar sessions: MCP sessions that one agent may have at once.
-    :ivar idle_seconds: after which an MCP session without a request under way ends.
-    :ivar listed_actions: how many actions are listed as tools at most; of more, only those that are used most.
+    :ivar sessions: the most MCP sessions that one agent may have at once.
+    :ivar idle_seconds: the seconds after which an MCP session without a request under way ends.
+    :ivar listed_actions: the most actions that are listed as tools. If there are more, only the most used are listed.
     """
 
     http: bool = False
@@ -31,7 +31,7 @@ class McpSettings:
 
 @frozen
 class McpRequest:
-    """A request that the guard admitted.
+    """A request of an authenticated agent.
 
     :ivar session: the agent's session, authenticated by the token.
     :ivar token: the agent's token.
@@ -50,9 +50,9 @@ class McpRequest:
 class McpReply:
     """An answer whose body is produced as the client reads it.
 
-    :ivar headers: the headers, without those of a connection.
-    :ivar chunks: of the body; the next one is produced when it is requested.
-    :ivar close: releases the answer. Call it once no more chunks are requested, for whatever reason.
+    :ivar headers: the headers, without hop-by-hop headers.
+    :ivar chunks: the pieces of the body. Each is produced when it is requested.
+    :ivar close: releases the answer. Call it when no more pieces will be requested, also after an error.
     """
 
     status: int
@@ -62,13 +62,13 @@ class McpReply:
 
 
 class IMcp(Interface):
-    """Serves each agent its own tools, and no agent the MCP sessions of another."""
+    """An endpoint of MCP over HTTP. An agent cannot use the MCP sessions of another agent."""
 
     async def serve(request: McpRequest) -> McpReply:
-        """Answer one request. Cancelling reports to the protocol that the client has disconnected.
+        """Answer one request. Cancelling counts as a disconnection of the client.
 
-        :raises LimitExceeded: the agent has too many requests under way, or there are too many agents.
-        :raises InternalError: the endpoint is not open, or it failed.
+        :raises LimitExceeded: if the agent has too many requests under way, or there are too many agents.
+        :raises InternalError: if the endpoint is not open, or it failed.
         """
 
     def ended(session_id: str) -> None:

@@ -1,4 +1,4 @@
-"""Moving: puts the MCP servers that an agent has behind Aileron, and their secrets into the vault."""
+"""Moving: turns the MCP servers in an agent's settings into connectors, and stores their secrets in the vault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""C{aileron import}: moves the MCP servers that an agent has behind Aileron, and their secrets into the vault."""
+"""C{aileron import}: turns the MCP servers in an agent's settings into connectors with secrets in the vault."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _KEYS = {"environment": "variable", "header": "header", "query": "query"}
 _UNCHANGED = {"PYTHONDONTWRITEBYTECODE": "1"}
-"""The variable by which Python leaves the files of a package as they were installed."""
+"""The variable with which Python writes no bytecode, so that the installed files of a package stay unchanged."""
 
 _READERS = "the program and everything that it starts"
 _NOT_OF_A_NAME = re.compile(r"[^a-z0-9]+")
@@ -51,7 +51,7 @@ _NOT_OF_A_NAME = re.compile(r"[^a-z0-9]+")
 
 @frozen
 class _ServerMove:
-    """A server, and the connector that takes its place."""
+    """A server, and the connector that replaces it."""
 
     file: ServerSettings
     entry: ServerEntry
@@ -60,7 +60,7 @@ class _ServerMove:
 
 
 class _AgentType(click.ParamType):  # type: ignore[type-arg]  # click 8.1 knows of none
-    """The name of an agent whose servers can be found; which there are is looked up when one is wanted."""
+    """The name of an agent whose settings can be read. The names are looked up only when the parameter is used."""
 
     name = "agent"
 
@@ -111,7 +111,7 @@ def import_servers(command: OperatorCommand, /, agent: str, write: bool, yes: bo
         chosen = moves if yes else choose(cli, "Servers to move", moves, "all")
         _move(command, chosen, sure=yes)
         for file in found:
-            _take_out(cli, file, [each.entry for each in chosen if each.file is file], write=write)
+            _remove_entries(cli, file, [each.entry for each in chosen if each.file is file], write=write)
 
 
 def _as_json(file: ServerSettings) -> Mapping[str, JSON]:
@@ -124,7 +124,7 @@ def _as_json(file: ServerSettings) -> Mapping[str, JSON]:
 
 
 def _list(cli: CliContext, found: Sequence[ServerSettings]) -> Sequence[_ServerMove]:
-    """Print the servers; return those that can be moved, in the order of their numbers."""
+    """Print the servers, and return those that can be moved, in the order of their numbers."""
     moves = dict[str, _ServerMove]()
     for file in found:
         heading("{path}", path=file.path)
@@ -133,7 +133,7 @@ def _list(cli: CliContext, found: Sequence[ServerSettings]) -> Sequence[_ServerM
         rows = list[tuple[object, ...]]()
         for each in file.entries:
             if not each.problems:
-                move = _find_place(cli, file, each, moves)
+                move = _plan_move(cli, file, each, moves)
                 moves[move.connector] = move
             number = "" if each.problems else len(moves)
             plain = {True: "in plain text", False: "in a variable"}
@@ -142,12 +142,12 @@ def _list(cli: CliContext, found: Sequence[ServerSettings]) -> Sequence[_ServerM
         if rows:
             table(("NO", "NAME", "TRANSPORT", "COMMAND OR URL", "SECRETS"), rows)
         for each in file.entries:
-            _tell_about(each)
+            _explain_move(each)
     return tuple(moves.values())
 
 
-def _tell_about(entry: ServerEntry) -> None:
-    """Print why a server is not moved, or who can read its secret then, to which the person consents by moving it."""
+def _explain_move(entry: ServerEntry) -> None:
+    """Print why a server cannot be moved. If it can, print which programs will be able to read its secret."""
     name = entry.keys[-1]
     if entry.problems:
         note("  {name} is not moved. {problem}", name=name, problem=entry.problems[0])
@@ -164,8 +164,13 @@ def _tell_about(entry: ServerEntry) -> None:
             note("  If you move {name}, {who} can read {secret}, as now.", name=name, who=_READERS, secret=each.name)
 
 
-def _find_place(cli: CliContext, file: ServerSettings, entry: ServerEntry, taken: Collection[str]) -> _ServerMove:
-    """Name the connector after its server, with a name that no connector to another server has."""
+def _plan_move(cli: CliContext, file: ServerSettings, entry: ServerEntry, taken: Collection[str]) -> _ServerMove:
+    """Return the move of a server, with a connector name made of the server's name.
+
+    If a connector to another server has that name, a number is added.
+
+    :param taken: the connector names of earlier moves.
+    """
     plain = _NOT_OF_A_NAME.sub("-", entry.keys[-1].lower()).strip("-") or "server"
     shorts = (f"{plain}{ending}" for ending in chain(("",), (f"-{number}" for number in count(2))))
     moves = (_ServerMove(file, entry, f"local://me/{short}", f"{short}.toml") for short in shorts)
@@ -173,7 +178,7 @@ def _find_place(cli: CliContext, file: ServerSettings, entry: ServerEntry, taken
 
 
 def _is_free(cli: CliContext, move: _ServerMove) -> bool:
-    """Return whether there is no connector of that name, or one to the same server."""
+    """Return whether the connector's name is unused, or used by a connector to the same server."""
     there = read_private(cli.home.connectors / move.file_name)
     try:
         return there is None or _is_same(read_toml(there.decode()).values.get("mcp"), cli, move)
@@ -182,7 +187,7 @@ def _is_free(cli: CliContext, move: _ServerMove) -> bool:
 
 
 def _is_same(there: object, cli: CliContext, move: _ServerMove) -> bool:
-    """Return whether a table C{[mcp]} is about the same server."""
+    """Return whether a table C{[mcp]} describes the same server."""
     run = move.entry.package
     if run is None:
         return there == _tables(cli, move)["mcp"]
@@ -191,12 +196,16 @@ def _is_same(there: object, cli: CliContext, move: _ServerMove) -> bool:
 
 
 def _move(command: OperatorCommand, moves: Sequence[_ServerMove], *, sure: bool) -> None:
-    """Write the connectors, have them trusted, and put the secrets into the vault."""
+    """Write the connectors, ask the person to trust them, and store the secrets in the vault.
+
+    :raises CommandError: if a package cannot be installed, or the person does not trust the files.
+    """
     import tomlkit
 
     cli, paths = command.cli, list[Path]()
     prepare(cli.home)
-    installed = {each.connector: _install(cli, each) for each in moves}  # first: nothing is moved if one fails
+    # first, so that nothing is moved if an installation fails
+    installed = {each.connector: _install(cli, each) for each in moves}
     key = ensure_open_vault(cli) if command.passphrase_fd is None else None
     for each in moves:
         tables = _tables(cli, each, installed[each.connector])
@@ -223,7 +232,12 @@ def _move(command: OperatorCommand, moves: Sequence[_ServerMove], *, sure: bool)
 
 
 async def _bind(client: Operator, moves: Sequence[_ServerMove]) -> None:
-    """Put the secrets into the vault, but for connectors that have a credential already."""
+    """Store the secrets in the vault, except for connectors that already have a credential.
+
+    Print what is bound.
+
+    :raises DaemonError: if the daemon does not answer, or refuses.
+    """
     bound = {each["connector"] for each in (await client.get("bindings"))["items"]}
     for each in moves:
         for secret in each.entry.secrets:
@@ -236,9 +250,9 @@ async def _bind(client: Operator, moves: Sequence[_ServerMove]) -> None:
 
 
 def _install(cli: CliContext, move: _ServerMove) -> InstalledServer | None:
-    """Install the package of a server, unless it has none or is installed already.
+    """Install the package of a server. If there is no package, or the connector exists already, return None.
 
-    :raises CommandError: it cannot be installed; nothing was moved.
+    :raises CommandError: if the package cannot be installed, or a variable loads other code. Nothing was moved.
     """
     from aileron.connectors import LOADING_VARIABLES
 
@@ -258,7 +272,10 @@ def _install(cli: CliContext, move: _ServerMove) -> InstalledServer | None:
 def _tables(
     cli: CliContext, move: _ServerMove, installed: InstalledServer | None = None
 ) -> Mapping[str, Mapping[str, JSON]]:
-    """Return the contents of a connector's file."""
+    """Return the tables of a connector's file, by name.
+
+    :param installed: the installed package of the server, or None to write the command of the agent's settings.
+    """
     entry = move.entry
     head: dict[str, JSON] = {"name": move.connector, "version": "1.0.0", "kind": "mcp"}
     server: dict[str, JSON] = {"url": entry.shown}
@@ -283,19 +300,26 @@ def _tables(
 
 
 def _directory(cli: CliContext, move: _ServerMove) -> str:
-    """Return the directory of a program, the only one that it can write: where its agent ran it, or one of its own."""
+    """Return the only directory that a program can write.
+
+    This is the directory that the agent's settings name, the current directory for a project's settings that name none,
+    or else a directory of the server's own in the user's data.
+    """
     if move.entry.directory or move.file.source.project:
         return os.path.realpath(move.entry.directory)
     return os.path.join(_data(cli), "aileron-servers", service_of(move.connector))
 
 
 def _data(cli: CliContext) -> str:
-    """Return the directory in which programs of the user's keep data."""
+    """Return the directory for data of the user's programs (C{XDG_DATA_HOME})."""
     return os.path.realpath(cli.environ.get("XDG_DATA_HOME") or f"{cli.environ.get('HOME', '')}/.local/share")
 
 
-def _take_out(cli: CliContext, file: ServerSettings, entries: Sequence[ServerEntry], *, write: bool) -> None:
-    """Print what to remove from an agent's settings, or remove it."""
+def _remove_entries(cli: CliContext, file: ServerSettings, entries: Sequence[ServerEntry], *, write: bool) -> None:
+    """Remove servers from an agent's settings if C{write}, with a backup. Otherwise print what to remove.
+
+    :raises CommandError: if another program has changed the file meanwhile.
+    """
     path, before = file.path, file.data.decode("utf-8")
     after = before
     for each in entries:

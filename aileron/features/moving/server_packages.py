@@ -1,4 +1,4 @@
-"""Installs the package that an agent's settings run by C{npx} or C{uvx}, once, at one version, for Aileron alone."""
+"""Installs the package that an agent's settings run by C{npx} or C{uvx}: once, at a fixed version, for Aileron only."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _MOST_BYTES = 16 * 1024 * 1024
 
 @frozen
 class InstalledServer:
-    """A server that is run from a package.
+    """A server that is run from an installed package.
 
-    :ivar command: its program by an absolute path, and its arguments.
+    :ivar command: the program by its absolute path, and its arguments.
     :ivar package: the table C{[mcp.package]} of the connector's file.
     """
 
@@ -37,20 +37,21 @@ class InstalledServer:
 
 @frozen
 class PackageInstaller:
-    """Runs the installers of the registries.
+    """Runs the package managers of the registries.
 
-    :ivar environ: with C{PATH}, by which they are found.
-    :ivar root: the directory below which each package gets one of its own.
+    :ivar environ: the environment, whose C{PATH} is searched for the package managers.
+    :ivar root: the directory in which each package gets a directory of its own.
     """
 
     environ: Mapping[str, str]
     root: Path
 
     def install(self, run: PackageRun, name: str) -> InstalledServer:
-        """Install what C{run} names, without running any code of it, and find its program.
+        """Install the package of C{run}, without running any of its code, and find its program.
 
-        :param name: of the server, for its directory.
-        :raises CommandError: that failed; nothing of it is left.
+        :param name: the server's name, from which the directory is named.
+        :raises CommandError: if node would also load modules from elsewhere, or the installation failed. All its files
+            are removed.
         """
         from aileron.connectors import digest_tree, find_foreign_modules
 
@@ -101,7 +102,7 @@ class PackageInstaller:
         wanted.write_text("".join(f"{each}\n" for each in run.wanted), "utf-8")
         python = ("--python", str(directory / "venv" / "bin" / "python"))
         self._run(run, directory, "uv", "venv", "--quiet", "--no-project", str(directory / "venv"))
-        # To tell what it requires, a source distribution runs its own code.
+        # Only wheels are installed: a source distribution runs its own code to report its requirements.
         quiet = (*python, "--quiet", "--only-binary", ":all:")
         compiling = ("--generate-hashes", "--no-header", "--no-annotate", "--output-file", str(lock))
         self._run(run, directory, "uv", "pip", "compile", *quiet, *compiling, str(wanted))
@@ -120,7 +121,10 @@ class PackageInstaller:
         return os.path.abspath(found)
 
     def _run(self, run: PackageRun, directory: Path, program: str, *arguments: str) -> None:
-        """Run an installer to its end, its output kept for an error."""
+        """Run a package manager until it ends.
+
+        :raises CommandError: if it is not found, fails or takes too long. The error quotes the end of its output.
+        """
         command = (self._find(program), *arguments)
         try:
             ended = subprocess.run(
@@ -152,7 +156,7 @@ def _free_directory(root: Path, name: str) -> Path:
 
 
 def _links_outside(root: Path) -> Iterator[str]:
-    """Yield the links below a directory that lead out of it: npm makes them for dependencies on local directories."""
+    """Yield the links in a directory that lead out of it, such as npm's links for dependencies on local directories."""
     inside = os.path.realpath(root)
     for directory, directories, files in os.walk(root):
         for path in (os.path.join(directory, each) for each in (*directories, *files)):
@@ -166,7 +170,11 @@ def _read_json(path: Path) -> Any:
 
 
 def _npm_program(run: PackageRun, declared: object) -> str:
-    """Return the path of a package's program in it, chosen as C{npx} does."""
+    """Return the path, in the package, of the program that C{npx} would choose.
+
+    :param declared: the member C{bin} of C{package.json}.
+    :raises CommandError: if the package has no such program.
+    """
     programs = {run.name.rpartition("/")[2]: declared} if isinstance(declared, str) else declared
     if isinstance(programs, Mapping):
         wanted = run.program or (next(iter(programs)) if len(programs) == 1 else run.name.rpartition("/")[2])
@@ -181,7 +189,12 @@ def _no_program(run: PackageRun) -> CommandError:
 
 
 def _locked(text: str, run: PackageRun) -> tuple[str, str]:
-    """Return the version of a package in a list of requirements with hashes, and its first hash."""
+    """Return the version of a package in a list of requirements with hashes, and its first hash.
+
+    If the package has no hash, the second part is C{no hash}.
+
+    :raises CommandError: if the package is not in the list.
+    """
     name = run.name.lower().replace("_", "-").replace(".", "-")
     lines = [line.strip(" \\") for line in text.splitlines()]
     for number, line in enumerate(lines):

@@ -1,4 +1,4 @@
-"""The tools of an MCP server that has just been moved: listed, chosen and trusted in the same login."""
+"""Lists the tools of an MCP server that was just moved, and asks which ones to add and trust, within the same login."""
 
 from __future__ import annotations
 
@@ -35,16 +35,21 @@ if TYPE_CHECKING:
 
 
 def add_listing(cli: CliContext, server: ServerConnector) -> Path | None:
-    """Put the action that lists the tools of a server into the home; None if each listing would need an approval."""
+    """Write the action that lists a server's tools, and return its path, or None if the call would need an approval.
+
+    :raises CommandError: if the action's file has errors.
+    """
     if needs_approval(cli, server):
         return None
     return add_ready(cli.home, ACTIONS, f"{server.listing}.md", listing_action(server))
 
 
 async def choose_tools(cli: CliContext, links: Links, operator: Operator, server: ServerConnector) -> None:
-    """List the tools of a server, ask which ones agents may use, and have their files trusted.
+    """List the tools of a server, ask which ones agents may use, and ask the person to trust their files.
 
-    A server that does not list its tools, or a no, leaves the server without tools, which is said.
+    If the server does not list its tools, or the person declines, the server gets no tools, and a note says so.
+
+    :raises DaemonError: if the daemon does not answer, or refuses.
     """
     try:
         tools = parse_tools(server, await _ask_server(cli, links, server))
@@ -87,7 +92,7 @@ def _choose(cli: CliContext, tools: ServerTools) -> Sequence[OperationSummary]:
 
 
 def _confirm_reads(cli: CliContext, tools: ServerTools, chosen: Sequence[OperationSummary]) -> frozenset[str]:
-    """Return the tools that run without an approval: those that say so of themselves, if the person agrees."""
+    """Return the tools that run without an approval: those that claim to be read-only, if the person agrees."""
     keys = {each.key for each in chosen}
     claimed = [str(each["name"]) for each in tools.tools if each["name"] in keys and _claims_to_read(each)]
     if not claimed:
@@ -111,9 +116,9 @@ async def _add(
     tools: ServerTools,
     chosen: Sequence[OperationSummary],
 ) -> None:
-    """Write the operations into the connector file and an action for each, and have all of them trusted.
+    """Write the operations into the connector file and an action for each, and ask the person to trust these files.
 
-    :raises CommandError: none of them can be called, or the person said no.
+    :raises CommandError: if none of the operations can be called, or the person declined.
     """
     from aileron.features.importing.files import write_connector
 
@@ -132,7 +137,7 @@ async def _add(
         note("  {mark}", mark=mark)
     try:
         tell(await trust(cli, operator, TrustRequest("action", paths=(server.path, *paths))))
-    except CommandError:  # a connector file that was changed and is not trusted would take the server away
+    except CommandError:  # an untrusted change of the connector file would disable the server
         atomic_write(server.path, server.text.encode())
         for path in fresh:
             path.unlink(missing_ok=True)

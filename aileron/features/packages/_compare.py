@@ -11,7 +11,7 @@ from aileron.actions import ManifestFault, parse
 from aileron.base.json import digest_of_bytes
 from aileron.base.load_error import LoadError
 from aileron.base.text import visible
-from aileron.connectors import Spec
+from aileron.connectors import KindTable, Spec
 from aileron.connectors import read_file as read_connector
 from aileron.model.actions import Action
 from aileron.model.connectors import READ
@@ -58,12 +58,14 @@ def compare(
     *,
     host_key: str,
     taken: Mapping[tuple[str, str], str],
+    kinds: KindTable,
 ) -> PackageChange:
     """Compare a fetched package with the installed version. Nothing is written.
 
     :param there: the existing files of the home that would be replaced, by path in the home.
     :param host_key: the host key of the source's SSH server; empty if there is none.
     :param taken: the paths of the home's files, by kind and name of the action or connector in each file.
+    :param kinds: the known kinds of connector.
     :raises InvalidRequest: if a file has errors or belongs to another package, or an action or connector has the name
         of another one.
     """
@@ -82,9 +84,10 @@ def compare(
         publisher=fetched.publisher,
         host_key=host_key,
         files=files,
+        highest=_find_highest(before or removed, package.version),
     )
     old = {} if before is None else {place: there[place] for place in before.find_unchanged(there)}
-    names = _names(package.files)
+    names = _names(package.files, kinds)
     for kind, name in names:
         if (other_place := taken.get((kind, name))) not in {None, *package.files, *old}:
             raise InvalidRequest(f"The {kind} {name} is in {other_place} already. Nothing was installed.")
@@ -95,7 +98,7 @@ def compare(
         fetched,
         {**dict.fromkeys(old), **package.files},
         names,
-        tuple(_difference(old, package.files)),
+        tuple(_difference(old, package.files, kinds)),
         (
             *_renamings(lock, after),
             *_objections(before or removed, before is None, after),
@@ -105,14 +108,24 @@ def compare(
     )
 
 
-def _names(files: Mapping[str, bytes]) -> Mapping[tuple[str, str], str]:
+def _find_highest(before: Installed | None, version: str) -> str:
+    """Return the highest version that was ever installed if it is higher than C{version}, else an empty text.
+
+    :param before: the installed or uninstalled version, or None if there is none.
+    """
+    known = () if before is None else (before.version, before.highest or before.version)
+    highest = max((*known, version), key=version_key)
+    return highest if version_key(version) < version_key(highest) else ""
+
+
+def _names(files: Mapping[str, bytes], kinds: KindTable) -> Mapping[tuple[str, str], str]:
     """Return the paths of files, by kind and name of the action or connector in each file.
 
     :raises InvalidRequest: if a file has errors, or two files define the same name.
     """
     found: dict[tuple[str, str], str] = {}
     for place in sorted(files):
-        kind, name = named = _name_of(_read(place, files[place]))
+        kind, name = named = _name_of(_read(place, files[place], kinds))
         if named in found:
             raise InvalidRequest(f"The {kind} {name} is in {found[named]} and {place}. Nothing was installed.")
         found[named] = place
@@ -163,32 +176,32 @@ def _conflicts(there: Mapping[str, bytes], old: Mapping[str, bytes], new: Mappin
             yield f"{place} exists with other contents. They would be lost."
 
 
-def _difference(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> Iterator[str]:
+def _difference(old: Mapping[str, bytes], new: Mapping[str, bytes], kinds: KindTable) -> Iterator[str]:
     before = set[str]()
     for place, data in old.items():
         with suppress(InvalidRequest):  # a file that only an earlier release could read
-            before.update(_capabilities(place, data))
-    after = {line for each in new.items() for line in _capabilities(*each)}
+            before.update(_capabilities(place, data, kinds))
+    after = {line for each in new.items() for line in _capabilities(*each, kinds)}
     yield from (f"+ {visible(line)}" for line in sorted(after - before))
     yield from (f"- {visible(line)}" for line in sorted(before - after))
 
 
-def _capabilities(place: str, data: bytes) -> Iterator[str]:
+def _capabilities(place: str, data: bytes, kinds: KindTable) -> Iterator[str]:
     """Yield the capabilities that a file gives to agents, one per line, to compare versions.
 
     :raises InvalidRequest: if the file has errors.
     """
-    found = _read(place, data)
+    found = _read(place, data, kinds)
     yield from _of_action(found) if isinstance(found, Action) else _of_connector(found)
 
 
-def _read(place: str, data: bytes) -> Action | Spec:
+def _read(place: str, data: bytes, kinds: KindTable) -> Action | Spec:
     if place.startswith("actions/"):
         try:
             return parse(data, place)
         except ManifestFault as fault:
             raise _faulty(fault.errors) from None
-    reading = read_connector(data, place, "local")
+    reading = read_connector(data, place, "local", kinds)
     if reading.spec is None:
         raise _faulty(reading.problems)
     spec: Spec = reading.spec

@@ -40,6 +40,7 @@ class Installed:
     :ivar publisher: the key that signed the package; empty if it is not signed.
     :ivar host_key: the host key of the SSH server; empty if the package did not come over SSH.
     :ivar files: the digests of the files, by path in the home.
+    :ivar highest: the highest version of the package that was ever installed, if that is higher than C{version}.
     """
 
     name: str
@@ -50,9 +51,11 @@ class Installed:
     publisher: str
     host_key: str
     files: Mapping[str, str]
+    highest: str = ""
 
     def __attrs_post_init__(self) -> None:
-        if not _VERSION.fullmatch(self.version) or not all(map(PLACE.fullmatch, self.files)):
+        versions = (self.version, self.highest or self.version)
+        if not all(map(_VERSION.fullmatch, versions)) or not all(map(PLACE.fullmatch, self.files)):
             raise ValueError(f"the package {self.name} has an invalid version or path")
 
     @property
@@ -131,6 +134,7 @@ def _name_of(package: Installed) -> str:
 
 _FORM = JsonConverter()
 _FORM.differ(Lock, uninstalled=Member(optional=True))
+_FORM.differ(Installed, highest=Member(optional=True))
 
 
 def read_lock(data: bytes | None) -> Lock:

@@ -78,7 +78,8 @@ class PackageFetcher:
         :param origins: the origins to which the token may be sent.
         :param by_suite: whether a suite named the package. Then it must come from Git, must not be a suite, and only
             C{github://} may lead to a private network.
-        :raises AileronError: if the package is missing or invalid, or not signed by the given publisher's key.
+        :raises AileronError: if the package is missing or invalid, a suite must not name it, or it is not signed
+            by the given publisher's key. That key is not required of a suite's member.
         :raises CommandError: if the repository cannot be reached.
         """
         from ._source import fetch, read_source
@@ -106,6 +107,7 @@ class PackageFetcher:
         """Return the origin of the operator's HTTPS sources, to which the token may be sent; empty without a token.
 
         :raises CommandError: if there is a token and the sources have several origins.
+        :raises InvalidRequest: if a source is malformed.
         """
         from ._source import read_source
 

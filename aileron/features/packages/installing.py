@@ -55,11 +55,20 @@ class _Packages:
     left_out: list[str] = field(factory=list, init=False)
 
     async def install(self, sources: Sequence[str]) -> Sequence[Installed]:
-        """Fetch and install packages and the members of suites. Return the installed packages."""
+        """Fetch and install packages and the members of suites. Return the installed packages.
+
+        :raises CommandError: if a package cannot be fetched, comes from two sources, or the operator declines.
+        :raises AileronError: if a package is missing or invalid.
+        """
         return await self._install(await self.fetcher.fetch_all(sources))
 
     async def _install(self, packages: Iterable[Fetched]) -> Sequence[Installed]:
-        """Show the changes, ask for confirmation, then write and trust the files."""
+        """Show the changes, ask for confirmation, then write and trust the files. Return the installed packages.
+
+        :raises CommandError: if the operator declines, there are objections, or another program has changed a file.
+        :raises InvalidRequest: if a package has errors, or a name in it is taken.
+        :raises DaemonError: if the daemon does not answer, or refuses.
+        """
         from ._compare import compare
 
         items = (await self.operator.get("trust"))["items"]
@@ -71,14 +80,23 @@ class _Packages:
         for fetched in packages:
             before = self.lock.find(fetched.package.name)
             there = self._there({*fetched.package.files, *(before.files if before else ())})
-            change = compare(lock, fetched, there, host_key=self.fetcher.known_host_key(fetched.source), taken=taken)
+            change = compare(
+                lock,
+                fetched,
+                there,
+                host_key=self.fetcher.known_host_key(fetched.source),
+                taken=taken,
+                kinds=self.command.cli.kinds,
+            )
             changes.append(change)
             lock = lock.replace(change.after.name, change.after)
             taken |= change.names
             seen |= there
             files |= change.files
         self._agree(changes)
-        await self._put(files, seen, lock, frozenset[tuple[str, str]]().union(*(each.names for each in changes)))
+        await self._write_and_trust(
+            files, seen, lock, frozenset[tuple[str, str]]().union(*(each.names for each in changes))
+        )
         return [each.after for each in changes]
 
     async def update(self, names: Sequence[str]) -> Sequence[Installed]:
@@ -88,6 +106,7 @@ class _Packages:
         which determines the versions of its members.
 
         :raises AileronError: if no package, or a suite, cannot be fetched.
+        :raises CommandError: if a named package is not installed, or the operator declines.
         """
         parts = [each.partition("@") for each in names or [each.name for each in self.lock.packages]]
         if not parts:
@@ -108,7 +127,10 @@ class _Packages:
         return await self._install(packages)
 
     async def uninstall(self, names: Sequence[str]) -> Sequence[Installed]:
-        """Delete the unchanged files of packages and revoke trust in them. Return the uninstalled packages."""
+        """Delete the unchanged files of packages and revoke trust in them. Return the uninstalled packages.
+
+        :raises CommandError: if a package is not installed, or the operator declines.
+        """
         found, lock, gone = [_find(self.lock, name) for name in names], self.lock, dict[str, bytes]()
         for each in found:
             lock, there = lock.replace(each.name, None), self._there(each.files)
@@ -119,11 +141,15 @@ class _Packages:
         if not self.yes:
             files = ", ".join(sorted(gone)) or "none"
             confirm(self.command.cli, f"Files to remove: {files}. Uninstall? [y/N] ", "removed")
-        await self._put(dict.fromkeys(gone), gone, lock)
+        await self._write_and_trust(dict.fromkeys(gone), gone, lock)
         return found
 
     async def sync(self) -> Sequence[str]:
-        """Restore missing files of packages whose source is unchanged. Return the remaining problems as sentences."""
+        """Restore missing files of packages whose source is unchanged. Return the remaining problems as sentences.
+
+        :raises CommandError: if there is a token and the sources have several origins, or a file cannot be written.
+        :raises InvalidRequest: if a source is malformed.
+        """
         missing, wrong = dict[str, bytes | None](), list[str]()
         packages = [(each, self._there(each.files)) for each in self.lock.packages]
         incomplete = [each.source for each, there in packages if not each.files.keys() <= there.keys()]
@@ -144,7 +170,7 @@ class _Packages:
             else:
                 wrong.append(f"{each.name} {each.version} has other contents now than when it was installed.")
         if missing:
-            await self._put(missing, {}, self.lock)
+            await self._write_and_trust(missing, {}, self.lock)
         return wrong
 
     def _there(self, places: Iterable[str]) -> Mapping[str, bytes]:
@@ -167,20 +193,21 @@ class _Packages:
         if not self.yes:
             confirm(self.command.cli, "Install this? [y/N] ", "installed")
 
-    async def _put(
+    async def _write_and_trust(
         self,
         files: Mapping[str, bytes | None],
         seen: Mapping[str, bytes],
         lock: Lock,
         names: Collection[tuple[str, str]] = (),
     ) -> None:
-        """Write or remove files, write the lock, and trust exactly these. On failure, restore files and trust.
+        """Write or remove files, write the lock, and trust the written files. On failure, restore files and trust.
 
         Trust in removed files is revoked first, so that no trust remains for a removed file if the process is killed.
 
         :param seen: the existing files when the operator was asked, by path.
         :param names: the kinds and names of the actions and connectors to write. Trust in these replaces earlier trust.
         :raises CommandError: if another program has changed a file since, or a directory is a symbolic link.
+        :raises DaemonError: if the daemon does not answer, or refuses.
         """
         from ._lock import read_lock
 
@@ -216,9 +243,12 @@ class _Packages:
             raise
 
     async def _find_gone(self, lock: Lock, names: Collection[tuple[str, str]]) -> Sequence[Item]:
-        """Return the trusted items that no package contains any more, even if their files were deleted or moved.
+        """Return the trusted items whose content the present packages have, but no package of C{lock} any more.
+
+        The items' files need not exist.
 
         :param names: kinds and names to skip.
+        :raises DaemonError: if the daemon does not answer, or refuses.
         """
         gone, items = self.lock.digests - lock.digests, (await self.operator.get("trust"))["items"]
         trusted = [item for item in items if item["trusted"] and item["trusted"]["digest"] in gone]
@@ -239,6 +269,7 @@ def _show(change: PackageChange, given_key: str) -> None:
         "description": change.fetched.package.description,
         "installed": change.before.version if change.before else "no",
         "uninstalled": change.removed.version if change.removed else "",
+        "highest": after.highest and f"{after.highest} was installed before; this version is older",
         "source": after.source,
         "commit": after.commit,
         "digest": after.digest,
@@ -258,6 +289,8 @@ async def _trusted_lock(command: OperatorCommand, operator: Operator) -> Lock:
     """Return the contents of C{packages.json}, which must be trusted.
 
     :raises CommandError: if the file is not trusted, or was trusted and is missing.
+    :raises InvalidRequest: if the file has errors.
+    :raises DaemonError: if the daemon does not answer, or refuses.
     """
     from ._lock import read_lock
 
@@ -298,6 +331,11 @@ def _run(
     :param given: the values of the command's options.
     :param installed: the names of packages that must be installed.
     :param sources: sources that must be well-formed, and exist if local.
+    :raises CommandError: if C{packages.json} is not trusted, a package is not installed, or a local source is missing.
+    :raises InvalidRequest: if the publisher's key or a source is malformed.
+    :raises UsageError: if JSON is asked for without C{--yes}.
+    :raises VaultLocked: if the daemon's vault is not unlocked.
+    :raises WrongPassphrase: if the passphrase is wrong.
     """
     from ._minisign import read_key
 

@@ -1,4 +1,4 @@
-"""Checks for C{aileron doctor} whether requests are read for tools that providers run."""
+"""The check of C{aileron doctor} that requests are read for tools that providers run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aileron.cli.doctor.findings import DoctorFinding, remark
 
 
 def find_unwatched(status: Mapping[str, Any]) -> Iterator[DoctorFinding]:
-    """Yield a remark if no request is read for tools that its provider runs.
+    """Yield a remark if no provider has a rule for the tools that it runs, so that requests are not read for them.
 
     :param status: the response of C{GET /v1/status}.
     """

@@ -18,24 +18,24 @@ from aileron.model.interfaces.store import IAudit
 
 MOST_SESSIONS = 1024
 MOST_TOOLS = 64
-"""The number of tools counted apart for one session. Further hosts are counted together."""
+"""The most tools that are counted separately for one session. Further tools are counted by kind, without hosts."""
 
 _log = Logger()
 
 
 class ToolNotes:
-    """The counts since the daemon's start, for the sessions with the latest requests."""
+    """The counts of tools since the daemon's start, of the L{MOST_SESSIONS} sessions with the latest requests."""
 
     def __init__(self, audit: IAudit, clock: IReactorTime, ids: Callable[[], str]) -> None:
         """Start all counts at zero.
 
-        :param ids: fresh ULIDs.
+        :param ids: returns a new ULID.
         """
         self._audit, self._clock, self._ids = audit, clock, ids
         self._sessions: OrderedDict[str | None, dict[tuple[str, ProviderTool, bool], int]] = OrderedDict()
 
     def note(self, provider: str, session_id: str | None, tools: Iterable[ProviderTool], *, refused: bool) -> None:
-        """Count the tools of one request. A tool's first occurrence is recorded in the background."""
+        """Count the tools of one request. The first use of a tool in a session is recorded in the background."""
         counts = self._sessions.setdefault(session_id, {})
         self._sessions.move_to_end(session_id)
         if len(self._sessions) > MOST_SESSIONS:
@@ -49,7 +49,7 @@ class ToolNotes:
                 Deferred.fromCoroutine(self._record(session_id, *key)).addErrback(_note_lost)
 
     def counts(self) -> tuple[ToolCount, ...]:
-        """Return the counts."""
+        """Return the counts by session, provider, tool and outcome."""
         return tuple(
             ToolCount(provider, session_id, tool, refused, count)
             for session_id, counts in self._sessions.items()
@@ -65,4 +65,4 @@ class ToolNotes:
 
 
 def _note_lost(failure: Failure) -> None:
-    _log.failure("recording a tool that a provider was to run", failure)
+    _log.failure("a tool of a provider could not be recorded", failure)

@@ -18,7 +18,7 @@ _TOOLS = ("Provider", "Tool", "Host", "Outcome", "Requests")
 
 
 async def draw_for_gateway(deps: Dependencies, visit: Visit, subject: None) -> Sequence[Part]:
-    """Draw the tools that providers were asked to run in all sessions."""
+    """Draw the tools that providers were asked to run in all sessions, or nothing if the feature does not run."""
     running = deps.features.find(RunningProviderTools)
     if running is None:
         return ()
@@ -27,7 +27,7 @@ async def draw_for_gateway(deps: Dependencies, visit: Visit, subject: None) -> S
 
 
 async def draw_for_session(deps: Dependencies, visit: Visit, subject: Session) -> Sequence[Part]:
-    """Draw the tools that providers were asked to run in one session."""
+    """Draw the tools that providers were asked to run in one session, or nothing if it has none and notes none."""
     running = deps.features.find(RunningProviderTools)
     if running is None:
         return ()
@@ -36,7 +36,7 @@ async def draw_for_session(deps: Dependencies, visit: Visit, subject: Session) -
 
 
 async def draw_for_settings(deps: Dependencies, visit: Visit, subject: None) -> Sequence[Part]:
-    """Draw a link to the rules for tools that providers run."""
+    """Draw a link to the page that shows the rules for tools that providers run."""
     return [
         tags.h2("Tools that providers run"),
         quiet("Web search, remote MCP servers and the like can be noted or refused: ", link("/gateway", "LLM traffic")),
@@ -44,7 +44,7 @@ async def draw_for_settings(deps: Dependencies, visit: Visit, subject: None) -> 
 
 
 def _draw_tools(tools: Sequence[ToolCount], *, watched: bool) -> Iterator[Part]:
-    """Draw the tools that providers were asked to run, or a hint how to note them if requests are not read."""
+    """Draw the tools that providers were asked to run. If requests are not read, draw a hint on the setting."""
     yield tags.h2("Tools that providers run")
     if watched:
         yield quiet("Requests since the daemon started. Only the kind of tool and the host are kept.")

@@ -14,7 +14,7 @@ from .watch import ToolWatch
 
 @frozen(eq=False)
 class RunningProviderTools(RunningFeature):
-    """The watch over the gateway's requests.
+    """The running feature, which reads the gateway's requests.
 
     :ivar watch: reads the requests.
     """
@@ -23,7 +23,7 @@ class RunningProviderTools(RunningFeature):
 
     @property
     def parts(self) -> tuple[object, ...]:  # type: ignore[override]
-        """This feature itself."""
+        """The objects that routes and pages can find by their class: this feature."""
         return (self,)
 
 

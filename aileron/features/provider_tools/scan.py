@@ -15,10 +15,10 @@ from aileron.features.gateway.values import ProviderTool, ToolKind
 from .shapes import REQUEST, Facts, ToolShape
 
 MOST_FOUND = 64
-"""The number of tools of one request that are found with their hosts. Further tools have no host."""
+"""The most tools of one request that are stored with their hosts. Further tools are stored without hosts."""
 
 _MOST_LEVELS = 32
-_LONGEST_TEXT = 8192  # of a name, a type or a URL, as it is written
+_LONGEST_TEXT = 8192  # the limit of a name, a type or a URL, in bytes as written
 _BOM = b"\xef\xbb\xbf"
 _QUOTE, _BACKSLASH = b'"\\'
 _OPENING, _CLOSING = frozenset(b"{["), frozenset(b"}]")
@@ -34,14 +34,17 @@ _string = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*', re.DOTALL).match
 
 
 class _NotJson(Exception):
-    """The error for a request that is not JSON, or is nested too deeply where tools are."""
+    """The error for a request that is not JSON, or that is nested too deeply at a place that may name tools."""
 
 
 class _Level(Facts):
     """An array or object that is being read.
 
-    :ivar name: of the member whose value is read, or None if a name comes next.
-    :ivar awaits: whether the value comes next.
+    :ivar array: True for an array, False for an object.
+    :ivar name: in an object, the name of the member whose value is read, or None if a name comes next. Always None in
+        an array.
+    :ivar shape: the members to read.
+    :ivar awaits: True if a value comes next.
     """
 
     __slots__ = ("array", "awaits", "name", "shape")
@@ -54,11 +57,14 @@ class _Level(Facts):
 
     @property
     def value(self) -> object:
-        """The shape of the next value, or the function that reads it, or None if it is skipped."""
+        """The shape of the next value, the function that reads the next value, or None if the next value is skipped."""
         return self.shape if self.array else self.shape.fields.get(self.name or "")
 
     def literal(self) -> None:
-        """Accept a literal, such as a number, of which more bytes may follow."""
+        """Accept a piece of a literal, such as a number. More of the literal may follow.
+
+        :raises _NotJson: if a name must come next.
+        """
         if self.name is None and not self.array:
             raise _NotJson
         self.awaits = self.array
@@ -68,7 +74,7 @@ class ToolScan:
     """The scan of one request.
 
     :ivar found: the tools found so far, each once.
-    :ivar unreadable: whether it cannot be parsed. Then the rest is not read.
+    :ivar unreadable: True if the request cannot be parsed. Then the rest is not read.
     """
 
     def __init__(self) -> None:
@@ -76,13 +82,13 @@ class ToolScan:
         self.unreadable = False
         self._step: Callable[[bytes, int], int] = self._begin
         self._levels = [_Level(REQUEST, array=True)]  # the document is treated as the only item of an array
-        self._depth = 0  # of the value that is skipped
-        self._text: bytearray | None = None  # of the string that is read, or None if it is skipped
-        self._escaped = False  # its next byte
+        self._depth = 0  # the depth within the value that is skipped, or 0
+        self._text: bytearray | None = None  # the bytes of the string that is read, or None if it is skipped
+        self._escaped = False  # True if the next byte of the string is escaped
         self._mark = b""
 
     def feed(self, data: bytes) -> None:
-        """Read a piece of the request."""
+        """Read a piece of the request, and add the tools that it names to C{found}."""
         position = 0
         try:
             while position < len(data) and not self.unreadable:
@@ -91,14 +97,14 @@ class ToolScan:
             self.unreadable = True
 
     def finish(self) -> None:
-        """End the request. If it is not complete JSON, it is unreadable."""
+        """End the scan. If the request is not complete JSON, set C{unreadable}."""
         if self._step != self._end:
             self.unreadable = True
 
-    # each reads from a position on, and returns how far --------------------------------------------------------------
+    # Each step reads data from a position on, and returns the position after what it read. ---------------------------
 
     def _begin(self, data: bytes, position: int) -> int:
-        """Skip a byte order mark, which may arrive in pieces."""
+        """Skip a byte order mark, which may arrive in pieces, and return the position after it."""
         end = min(len(data), position + len(_BOM) - len(self._mark))
         mark = self._mark + data[position:end]
         if mark != _BOM and _BOM.startswith(mark):
@@ -116,7 +122,10 @@ class ToolScan:
         return len(data)
 
     def _between(self, data: bytes, position: int) -> int:
-        """Read the next token of an array or object that may name tools."""
+        """Read the next token of an array or object that may name tools, and return the position after it.
+
+        :raises _NotJson: if no token of JSON comes next.
+        """
         level = self._levels[-1]
         if not level.awaits:
             member = (_first_member if level.name is None else _next_member)(data, position)
@@ -165,7 +174,10 @@ class ToolScan:
                 self.found[ProviderTool(kind, host if len(self.found) < MOST_FOUND else "")] = None
 
     def _pass_over(self, data: bytes, position: int) -> int:
-        """Skip a value that names no tools."""
+        """Skip bytes of a value that names no tools, and return the position after them.
+
+        :raises _NotJson: if a character cannot be JSON.
+        """
         while (position := _end_of(_uninteresting(data, position))) < len(data):
             sign = data[position]
             position += 1
@@ -198,7 +210,7 @@ class ToolScan:
         if end > position and data[end - 1] == _BACKSLASH:
             end = _end_of(_string(data, position))
         if end == len(data) or (end >= 0 and data[end] != _QUOTE):
-            end = -1  # the string continues, maybe with half of an escape
+            end = -1  # the string continues in the next piece, maybe within an escape
         if self._text is not None and len(self._text) <= _LONGEST_TEXT:
             self._text += data[start : len(data) if end < 0 else end]
         if end >= 0:
@@ -224,12 +236,15 @@ class ToolScan:
 
 
 def _end_of(found: re.Match[bytes] | None) -> int:
-    """Return the end of a match of a pattern that always matches."""
+    """Return the end of a match. The pattern must be one that always matches."""
     return found.end() if found else 0
 
 
 def _decode(text: bytes | bytearray) -> str:
-    """Return the text of a JSON string, or an empty text if it is longer than any text of interest."""
+    """Return the text of a JSON string, or an empty text if it is too long to be of interest.
+
+    :raises _NotJson: if it is not a JSON string.
+    """
     if len(text) > _LONGEST_TEXT:
         return ""
     try:

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def _provider_tools(node: Node, name: str, line: int) -> ToolRules:
-    """Return the rules from a node: one rule for all kinds, or one for each kind and for C{others}."""
+    """Parse rules: one rule for all kinds, or a mapping with rules for kinds and for C{others}.
+
+    :raises NotConfig: if a kind or a rule is unknown.
+    """
     from yaml import ScalarNode
 
     if isinstance(node, ScalarNode):
@@ -25,7 +28,7 @@ def _provider_tools(node: Node, name: str, line: int) -> ToolRules:
 
 
 def _tool_rule(node: Node, name: str, line: int) -> ToolRule:
-    text = scalar(node, "str") or scalar(node, "bool")  # to YAML, off is false
+    text = scalar(node, "str") or scalar(node, "bool")  # YAML parses off as false
     if text not in set(ToolRule):
         raise NotConfig(f"{name} must be one of: {', '.join(ToolRule)}", line)
     return ToolRule(text)

@@ -11,7 +11,7 @@ from aileron.base.addresses import read_origin
 from aileron.features.gateway.values import ToolKind
 
 _MOST_HOSTS = 8
-# Tools that the client runs, or that only order the present tools.
+# Tools that the client runs, or that only organize the other tools.
 _OF_THE_CLIENT = re.compile(
     r"function|custom|namespace|tool_search|local_shell|shell|apply_patch|programmatic_tool_calling"
     r"|(?:bash|text_editor|memory)_[0-9]+|tool_search_tool_(?:regex|bm25)(?:_[0-9]+)?"
@@ -31,22 +31,23 @@ _BEGINNINGS: Mapping[str, ToolKind] = {
 
 @define(eq=False)
 class Facts:
-    """The facts of one object: kinds of tools, and hosts of remote MCP servers (empty if the host is not readable)."""
+    """The facts found in one object: kinds of tools, and hosts of remote MCP servers (empty if not readable)."""
 
     kinds: set[ToolKind]
     hosts: set[str] = field(factory=set)
 
 
 Leaf = Callable[[Facts, str], None]
-"""Reads a text."""
+"""A function that reads a string value, and adds what it finds to the facts of the object."""
 
 
 @frozen
 class ToolShape:
-    """The members that are read of an object, or of each object in an array.
+    """The members to read of an object, or of each object in an array.
 
-    :ivar fields: the shapes of its members, by their names in lower case. Other members are skipped.
-    :ivar kinds: kinds of tools that are present if the object is.
+    :ivar fields: the shapes or functions that read the members, by the members' names in lower case. Other members are
+        skipped.
+    :ivar kinds: the kinds of tools that are present if the object is present.
     """
 
     fields: Mapping[str, ToolShape | Leaf]
@@ -68,7 +69,7 @@ def _read_host(facts: Facts, text: str) -> None:
 
 
 def _read_environment(facts: Facts, text: str) -> None:
-    """Read the environment of OpenAI's C{shell}, which the provider runs unless it is C{local}."""
+    """Read the environment of OpenAI's tool C{shell}. The provider runs the tool unless the environment is C{local}."""
     if text != "local":
         facts.kinds.add(ToolKind.CODE_EXECUTION)
 
@@ -76,7 +77,7 @@ def _read_environment(facts: Facts, text: str) -> None:
 def _make_request() -> ToolShape:
     tool: dict[str, ToolShape | Leaf] = {"type": _read_type, "server_url": _read_host}
     tool["environment"] = ToolShape({"type": _read_environment})
-    tool["tools"] = tools = ToolShape(tool)  # those of a namespace are tools as well
+    tool["tools"] = tools = ToolShape(tool)  # a namespace contains tools
     # Tools can be added within a conversation.
     block: dict[str, ToolShape | Leaf] = {"tool": ToolShape({"definition": tools})}
     block["tool_changes"] = ToolShape(block)
@@ -87,16 +88,16 @@ def _make_request() -> ToolShape:
         "mcp_servers": ToolShape({"url": _read_host}, (ToolKind.REMOTE_MCP,)),
         "web_search_options": ToolShape({}, (ToolKind.WEB_SEARCH,)),
         "messages": messages,
-        "additional_messages": messages,  # of a run of an assistant
+        "additional_messages": messages,  # in a run of an assistant
         "input": with_tools,
-        "data_source": ToolShape({"sampling_params": with_tools}),  # of an evaluation
-        "delegation": ToolShape({"responses": with_tools}),  # of the Live API
+        "data_source": ToolShape({"sampling_params": with_tools}),  # in an evaluation
+        "delegation": ToolShape({"responses": with_tools}),  # in the Live API
     }
-    request["requests"] = ToolShape({"params": ToolShape(request)})  # of a batch
-    for name in ("session", "agent", "target", "thread"):  # of the Realtime API, of agents' sessions and of assistants
+    request["requests"] = ToolShape({"params": ToolShape(request)})  # in a batch
+    for name in ("session", "agent", "target", "thread"):  # in the Realtime API, agents' sessions and assistants
         request[name] = ToolShape(request)
     return ToolShape(request)
 
 
 REQUEST = _make_request()
-"""The shape of a request, whichever provider it is for."""
+"""The shape of a request to any provider."""

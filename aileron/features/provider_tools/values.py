@@ -1,4 +1,4 @@
-"""The rules for tools that a provider runs itself: whether a request for one is sent, noted or refused."""
+"""The rules for tools that a provider runs itself: requests for them are ignored, noted or refused."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ if TYPE_CHECKING:
     from aileron.features.gateway.values import GatewaySettings
 
 SETTING = "provider_tools"
-"""The name of the rules' key in the gateway's settings, and in those of each provider."""
+"""The name of the key for rules in the gateway's settings and in each provider's settings."""
 
 
 TOOL_KINDS = tuple(kind for kind in ToolKind if kind is not ToolKind.UNREADABLE)
-"""The kinds that can have a rule."""
+"""The kinds of tools that can have a rule."""
 
 
 class ToolRule(StrEnum):
-    """The rule for requests that ask for a tool: they are not read, or the tool is noted, or they are refused."""
+    """The rule for requests that ask for a tool of the provider.
+
+    C{OFF}: the requests are not read. C{NOTE}: the tool is counted and recorded. C{REFUSE}: the requests are refused.
+    """
 
     OFF = "off"
     NOTE = "note"
@@ -49,15 +52,15 @@ class ToolRules:
 
     @property
     def refuses(self) -> bool:
-        """True if any kind is refused, so that a request must be read before it is sent."""
+        """True if any kind is refused. Then a request must be read before it is sent."""
         return ToolRule.REFUSE in self.kinds.values()
 
     def noting(self) -> ToolRules:
-        """Return these rules with L{ToolRule.NOTE} for kinds without a rule."""
+        """Return a copy of these rules with L{ToolRule.NOTE} for kinds without a rule."""
         return evolve(self, kinds={**dict.fromkeys(TOOL_KINDS, ToolRule.NOTE), **self.kinds})
 
     def rule(self, kind: ToolKind) -> ToolRule:
-        """Return the rule for a kind. For an unreadable request, it is the strictest rule of all kinds."""
+        """Return the rule for a kind. For an unreadable request, return the strictest rule of all kinds."""
         if kind is not ToolKind.UNREADABLE:
             return self.kinds.get(kind, ToolRule.OFF)
         return ToolRule.REFUSE if self.refuses else ToolRule.NOTE if self.kinds else ToolRule.OFF

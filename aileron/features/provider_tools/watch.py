@@ -1,4 +1,4 @@
-"""Reads requests for tools that their provider runs: during the relay to note them, or before it to refuse them."""
+"""Reads requests for tools that their provider is to run, after sending to note tools, or before to refuse requests."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from .scan import ToolScan
 from .values import ToolRule, ToolRules, rules_of
 
 MOST_HELD_BYTES = 8 * 1024 * 1024
-"""The size of a request that is read before it is sent."""
+"""The largest request that is read before it is sent. A larger one is refused."""
 
 MOST_QUEUED_BYTES = 16 * 1024 * 1024
-"""The size of all queued pieces together, which were sent and wait to be read."""
+"""The most bytes of all pieces that were sent and are queued for reading."""
 
 _PIECE_BYTES = 512  # the overhead of a stored piece
-_SLICE_BYTES = 4096  # of a piece, because reading a large piece takes milliseconds
+_SLICE_BYTES = 4096  # read at once, because reading a large piece takes milliseconds
 _PAUSE_SECONDS = 0.004
-_MOST_SECONDS = 0.002  # of reading before a pause
-_REST = 3  # the pause is at least so many times as long as the reading, so that traffic is not delayed
-_LAST_SECONDS = 1.0  # of reading at the end
+_MOST_SECONDS = 0.002  # the longest reading without a pause
+_REST = 3  # a pause is at least this many times as long as the reading before it, so that traffic is not delayed
+_LAST_SECONDS = 1.0  # the longest reading when the relay has stopped
 
 _UNREADABLE = ProviderTool(ToolKind.UNREADABLE)
 _TOOL = "{provider} was asked to run a tool itself ({tools})"
@@ -45,7 +45,7 @@ class _Reading:
     def __init__(self, exchange: UpstreamExchange, rules: ToolRules, tell: Callable[..., None], head: bytes) -> None:
         """Create a reading.
 
-        :param tell: counts tools, and whether they were C{refused}.
+        :param tell: counts tools. Its argument C{refused} says whether their request was refused.
         """
         self._exchange, self._rules, self._tell, self._head = exchange, rules, tell, head
         self._scan: ToolScan | None = None
@@ -71,13 +71,18 @@ class _Reading:
         return [tool for tool in found if self._rules.rule(tool.kind) is rule]
 
     def note(self, data: bytes, last: bool) -> None:
-        """Read a piece. After the last one, count the tools of the request."""
+        """Read a piece of a request that was sent. After the last piece, count its tools with the rule C{NOTE}."""
         scan = self._read(data, last=last)
         if last:
             self._tell(self._under(ToolRule.NOTE, scan), refused=False)
 
     def decide(self, provider: str, go: Callable[[], None], data: bytes, last: bool) -> None:
-        """Read a piece. Refuse the request once it has a refused tool, or send it after the last piece."""
+        """Read a piece of a held request. After the last piece, send the request.
+
+        If the request is too long or unreadable, or a tool in it is refused, fail the exchange instead.
+
+        :param go: sends the request.
+        """
         if self._exchange.over:
             return
         scan = self._read(data, last=last)
@@ -96,9 +101,9 @@ class _Reading:
 
 
 class ToolWatch:
-    """The reader of requests that have a rule. It is the gateway's L{RequestWatch}.
+    """The reader of requests for the tools that providers run. It implements the gateway's L{RequestWatch}.
 
-    :ivar providers: names of the providers whose requests are read in every session.
+    :ivar providers: the names of the providers with a rule. Their requests are read in every session.
     """
 
     def __init__(self, settings: GatewaySettings, notes: ToolNotes, clock: IReactorTime) -> None:
@@ -108,7 +113,7 @@ class ToolWatch:
         self.providers = frozenset(name for name, rules in self._rules.items() if rules.kinds)
         self._queue: deque[tuple[_Reading, bytes, bool]] = deque()
         self._queued_bytes = 0
-        self._read = 0  # bytes of the first piece
+        self._read = 0  # the bytes read of the first queued piece
 
     def watch(
         self,
@@ -123,12 +128,11 @@ class ToolWatch:
     ) -> None:
         """Read a request that has just started.
 
-        :param noting: whether tools that have no rule are noted.
-        :param head: as sent to the provider.
-        :param go: sends the request. Called at once.
-        :param go_later: sends the request after it was held, if it may still be sent. Called when the request is
-            complete and
-            not refused.
+        :param noting: whether tools without a rule are recorded.
+        :param head: the head to send to the provider.
+        :param go: sends the request. Called at once if the request need not be held.
+        :param go_later: sends a held request. Called when the request is complete and was not refused. It checks again
+            whether the request may be sent.
         """
         rules = (self._noting if noting else self._rules)[provider.name]
         tell = partial(self._notes.note, provider.name, session_id)
@@ -138,11 +142,11 @@ class ToolWatch:
         elif rules.refuses:
             exchange.watch(partial(reading.decide, provider.name, go_later), holds=True)
         else:
-            exchange.watch(partial(self._put_off, reading), holds=False)
+            exchange.watch(partial(self._queue_piece, reading), holds=False)
             go()
 
     def describe(self, provider: Provider) -> str:
-        """Return the rules for the tools that a provider runs, as text."""
+        """Return the rules for the tools that a provider runs as text."""
         return str(self._rules[provider.name])
 
     def counts(self) -> tuple[ToolCount, ...]:
@@ -150,15 +154,18 @@ class ToolWatch:
         return self._notes.counts()
 
     def read_rest(self) -> None:
-        """Read the queued pieces for a second at most. Requests with pieces left count as unreadable."""
+        """Read the queued pieces for at most a second. Requests with unread pieces count as unreadable."""
         self._read_for(_LAST_SECONDS)
         while self._queue:
             reading, _, last = self._queue.popleft()
             reading.lost = True
             reading.note(b"", last)
 
-    def _put_off(self, reading: _Reading, data: bytes, last: bool) -> None:
-        """Queue a piece for reading after it was sent. If the queue is full, the request counts as unreadable."""
+    def _queue_piece(self, reading: _Reading, data: bytes, last: bool) -> None:
+        """Queue a piece of a request that was already sent, to read it later.
+
+        If the queue is full, the request counts as unreadable.
+        """
         reading.lost |= self._queued_bytes + len(data) > MOST_QUEUED_BYTES
         if reading.lost:
             data = b""

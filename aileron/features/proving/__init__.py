@@ -1,4 +1,4 @@
-"""Proving: tests whether connectors keep the promises, against doubles of services that misbehave."""
+"""Proving: tests connectors against doubles of services that misbehave, such as a service that answers too late."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from aileron.model.trust import Trusted, TrustKind
 from aileron.model.vault import CredentialStatus, NewBinding
 from aileron.runner import Collaborators, Runner, build
 from aileron.store import Seals, Store, Tuning, make_store
-from aileron.vault import Passkeys, Renewals, Vault
+from aileron.vault import Approvers, Passkeys, Renewals, Vault
 from aileron.vault.keys import create, generate_words
 
 from ._connectors import ProofConnectors
@@ -59,14 +59,14 @@ class Seen:
     """Everything observed of a finished run.
 
     :ivar states: the final states of the run, in order: C{UNKNOWN} may be followed by another one.
-    :ivar told: the run's row, its audit events and the log, as one text.
+    :ivar recorded: the run's row, its audit events and the log, as one text.
     :ivar message: why the run did not complete; empty if it did.
     :ivar left: a clause about what still runs, from L{Double.left}, or that the bench never became idle; empty if
         nothing runs any more.
     """
 
     states: Sequence[RunState]
-    told: str = field(default="", repr=False)
+    recorded: str = field(default="", repr=False)
     message: str = ""
     left: str = ""
 
@@ -107,7 +107,11 @@ class Bench:
         return self.home.root.parent
 
     async def bind(self, new: NewBinding) -> None:
-        """Store a credential and revoke all others."""
+        """Store a credential and revoke all others.
+
+        :raises InvalidRequest, Conflict: if the credential cannot be stored.
+        :raises VaultLocked: if the vault is not unlocked.
+        """
         for each in self._parts.vault.list():
             await self._parts.vault.revoke(each.name)
         await self._parts.vault.set_up(new)
@@ -119,7 +123,10 @@ class Bench:
         return any(each.status is CredentialStatus.NEEDS_YOU for each in states)
 
     def offer(self, connector: IConnector, name: str, text: bytes) -> None:
-        """Install the connector and one action, trust both, and remove the previous action."""
+        """Install the connector and one action, trust both, and remove the previous action.
+
+        :raises VaultLocked, BindingFailed, StoreUnavailable: if trust cannot be stored.
+        """
         about, path = connector.describe(), self.home.actions / "proof.md"
         path.unlink(missing_ok=True)  # a new file is noticed even within one tick of the file system's clock
         path.write_bytes(text)
@@ -127,7 +134,7 @@ class Bench:
         now, action = utc(self.clock.seconds()), (TrustKind.ACTION, name, digest_of_bytes(text))
         words = (action, (TrustKind.CONNECTOR, about.name, about.content_hash))
         self._parts.vault.put([Trusted(*word, now, _PROVER.id) for word in words])
-        self._parts.runner.look()
+        self._parts.runner.check_changes()
 
     def check(self, name: str, arguments: Mapping[str, JSON]) -> None:
         """Check that an action accepts arguments, with a dry run.
@@ -140,6 +147,7 @@ class Bench:
         """Run an action until it has ended and no timer is due. Approve it at once if it needs approval.
 
         :param step: the id of the action's only step.
+        :raises AileronError: if the action refuses the call.
         """
         run = await self._parts.runner.submission.submit(Call(name, arguments, _PROVER))
         self.double.key, states, rests = f"{run.effect_key}.{step}", list[RunState](), True
@@ -160,9 +168,9 @@ class Bench:
         self.double.drop()
         await self._settle()
         records = (await self._parts.store.audit.list(AuditQuery(run_id=run.id, limit=100))).items
-        told = repr([to_json(run), [to_json(each.event) for each in records], self._logged])
+        recorded = repr([to_json(run), [to_json(each.event) for each in records], self._logged])
         self._logged.clear()
-        return Seen(states, told, "" if run.fault is None else run.fault.message, left)
+        return Seen(states, recorded, "" if run.fault is None else run.fault.message, left)
 
     async def _find_left(self) -> str:
         """Return L{Double.left}, after waiting up to a few seconds for killed processes to end."""
@@ -246,6 +254,12 @@ def _make_store(home: Home, clock: Clock) -> Store:
     return make_store(home.database, UnthreadedReactor(), clock, seals, tuning, UnthreadedPool)
 
 
+def _accept_prover(vault: Vault, clock: Clock) -> Approvers:
+    """Return approvers that need no signature, because no person decides here."""
+    passkeys = Passkeys(vault, lambda: (), clock)
+    return Approvers(passkeys, "", lambda _: None, clock, needs_signatures=False)
+
+
 async def _build(reactor: Any, home: Home) -> Bench:
     prepare(home)
     clock, connectors = Clock(), ProofConnectors()
@@ -267,7 +281,7 @@ async def _build(reactor: Any, home: Home) -> Bench:
             grants=vault.grants,
             control=vault,
             operator_limits=vault,
-            passkeys=Passkeys(vault, lambda: (), clock),
+            approvers=_accept_prover(vault, clock),
             clock=clock,
             ids=lambda: secrets.token_hex(13),
             chance=lambda: 0.0,

@@ -56,7 +56,10 @@ def maker_of(kind: ConnectorKind[Any]) -> Make:
 
 @frozen
 class _SampleEnvironment(Mapping[str, str]):
-    """An environment in which every variable has a value. Iteration yields only L{STRANGER}, which no file names."""
+    """An environment in which every variable has a value.
+
+    Iteration yields only L{STRANGER}, a variable that no connector's file declares.
+    """
 
     def __getitem__(self, name: str) -> str:
         return "yes" if name == STRANGER else "sample"

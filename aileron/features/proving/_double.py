@@ -142,13 +142,15 @@ class Double:
 
     :ivar case: the operation under test.
     :ivar script: instructions for the next requests. When the script is used up, the double answers correctly.
-    :ivar shows: the result of lookups: True if they find the effect, False if not, None if they find what was done.
-    :ivar twist: a permanent fault for the run, such as C{late}; each kind of double defines its own.
+    :ivar shows: the result that lookups report: True if the effect is found, False if it is not, None if they report
+        what the double really did.
+    :ivar twist: a fault for the whole run, such as C{late}; each kind of double defines its own.
     :ivar key: the effect key of the run's step.
     :ivar looking: whether requests are now lookups of the effect.
     :ivar done: how many times the effect was performed.
-    :ivar asked: how many times it was requested, lookups not counted.
-    :ivar strange: clauses about data that was sent although the connector's file does not declare it.
+    :ivar asked: how many times the effect was requested, lookups not counted.
+    :ivar strange: parts of a sentence for the report, each about data that was sent although the connector's file does
+        not declare it.
     :ivar heard: a count of everything that arrived, to notice activity.
     :ivar beside: whether a thread or a process works outside the reactor.
     :ivar open: the open connections.
@@ -277,7 +279,7 @@ class ServiceDouble(Double):
     def _look(self, request: bytes) -> bytes | None:
         """Return the answer to a lookup of the effect, or None without recorded answers.
 
-        If the effect is not found, a lookup without the key finds an effect of another key instead.
+        If the lookup must not find the effect, the answer shows no effect or one with another key.
         """
         sample = self.case.sample
         if sample is None:

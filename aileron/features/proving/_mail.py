@@ -76,7 +76,11 @@ class MailDouble(Double):
         return found  # type: ignore[no-any-return]
 
     def turn(self, stage: str, mailbox: bytes = b"", message: bytes = b"") -> Move:
-        """Return the instruction for a stage, count the effect, and save C{message} if there is one."""
+        """Remove the first instruction for a stage from the script and return it, or return the usual one without one.
+
+        If it performs the effect, save C{message}. At the stage that performs the effect, count it, but not during a
+        lookup.
+        """
         turn: Move = next((each for each in self.script if each.stage == stage), _at(stage))
         if turn in self.script:
             self.script.remove(turn)

@@ -131,7 +131,7 @@ class McpDouble(ServiceDouble):
     is_local: bool = field(kw_only=True)
 
     def begin(self, case: Case, moves: Sequence[Move], shows: bool | None = None, twist: str = "") -> None:
-        """Reset the double for a run. Advance the clock so that an ended process may be restarted at once."""
+        """Reset the double for a run. For a local server, advance the clock so that its process may restart at once."""
         super().begin(case, moves, shows, twist)
         if self.is_local:
             self.bench.clock.advance(_RECOVERY_SECONDS)

@@ -97,7 +97,7 @@ class ProofNetwork:
         return _DoubleEndpoint(self, self.origins.get(origin, HTTP))
 
     def connect(self, speech: str, factory: IProtocolFactory) -> Deferred[IProtocol]:
-        """Connect to the double."""
+        """Connect to the double. C{dialing} counts the attempt until it ends."""
         self.dialing += 1
         made: Deferred[IProtocol] = TCP4ClientEndpoint(self.reactor, _LOOPBACK, self.port(speech)).connect(factory)
         return made.addBoth(self._count_down)

@@ -36,7 +36,8 @@ class Check:
     """The result of one check over all runs.
 
     :ivar runs: the number of results; for an action, of trials.
-    :ivar control: whether the check noticed a service that breaks it on purpose.
+    :ivar control: whether the check noticed a service that breaks it on purpose. False for an action, which has no such
+        service.
     :ivar why: why the check is not applicable; empty if it is.
     :ivar faults: the results that failed.
     """
@@ -80,7 +81,7 @@ async def prove(
     make: Make | None = None,
     actions: Iterable[Action] = (),
 ) -> ProofCard:
-    """Test one connector.
+    """Test one connector. If its file has faults, the card has only these.
 
     :param operations: the operations to test; empty for all.
     :param make: makes the connector; None to make it as the daemon does.
@@ -161,7 +162,10 @@ class _Proof:
         return [*results, *self._find_on_disk()], noticed
 
     async def run_action(self, action: Action, cases: Mapping[str, Case]) -> Check:
-        """Run an installed action through the trials for actions, if it can run against the double."""
+        """Run an installed action through the trials for actions, if it can run against the double.
+
+        If not, the check is not applicable.
+        """
         try:
             call = call_action(action, self.rig.spec.description, cases)
             if isinstance(call, str):

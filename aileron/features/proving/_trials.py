@@ -66,7 +66,7 @@ class Result:
     """The result of one check in one trial.
 
     :ivar trial: the title of the trial.
-    :ivar message: what did not hold; empty if the check passed.
+    :ivar message: the reason why the check failed, or empty if it passed.
     """
 
     operation: str
@@ -99,7 +99,10 @@ class Rig:
 
 
 def list_trials(case: Case, secret: str, infect: Infect | None = None) -> Iterator[Trial]:
-    """Yield the trials of an operation over HTTP; for a read only those that do not depend on an effect."""
+    """Yield the trials of an operation over HTTP. For an operation that only reads, leave out the trials of effects.
+
+    :param infect: adds forms of the secret to an answer's body; None for JSON, XML and plain text.
+    """
     method, good = case.method, case.good
     lost, whole, does = (0, wire(good, method), "") if case.reads else (1, wire(good, method), "does it, and ")
     head = len(whole) if method == "HEAD" else len(whole) - len(good.body)
@@ -237,7 +240,7 @@ def _find_untruth(trial: Trial, double: Double, seen: Seen) -> str:
 def _find_leak(strange: Sequence[str], seen: Seen, secret: str) -> str:
     if strange:
         return f"{strange[0]}, which the connector does not declare"
-    if any(form in seen.told for form in _list_forms(secret)):
+    if any(form in seen.recorded for form in _list_forms(secret)):
         return "the secret appears in the run's result, error, events or log"
     return ""
 

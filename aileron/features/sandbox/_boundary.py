@@ -25,7 +25,7 @@ _LOOPBACK = "127.0.0.1"
 
 
 class BoundaryCheck:
-    """One check: sockets outside that the sandbox must not reach, and the instructions for the script inside.
+    """A check of one sandbox: sockets that the sandbox must not reach, and the instructions for the script inside.
 
     :ivar proxy_port: the proxy's port inside.
     """
@@ -56,7 +56,7 @@ class BoundaryCheck:
         )
 
     def judge(self, piece: bytes) -> list[str] | None:
-        """Evaluate the report from inside with this further piece of it.
+        """Add a piece to the report from inside, and evaluate the report once it is complete.
 
         :return: the ways out that are open or were not tried, empty if there are none, or None if the report is
             incomplete.
@@ -71,10 +71,10 @@ class BoundaryCheck:
         if not isinstance(answer, dict) or set(answer) != set(_WAYS):
             return ["the check did not end"]
         problems = [f"{_WAYS[way]}: {'; '.join(map(str, found))}" for way, found in answer.items() if found]
-        return problems + self._look()
+        return problems + self._find_arrived()
 
-    def _look(self) -> list[str]:
-        """Return the ways out by which data arrived here nevertheless."""
+    def _find_arrived(self) -> list[str]:
+        """Return a sentence for each of the launcher's sockets that something inside has reached."""
         arrived = []
         for way, receive in (("TCP", self._tcp.accept), ("UDP", lambda: self._udp.recv(16))):
             try:

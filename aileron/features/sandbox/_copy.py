@@ -101,7 +101,7 @@ class RepositoryCopy:
 def make_copy(repository: Repository, git: Git, directory: Path) -> RepositoryCopy:
     """Copy a repository into an empty private directory.
 
-    :raises InvalidRequest: it could not be copied completely.
+    :raises InvalidRequest: if a part of the repository could not be copied. The directory is then removed.
     """
     copy, before = directory / "git", directory / "before"
     try:
@@ -146,14 +146,14 @@ def forget_copy(copy: RepositoryCopy) -> None:
 def refs_of(git: Git) -> Mapping[str, str]:
     """Return the object name of every ref that is not symbolic, by ref.
 
-    :raises GitError: the refs cannot be read.
+    :raises GitError: if the refs cannot be read.
     """
     lines = os.fsdecode(git.run("for-each-ref", "--format=%(objectname) %(refname) %(symref)")).split("\n")
     return {ref: name for name, ref, symbolic in (line.split(" ") for line in lines if line) if not symbolic}
 
 
 def head_of(git: Git) -> str:
-    """Return the ref that C{HEAD} names, or the object name if it is detached."""
+    """Return the ref that C{HEAD} names, or the object name if it is detached, or an empty text if there is none."""
     return git.text("symbolic-ref", "-q", "HEAD") or git.text("rev-parse", "--verify", "-q", "HEAD")
 
 
@@ -191,7 +191,7 @@ def _link_objects(repository: Repository, copy: Path) -> None:
 
 
 def _alternates(objects: Path) -> Iterator[str]:
-    """Yield the further object directories of the real repository, which may be relative to it."""
+    """Yield the paths of the other object directories from which the real repository borrows objects."""
     listed = objects / "info" / "alternates"
     for line in listed.read_text().splitlines() if listed.is_file() else ():
         if line and not line.startswith("#"):

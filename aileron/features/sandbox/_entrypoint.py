@@ -3,8 +3,8 @@
 C{_entrypoint.py PORT DESCRIPTOR BOUNDARY PROGRAM [ARGUMENTS…]}.  The sandbox has an empty network of its own.
 The launcher, which is outside, accepts connections to that port and forwards them to the daemon.
 
-C{BOUNDARY} is C{-}, or the launcher's instructions (JSON). Then there is a second port, of the proxy, and before the
-agent starts, this script, which the agent will replace, tries every other way out and reports the results.
+C{BOUNDARY} is C{-}, or the launcher's instructions as JSON. With instructions, this script also listens on the proxy's
+port, and before it becomes the agent, it tries every other way out and reports the results.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 _BACKLOG = 128
 _SECONDS = 2.0
 _PROXY_SECONDS = 20.0
-_OUTSIDE_4, _OUTSIDE_6 = "192.0.2.1", "2001:db8::1"  # nobody's (RFC 5737, RFC 3849)
+_OUTSIDE_4, _OUTSIDE_6 = "192.0.2.1", "2001:db8::1"  # addresses for documentation, never assigned (RFC 5737, RFC 3849)
 _DNS_PORT = 53
 _STDERR = 2
 _A_QUERY = bytes.fromhex("a1e1010000010000000000000761696c65726f6e07696e76616c69640000010001")
@@ -28,7 +28,7 @@ _KINDS = (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET, socket.S
 
 
 def enter(ports: Sequence[int], descriptor: int, question: str, command: list[str]) -> None:
-    """Pass the listening sockets to the launcher, check the boundary if asked, and execute C{command}.
+    """Pass the listening sockets to the launcher, check the boundary if asked, and become C{command}.
 
     :param descriptor: a socket to the launcher, closed before the command starts.
     """
@@ -91,7 +91,10 @@ def _try_tcp(port: int) -> Iterator[str]:
 
 
 def _try_udp(port: int) -> Iterator[str]:
-    """Send a datagram that must not leave the sandbox, and one that the launcher must not receive."""
+    """Yield an error for each datagram that can be sent out of the sandbox.
+
+    The last datagram is sent to a port of the launcher, which reports it if it arrives.
+    """
     for family, host, number, must_fail in (
         (socket.AF_INET, _OUTSIDE_4, 443, True),
         (socket.AF_INET6, _OUTSIDE_6, 443, True),
@@ -107,7 +110,7 @@ def _try_udp(port: int) -> Iterator[str]:
 
 
 def _try_dns() -> Iterator[str]:
-    """Query the system's name servers, which must be unreachable."""
+    """Yield an error for each of the system's name servers that may be reachable."""
     try:
         with open("/etc/resolv.conf", encoding="utf-8", errors="replace") as file:
             words = [line.split() for line in file]
@@ -130,7 +133,7 @@ def _try_dns() -> Iterator[str]:
 
 
 def _try_unix() -> Iterator[str]:
-    """Try to create sockets that could reach a service by path, by abstract name or in a virtual machine."""
+    """Yield an error for each kind of socket that can be created and could reach a service outside."""
     for name, family in _FORBIDDEN.items():
         for kind in _KINDS:
             try:
@@ -147,7 +150,7 @@ def _try_unix() -> Iterator[str]:
 
 
 def _check_descriptors(known: set[int]) -> Iterator[str]:
-    """Check that only the standard descriptors are inherited, and that none can connect to another peer."""
+    """Yield an error for each inherited descriptor that is not standard, or that could connect to another peer."""
     for number in sorted(map(int, os.listdir("/proc/self/fd"))):
         try:
             mode = os.fstat(number).st_mode

@@ -29,7 +29,7 @@ _FIRST, _SECOND = 16, 24  # of args[0] and args[1] the lower half
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _IO_URING_SETUP = 425  # on every architecture
-_TYPE_MASK = 0xF  # SOCK_CLOEXEC and SOCK_NONBLOCK stand above
+_TYPE_MASK = 0xF  # SOCK_CLOEXEC and SOCK_NONBLOCK are higher bits
 _SOCKETCALL_SOCKET, _SOCKETCALL_SOCKETPAIR = 1, 8  # linux/net.h
 _X32 = 0x40000000
 
@@ -45,13 +45,13 @@ class _SystemCalls:
     ioctl: tuple[int, ...]
     socket: tuple[int, ...]
     socketpair: tuple[int, ...]
-    clone: tuple[int, ...]  # and unshare: both have their flags as first argument
+    clone: tuple[int, ...]  # clone and unshare, whose first argument is the flags
     refused: tuple[int, ...]  # setns, and the calls for keys
     socketcall: tuple[int, ...] = ()
     missing: tuple[int, ...] = (_IO_URING_SETUP, _CLONE3)
 
 
-# Of each machine the architectures that its kernel runs programs of.
+# By machine: the architectures of the programs that its kernel can run.
 _MACHINES = {
     "x86_64": (
         _SystemCalls(
@@ -108,7 +108,10 @@ def filter_for(machine: str) -> bytes | None:
 
 
 def _block(calls: _SystemCalls) -> bytes:
-    """Return the part that decides the calls of one architecture. Calls of others continue with the next part."""
+    """Return the part of the program that decides the calls of one architecture.
+
+    For a call of another architecture, it jumps to the next part.
+    """
     rules = b"".join(
         (
             # guard against attack: typing into the terminal is refused -> test_sandbox.SandboxTests.test_typing
@@ -140,9 +143,9 @@ def _block(calls: _SystemCalls) -> bytes:
 
 
 def _rule(numbers: tuple[int, ...], decision: bytes) -> bytes:
-    """Return the instructions that apply a decision to these calls.
+    """Return the instructions that apply C{decision} to the calls with these numbers.
 
-    Other calls continue with the number still loaded.
+    For any other call, they jump behind the decision, with the number of the call still loaded.
     """
     chosen = [
         _step(_EQUALS, len(numbers) - place, 0 if place < len(numbers) else _length(decision), number)

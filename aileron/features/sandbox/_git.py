@@ -62,11 +62,11 @@ class Git:
     work_tree: str = "/"
 
     def at(self, git_dir: str | Path, work_tree: str) -> Git:
-        """Return a copy for another repository."""
+        """Return a copy of this object for another repository."""
         return evolve(self, git_dir=str(git_dir), work_tree=work_tree)
 
     def with_index(self, path: Path) -> Git:
-        """Return a copy that uses another index file."""
+        """Return a copy of this object that uses another index file."""
         return evolve(self, environment={**self.environment, "GIT_INDEX_FILE": str(path)})
 
     def run(self, *arguments: str, given: bytes | IO[bytes] = b"", into: IO[bytes] | None = None) -> bytes:
@@ -74,7 +74,7 @@ class Git:
 
         :param given: the standard input.
         :param into: the file for the output, or None to return the output.
-        :raises GitError: it failed, or exceeded ten minutes.
+        :raises GitError: if the command failed, or ran longer than ten minutes.
         """
         settings = [word for setting in NEUTRAL for word in ("-c", setting)]
         where = [f"--git-dir={self.git_dir}", f"--work-tree={self.work_tree}"] if self.git_dir else []
@@ -104,14 +104,17 @@ class Git:
             return ""
 
     def records(self, *arguments: str) -> Iterator[bytes]:
-        """Yield the records of a command's output with C{-z}."""
+        """Yield the records of a command's output with C{-z}.
+
+        :raises GitError: if the command failed.
+        """
         return filter(None, self.run(*arguments).split(b"\0"))
 
 
 def find_git(environment: Mapping[str, str]) -> Git | None:
     """Return the git on the caller's C{PATH}, or None.
 
-    :raises InvalidRequest: a variable makes git use another repository than the project's.
+    :raises InvalidRequest: if a variable makes git use another repository than the project's.
     """
     if named := [name for name in _STEERING if environment.get(name)]:
         raise InvalidRequest(f"A sandbox cannot protect a repository that {named[0]} names: unset it.")
@@ -123,11 +126,11 @@ def find_git(environment: Mapping[str, str]) -> Git | None:
 
 
 def copy_objects(source: Git, target: Git, *options: str, given: bytes) -> None:
-    """Copy objects from one repository to another, which checks each of them.
+    """Copy objects from one repository to another. The target checks each object.
 
     :param options: options of C{git pack-objects}.
     :param given: the list of objects as input of that command.
-    :raises GitError: an object is missing or malformed.
+    :raises GitError: if an object is missing or malformed.
     """
     with TemporaryFile(dir=os.path.dirname(source.git_dir)) as pack:  # it may exceed our memory
         source.run("pack-objects", "--local", "--stdout", "-q", *options, given=given, into=pack)
@@ -140,7 +143,7 @@ def copy_objects(source: Git, target: Git, *options: str, given: bytes) -> None:
 def entries_of(git: Git, index: Path) -> Entries:
     """Return the entries of an index, or none if the file does not exist.
 
-    :raises GitError: the index cannot be read.
+    :raises GitError: if the index cannot be read.
     """
     found: dict[bytes, frozenset[bytes]] = {}
     for record in git.with_index(index).records("ls-files", "--stage", "-z"):
@@ -160,7 +163,7 @@ def import_index(before: Entries, after: Entries, source: Git, target: Git) -> l
     Only entries that differ are written, so that the others keep git's cached file data.
 
     :return: the paths that became nested repositories in the copy. They are not staged.
-    :raises GitError: an object is missing or malformed, or the index is locked.
+    :raises GitError: if an object is missing or malformed, or the index is locked.
     """
     changed = {path: after.get(path, frozenset()) for path in {*before, *after} if before.get(path) != after.get(path)}
     # guard against attack: a new submodule in the index is not imported -> test_sandbox_git.GitTests.test_embedded,

@@ -42,7 +42,7 @@ class Import:
             for name in discarded:
                 self.lines.append(f"Not imported: .git/{name}, which was changed in the sandbox.")
             self._import(operation)
-        except Exception as error:  # noqa: BLE001 - whatever an agent left there, its work is kept and the launch ends well
+        except Exception as error:  # noqa: BLE001 - an agent may leave any data; its work is preserved
             self._keep(f"the agent's work in git: {error or type(error).__name__}")
 
     @property
@@ -69,14 +69,14 @@ class Import:
         for name in stashes:
             self._import_stash(name)
         if operation:
-            self._tell_operation(operation, head)
+            self._report_unfinished(operation, head)
         elif busy:
             if head != self.copy.snapshot.head or self._read_staged() != self._read_staged_before():
                 self._keep(f"HEAD and the index, because {busy}")
         elif head not in blocked and self._import_head(head, refs):
             self._import_index()
             self._import_merge()
-            self._tell_finished()
+            self._report_finished()
 
     def _find_moved_refs(self, refs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         """Yield the new or moved refs, and report all other changes of refs."""
@@ -92,7 +92,10 @@ class Import:
                 self.lines.append(f"Not imported: {ref}, which was changed in the sandbox.")
 
     def _import_objects(self, wanted: set[str]) -> None:
-        """Copy the wanted objects and all they refer to, unless the real repository has them. git checks each one."""
+        """Copy the wanted objects and all they refer to, unless the real repository has them. git checks each one.
+
+        :raises GitError: if an object is missing or malformed.
+        """
         if not wanted:
             return
         lines = [*sorted(wanted), "--not", *sorted(set(self.copy.snapshot.refs.values()))]
@@ -101,9 +104,12 @@ class Import:
         copy_objects(self._source, self._target, "--revs", given="".join(f"{line}\n" for line in lines).encode())
 
     def _import_ref(self, ref: str, name: str, busy: str) -> bool:
-        """Move a ref as in the sandbox, or store its new value under another name.
+        """Move a ref as in the sandbox, and return True.
 
-        :param busy: why the ref must not move, or empty.
+        If the ref cannot move, store its new value under another name and return False.
+
+        :param busy: the reason why the ref must not move, or empty.
+        :raises GitError: if the real repository cannot be read.
         """
         old = self.copy.snapshot.refs.get(ref, "")
         if linked := self._new_gitlinks(name):
@@ -141,7 +147,10 @@ class Import:
         return f"{count or 'no'} new commit{'' if count == '1' else 's'}, now at {name[:10]}"
 
     def _new_gitlinks(self, name: str) -> list[str]:
-        """Return the paths of a commit that became nested repositories."""
+        """Return the paths of a commit that became nested repositories.
+
+        :raises GitError: if the commit or an index cannot be read.
+        """
         if self._target.text("cat-file", "-t", f"{name}^{{}}") != "commit":
             return []
         known = linked_paths(self._read_staged_before())
@@ -155,7 +164,9 @@ class Import:
     def _is_checked_out_elsewhere(self, ref: str) -> bool:
         """Return whether another work tree of the repository has the branch checked out.
 
-        git lists the main work tree first, and that of a submodule by the path of its repository.
+        git lists the main work tree first. It lists the work tree of a submodule by the path of the repository.
+
+        :raises GitError: if the work trees cannot be listed.
         """
         repository = self.copy.snapshot.repository
         here = f"worktree {repository.root}"
@@ -179,21 +190,28 @@ class Import:
         self._target.run("stash", "store", "-m", message or "sandbox", name)
         self.lines.append(f"stash: {message or name[:10]}")
 
-    def _tell_operation(self, operation: str, head: str) -> None:
-        """Report an unfinished operation such as a rebase. It stays in the copy, since its steps may run commands."""
+    def _report_unfinished(self, operation: str, head: str) -> None:
+        """Report an unfinished operation such as a rebase, which is not imported, since its steps may run commands.
+
+        The copy is kept. An operation that the sandbox has not continued is not reported, since the real repository has
+        it too.
+        """
         real = Path(self.copy.snapshot.repository.git_dir)
         untouched = head == self.copy.snapshot.head and self._read_staged() == self._read_staged_before()
         if not untouched or not (real / operation).exists():
             self._keep(f"an unfinished operation ({operation}), with HEAD and the index")
 
-    def _tell_finished(self) -> None:
+    def _report_finished(self) -> None:
         """Report an operation that was unfinished when the copy was made and is finished now."""
         real = Path(self.copy.snapshot.repository.git_dir)
         for name in filter(lambda each: (real / each).exists(), OPERATIONS):
             self.lines.append(f"The operation in progress here ({name}) was ended in the sandbox. Quit it with git.")
 
     def _import_head(self, head: str, refs: Mapping[str, str]) -> bool:
-        """Point C{HEAD} to the ref it had in the sandbox, and return whether that succeeded."""
+        """Point C{HEAD} to the ref or commit that it had in the sandbox, and return whether it points there now.
+
+        :raises GitError: if C{HEAD} cannot be moved.
+        """
         now, before = head_of(self._target), self.copy.snapshot.head
         if now == head:
             return True
@@ -212,9 +230,11 @@ class Import:
         return True
 
     def _index_is_busy(self) -> str:
-        """Return why the real index cannot be written, or an empty text.
+        """Return the reason why the real index cannot be written, or an empty text.
 
-        If it cannot, its branch must not move either.
+        If the index cannot be written, the checked-out branch must not move either.
+
+        :raises GitError: if an index cannot be read.
         """
         real = Path(self.copy.snapshot.repository.git_dir)
         if (real / "index.lock").exists():
@@ -229,7 +249,10 @@ class Import:
         return ref == head_of(self._target)
 
     def _import_index(self) -> None:
-        """Import the index if it did not change outside."""
+        """Import the index if the real one has not changed since the copy was made.
+
+        :raises GitError: if an object is missing or malformed, or an index cannot be read or is locked.
+        """
         before, after = self._read_staged_before(), self._read_staged()
         if after == before:
             return
@@ -245,7 +268,10 @@ class Import:
         return entries_of(self._target, self.copy.before / "index")
 
     def _import_merge(self) -> None:
-        """Import the state of an unfinished merge, cherry-pick or revert, or its completion."""
+        """Import the files that describe an unfinished merge, cherry-pick or revert, or their removal when it ended.
+
+        A file that was changed outside of the sandbox too is left as it is.
+        """
         real = Path(self.copy.snapshot.repository.git_dir)
         for name in MERGE_FILES:
             old, new = merge_file(self.copy.before, name), merge_file(self.copy.git_dir, name)

@@ -67,14 +67,15 @@ def _unescape(text: str) -> str:
 def second_paths(directory: str, mounts: Sequence[Mount]) -> Iterator[str]:
     """Yield the other paths of a directory, or of a part of it that is mounted elsewhere.
 
-    Each is compared by device and inode, so paths covered by a later mount are left out.
+    A path covered by a later mount is left out: each path is compared with the original by device and inode.
 
-    :param directory: without symbolic links.
+    :param directory: the absolute path of the directory, without symbolic links.
     """
     holding = [each for each in mounts if _is_within(directory, each.place)]
     if not holding:
         return
-    its = max(holding, key=lambda each: len(each.place))  # of two at one place the later one, which covers the other
+    # if two mounts have one mount point, the later covers the earlier
+    its = max(holding, key=lambda each: len(each.place))
     its = [each for each in holding if each.place == its.place][-1]
     inside = normpath(join(its.root, relpath(directory, its.place)))
     for mount in mounts:
@@ -93,7 +94,7 @@ def second_paths(directory: str, mounts: Sequence[Mount]) -> Iterator[str]:
 def find_copies(directory: str, marker: str, mounts: Sequence[Mount]) -> Iterator[str]:
     """Yield copies of a directory in snapshots and in file systems of other installed systems.
 
-    :param directory: without symbolic links.
+    :param directory: the absolute path of the directory, without symbolic links.
     :param marker: the name of a file that a directory must contain to count as a copy.
     """
     parts = Path(directory).parts[1:]

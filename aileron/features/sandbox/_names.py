@@ -1,4 +1,4 @@
-"""Decides by its name whether other programs may read a file without being asked, such as a settings file."""
+"""Decides by a file's name whether other programs may read the file automatically, such as a settings file."""
 
 from __future__ import annotations
 

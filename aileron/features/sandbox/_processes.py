@@ -1,4 +1,4 @@
-"""Ends every process of a sandbox and waits for it, before the files that they wrote are read.
+"""Ends all processes of a sandbox and waits for their end, before the files that they wrote are read.
 
 bubblewrap itself ends when the agent does. The first process of the sandbox, and with it all others, ends later, or not
 at all if the agent tampered with it.
@@ -21,10 +21,10 @@ _MOST_BYTES = 4096
 
 @define
 class SandboxProcesses:
-    """The processes of one sandbox. When the first one has ended, the kernel has ended all.
+    """The processes of one sandbox. When the first process ends, the kernel ends all others.
 
-    :ivar record: the file by which a later launch finds the first process if this one is killed, or None.
-    :ivar timeout_seconds: the time for the kernel to end them.
+    :ivar record: the file by which the next launch finds the first process if this launcher is killed, or None.
+    :ivar timeout_seconds: the time in which the kernel must end the processes.
     """
 
     _info: int
@@ -33,9 +33,9 @@ class SandboxProcesses:
     _first: int | None = field(init=False, default=None)
 
     def find_first(self) -> None:
-        """Read from bubblewrap which process is the first. The agent has not started yet.
+        """Read from bubblewrap which process is the first, and store it in C{record}. Call before the agent starts.
 
-        :raises OSError: it cannot be found.
+        :raises OSError: if the process cannot be found.
         """
         pid = int(json.loads(os.read(self._info, _MOST_BYTES))["child-pid"])
         self._first = os.pidfd_open(pid)
@@ -58,7 +58,7 @@ def end_recorded(record: Path) -> bool:
     except (OSError, ValueError):
         return True
     try:
-        return _start_time(pid) != started or _end(first, _SECONDS)  # else the number belongs to another process now
+        return _start_time(pid) != started or _end(first, _SECONDS)  # another process has the number
     finally:
         os.close(first)
 

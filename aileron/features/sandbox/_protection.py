@@ -32,7 +32,7 @@ _START_FILES = (
     ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile "
     ".kshrc .cshrc .tcshrc .login .xprofile .xinitrc .xsessionrc"
 ).split()
-_START_VARIABLES = ("ZDOTDIR", "BASH_ENV", "ENV")  # a directory, then two files; ENV often has another meaning
+_START_VARIABLES = ("ZDOTDIR", "BASH_ENV", "ENV")  # ZDOTDIR: a directory; the others: files
 _START_FILES_OF_ZSH = ".zshenv .zprofile .zshrc .zlogin .zlogout".split()
 _DIRECTORIES_OF_FISH = ("conf.d", "functions", "completions")
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")
@@ -56,7 +56,7 @@ def find_protected(
     :param environment: the caller's environment, by which shells and programs are found.
     :param copied: the repository that is replaced by a copy, or empty.
     :param also: further paths.
-    :raises InvalidRequest: a file that programs outside use cannot be protected.
+    :raises InvalidRequest: if a file that programs outside use cannot be protected.
     """
     refuse_second_paths(layout, environment)
     protected = (
@@ -74,7 +74,7 @@ def find_protected(
 def refuse_second_paths(layout: SandboxLayout, environment: Mapping[str, str]) -> None:
     """Refuse writable directories that programs outside use by another path, which would be unprotected.
 
-    :raises InvalidRequest: C{PATH}, a program or the home leads to one, by a bind mount for example.
+    :raises InvalidRequest: if C{PATH}, a program or the home leads to such a directory, for example by a bind mount.
     """
     mounts = read_mounts()
     used = [layout.home, *layout.programs, *filter(isabs, environment.get("PATH", os.defpath).split(os.pathsep))]
@@ -100,7 +100,7 @@ def protected_start_files(home: str, writable: Sequence[str], environment: Mappi
     cannot create them.
 
     :param environment: the caller's environment, which may set the paths of start files.
-    :raises InvalidRequest: such a file is missing, and the agent could create it.
+    :raises InvalidRequest: if a start file is missing, and the agent could create it.
     """
     named = {name: environment[name] for name in _START_VARIABLES if environment.get(name)}
     for name, path in named.items():
@@ -142,7 +142,7 @@ def protected_repositories(root: str, tree: TreeSnapshot, git: Git | None, repla
     :param tree: the snapshot of C{root}.
     :param git: git, or None if it is not installed.
     :param replaced: the repository that is replaced by a copy, or empty.
-    :raises InvalidRequest: a setting names a file that cannot be protected.
+    :raises InvalidRequest: if a setting names a file that cannot be protected.
     """
     # guard against attack: repositories in the project are protected -> test_sandbox_git.GitTests.test_nested,
     #    instead yield from ()
@@ -165,7 +165,7 @@ def protected_programs(writable: Sequence[str], programs: Iterable[str], path: s
 
     :param programs: the directories and files that run outside, including Aileron's.
     :param path: the caller's C{PATH}.
-    :raises InvalidRequest: a program or an entry of C{PATH} cannot be protected.
+    :raises InvalidRequest: if a program or an entry of C{PATH} cannot be protected.
     """
     for program in programs:
         # guard against attack: Aileron and the agent are protected -> test_sandbox.ProgramTests.test_environment,
@@ -227,7 +227,7 @@ def _find_named_by_settings(root: str, work_tree: str, git: Git) -> Iterator[str
 
 
 def _steps_within(root: str, path: str) -> Iterator[str]:
-    """Yield the target of a path and the links on the way, if they are in a directory and outside of repositories."""
+    """Yield each link on the way of a path, and its target, that is below C{root} and in no C{.git} directory."""
     for step in steps(path):
         if is_within(step, root) and ".git" not in Path(step[len(root) :]).parts:
             yield step

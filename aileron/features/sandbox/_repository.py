@@ -48,7 +48,8 @@ def find_repository(root: str, git: Git) -> Repository | None:
     """Return the repository of a work tree, or None if git does not recognize one.
 
     :param root: a directory that contains C{.git}.
-    :raises InvalidRequest: C{.git} is a symbolic link, which the agent could replace.
+    :raises InvalidRequest: if C{root} is a repository itself, or C{.git} is a symbolic link, which the agent could
+        replace.
     """
     if git.at("", root).text("rev-parse", "--is-inside-git-dir", "--is-bare-repository").startswith("true"):
         raise InvalidRequest(f"A sandbox cannot protect the repository {root} itself: change to a work tree of it.")
@@ -70,7 +71,7 @@ def work_tree_around(git: Git, directory: str) -> str:
 def refuse_inside(git: Git, directory: str) -> None:
     """Refuse a directory among a repository's own files.
 
-    :raises InvalidRequest: the directory is inside a C{.git} directory.
+    :raises InvalidRequest: if the directory is inside a C{.git} directory.
     """
     if git.at("", directory).text("rev-parse", "--is-inside-git-dir") == "true":
         raise InvalidRequest(f"A sandbox cannot protect a repository from what works inside it: {directory}.")
@@ -81,7 +82,7 @@ def gitlinks(git: Git, root: str) -> Iterator[str]:
     try:
         records = list(git.at("", root).records("ls-files", "--stage", "-z"))
     except GitError:
-        return  # there is no index that a program could obey
+        return  # there is no index
     for record in records:
         head, _, path = record.partition(b"\t")
         if head.startswith(GITLINK):
@@ -110,7 +111,7 @@ def hooks_directory(git: Git, root: str) -> str | None:
 def named_paths(git: Git, root: str) -> Iterator[str]:
     """Yield the user's configuration files, included files, and templates of new repositories, existing or not.
 
-    A file without settings is in no list of git's.
+    git lists no file without settings, so these paths are found separately.
     """
     yield from _global_files(git)
     for origin, key, value in _settings(git, root):
@@ -201,7 +202,7 @@ def _settings(git: Git, root: str) -> Iterator[tuple[str, str, str]]:
     try:
         records = list(git.at("", root).records("config", "--list", "--includes", "--show-origin", "-z"))
     except GitError:
-        return  # git recognizes no repository there, so it obeys none
+        return  # git recognizes no repository there, so no settings apply
     for origin, setting in zip(records[::2], records[1::2], strict=False):
         kind, _, path = os.fsdecode(origin).partition(":")
         key, _, value = os.fsdecode(setting).partition("\n")

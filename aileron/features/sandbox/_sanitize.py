@@ -1,4 +1,4 @@
-"""Reduces an agent's copy of a repository to data: refs, index and objects, with our settings."""
+"""Reduces an agent's copy of a repository to data: refs, index and objects, with the settings of the original."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def sanitize(copy: RepositoryCopy) -> tuple[list[str], str]:
 
     :return: the settings, hooks and redirecting directories, relative to the repository, that are new or changed
         since the copy was made, and the unfinished operation of several steps in the copy, or an empty text.
-    :raises OSError: something could not be moved or deleted.
+    :raises OSError: if something could not be moved or deleted.
     """
     _open_directories(copy.git_dir)
     found = _find_changed(copy), _operation(copy)
@@ -50,7 +50,7 @@ def sanitize(copy: RepositoryCopy) -> tuple[list[str], str]:
 
 
 def merge_file(directory: Path, name: str) -> bytes | None:
-    """Return the content of one of L{MERGE_FILES}, or None if it is missing or long."""
+    """Return the content of one of L{MERGE_FILES}, or None if the file is missing or too long."""
     path = directory / name
     if path.is_symlink() or not path.is_file() or path.stat().st_size > _MERGE_FILE_BYTES:
         return None
@@ -89,7 +89,7 @@ def _operation(copy: RepositoryCopy) -> str:
 
 
 def _open_directories(root: Path) -> None:
-    """Make every directory accessible to us, whatever its mode."""
+    """Make every directory readable and writable for this process."""
     root.chmod(0o700)
     for directory, directories, _ in os.walk(root):
         for name in directories:

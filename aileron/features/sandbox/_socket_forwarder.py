@@ -28,7 +28,7 @@ class SocketForwarder:
 
     :ivar factories: the factories for the connections of each socket, in order.
     :ivar meeting: the socket by which the listening sockets arrive. The forwarder closes it.
-    :ivar begun: is called when they have arrived, before the agent starts.
+    :ivar begun: called when the listening sockets have arrived, before the agent starts.
     :ivar say: shows the user one line.
     :ivar check: the check of other ways out, which must pass before the agent starts, or None for no check.
     :ivar proven: the message for the user when the check passed.
@@ -63,7 +63,10 @@ class SocketForwarder:
         return self._meeting.fileno()
 
     def doRead(self) -> None:
-        """Receive the listening sockets, or the result of the check. If the sandbox ended without them, stop."""
+        """Receive the listening sockets and forward their connections, or afterwards receive the result of the check.
+
+        C{begun} is called first. If the sandbox ends before it has sent the sockets, stop receiving.
+        """
         if self._listening:
             self._judge(self._meeting.recv(_MOST_BYTES))
             return
@@ -79,7 +82,10 @@ class SocketForwarder:
             self._leave()
 
     def _judge(self, piece: bytes) -> None:
-        """Start the agent if the check passed. Otherwise the process inside ends without starting the agent."""
+        """Tell the user the result of the check. Start the agent if it passed.
+
+        Otherwise the process inside ends without starting the agent.
+        """
         problems = None if self._check is None else self._check.judge(piece)
         if problems is None:
             return

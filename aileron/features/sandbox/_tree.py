@@ -18,7 +18,7 @@ _GIT = ".git"
 _BARE = ({"HEAD", "objects", "refs"}, {"HEAD", "commondir"})
 _DEPENDENCIES = "node_modules"
 _MOST_OF_ONE = 5
-"""The most settings of one new directory that are listed singly. If there are more, only the directory is listed."""
+"""The most settings files of one new directory that are listed one by one. If there are more, only the directory is."""
 _MOST_HELD = 256  # descriptors
 
 Signature = tuple[int, ...]
@@ -88,7 +88,7 @@ def read_tree(root: str) -> TreeSnapshot:
 def hold_open(paths: Iterable[str]) -> Iterator[Mapping[str, int]]:
     """Open paths so that they can be mounted by descriptor, and provide the descriptors within the context.
 
-    :raises InvalidRequest: another program replaced a path or a directory above it by a link.
+    :raises InvalidRequest: if another program replaced a path or a directory above it by a link.
     """
     with ExitStack() as held:
         opened = {}
@@ -117,11 +117,10 @@ def _files_below(path: str) -> Iterator[str]:
 
 @contextmanager
 def watch_replacements(paths: Iterable[str]) -> Iterator[Callable[[], tuple[str, ...]]]:
-    """Watch paths, and provide a function that lists those that were replaced.
+    """Yield a function that returns the paths that were replaced since.
 
-    A mount ends with the file that it covers: if the user's editor or C{git checkout} replaces the file,
-    the agent may write the new one. An open descriptor of each original file prevents the kernel from reusing its inode
-    for the next one.
+    A read-only mount ends when its file is replaced: if the user's editor or C{git checkout} does that, the agent may
+    write the new file. The original files are held open, so that the kernel cannot reuse their inodes for new files.
     """
     before = {path: identity_of(path) for path in paths}
     with ExitStack() as held:
@@ -172,7 +171,7 @@ def _is_shared(path: str) -> bool:
 
 
 def identity_of(path: str) -> Signature:
-    """Return a signature that identifies the file at a path, or an empty one if there is none."""
+    """Return a signature that identifies the file at a path, or an empty signature if there is no file."""
     try:
         found = os.lstat(path)
     except OSError:

@@ -64,6 +64,6 @@ class ProgramSandboxes:
 def find_program_sandboxes(reactor: Any, environment: Mapping[str, str]) -> ProgramSandboxes:
     """Test the sandboxes of this machine, and return their factory.
 
-    :raises NotFound, Forbidden: this machine cannot make sandboxes.
+    :raises NotFound, Forbidden: if this machine cannot make sandboxes.
     """
     return ProgramSandboxes(find_sandbox(reactor, environment, "--bind-fd", "0", "/"), environment)

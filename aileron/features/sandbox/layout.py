@@ -40,12 +40,12 @@ _BASES = {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_CA
 """The variables that set the directories of settings, data and caches, and their defaults in the user's home."""
 
 _MADE_ANEW = ("*.sqlite*", "installation_id", "tmp", ".tmp", "shell_snapshots", "thread-writer-locks", "locks")
-"""Files among an agent's settings that are no settings and useless if read-only. Their changes are discarded, too."""
+"""Patterns of files among an agent's settings that are data and must be writable. Their changes are discarded, too."""
 
 _MARKER = "secrets.json"
 """The name of the vault's file, by which a directory is recognized as Aileron's home."""
 
-_SHARED = ("/tmp", "/run/user", "/var/tmp")  # noqa: S108  # hidden, not written to
+_SHARED = ("/tmp", "/run/user", "/var/tmp")  # noqa: S108  # these directories are hidden
 _NAMESPACES = (
     "--unshare-user",
     # guard against attack: processes outside are out of reach -> test_sandbox.SandboxTests.test_nothing_to_be_had
@@ -65,10 +65,10 @@ class SandboxLayout:
     :ivar home: the user's home.
     :ivar state: Aileron's home.
     :ivar project: the agent's working directory.
-    :ivar own: the directories of the agent's own files. They may be among its settings.
-    :ivar own_files: the agent's own files outside these.
-    :ivar programs: files that it must read although they are in hidden directories, and must not write.
-    :ivar settings: the directories of the agent's settings. Its changes there are discarded.
+    :ivar own: the directories of the agent's own files. They may be inside those of its settings.
+    :ivar own_files: the agent's own files outside of the directories C{own}.
+    :ivar programs: files that the agent must be able to read, even in hidden directories, and must not write.
+    :ivar settings: the directories of the agent's settings. Changes that the agent makes there are discarded.
     :ivar whole_repository: True if the whole repository around the project is writable, else only the project.
     """
 
@@ -83,9 +83,11 @@ class SandboxLayout:
 
     @property
     def root(self) -> str:
-        """The project's repository, or the project's directory if there is none or it is not writable.
+        """The project's repository, or the project's directory if there is none.
 
-        :raises InvalidRequest: the directory contains the user's whole home.
+        It is the project's directory too if the repository is not writable or contains the user's home.
+
+        :raises InvalidRequest: if the directory contains the user's whole home.
         """
         project, home = realpath(self.project), realpath(self.home)
         if any(is_within(each, project) for each in (home, *second_paths(home, read_mounts()))):
@@ -126,8 +128,8 @@ class SandboxLayout:
         :param repository: the options that mount a copy in place of the project's repository.
         :param environment: the user's environment, which may move browser profiles.
         :param opened: open descriptors of some of L{mounted}, so that a link that replaces
-            one is not followed.
-        :raises InvalidRequest: the project contains the user's whole home.
+            a path is not followed.
+        :raises InvalidRequest: if the project contains the user's whole home.
         """
         hidden = self._list_hidden(environment)
         return [
@@ -143,7 +145,10 @@ class SandboxLayout:
         ]
 
     def mounted(self, read_only: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-        """Return the root and the mounts in it or in the agent's own directories, which others could replace."""
+        """Return the paths to mount that another program could replace meanwhile.
+
+        These are the root, and paths below the root or the agent's own directories.
+        """
         above = self._above(read_only, self._list_hidden(environment))
         return list(dict.fromkeys((self.root, *sorted((*above, *read_only)))))
 
@@ -177,8 +182,7 @@ class SandboxLayout:
         """Yield the mounts of settings, of the agent's own files and of read-only paths, outer mounts first.
 
         The directories above these are mounted, too, since a mount cannot be moved away. Paths inside a read-only path
-        need
-        no mount.
+        need no mount.
         """
         settings, own = tuple(map(realpath, self.settings)), self._kept
         mounts = {
@@ -197,10 +201,10 @@ class SandboxLayout:
                 yield from mounts[path]
 
     def _list_hidden(self, environment: Mapping[str, str]) -> list[str]:
-        """Return the directories to hide with empty mounts, which come last.
+        """Return the directories to hide with empty mounts: Aileron's home, and profiles of browsers and others.
 
-        If a variable moves profiles, older ones may still be in the home. Other paths of these
-        directories are hidden as well, and copies of Aileron's home in snapshots.
+        Profiles are hidden both where variables place them and at the usual places, where older ones may be. The second
+        paths of all these directories, and copies of Aileron's home in snapshots, are included.
         """
         bases = [join(self.home, place) for place in _BASES.values()]
         bases += [environment[name] for name in _BASES if isabs(environment.get(name, ""))]
@@ -252,9 +256,9 @@ def is_within_any(path: str, directories: Iterable[str]) -> bool:
 
 
 def steps(path: str) -> Iterator[str]:
-    """Yield each symbolic link on the way of an absolute path, in any directory, and at last the target.
+    """Yield each symbolic link that an absolute path passes, links to directories included, and at last the target.
 
-    The directories of the yielded paths contain no links.
+    The directory part of each yielded path is free of links.
     """
     current, waiting, links = "/", path.split(os.sep)[::-1], 0
     while waiting:
@@ -287,7 +291,7 @@ def linked_from(directory: str) -> Iterator[str]:
 def check_protectable(paths: Iterable[str], writable: Sequence[str]) -> list[str]:
     """Return the paths in writable directories, in order and without duplicates.
 
-    :raises InvalidRequest: protecting a path would leave nothing writable, or it can be replaced.
+    :raises InvalidRequest: if protecting a path would leave nothing writable, or if the agent could replace the path.
     """
     found = {path for path in paths if any(is_within(path, place) or is_within(place, path) for place in writable)}
     for path in found:

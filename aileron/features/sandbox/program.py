@@ -1,4 +1,4 @@
-"""Builds the sandbox of a connector's program: like an agent's, but without a copy of the repository or a way out."""
+"""Builds the sandbox of a connector's program. It has no copy of the repository and no connection to the daemon."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class ProgramSandbox:
     _identities: Mapping[str, Signature] = field(repr=False)
 
     def is_current(self) -> bool:
-        """Return whether no mounted file was replaced.
+        """Return True if no mounted file was replaced.
 
-        A mount ends with the file that it covers: if an editor replaces a read-only file,
-        the program could write the new one.
+        A read-only mount ends when its file is replaced, for example by an editor. Then the program could write the new
+        file.
         """
         return all(identity_of(path) == found for path, found in self._identities.items())
 
@@ -53,13 +53,13 @@ def build_program_sandbox(
 ) -> ProgramSandbox:
     """Build a sandbox in which a program can write only to the layout's root.
 
-    The read-only paths are those of every sandbox (L{find_protected}), and also Python environments, which any
-    C{PATH} may contain, and the repository itself, which is not copied.
+    The read-only paths are those of every sandbox (L{find_protected}), the Python environments, which may be on some
+    C{PATH}, and the repository itself, which is not copied.
 
     :param environment: the daemon's environment.
     :param network: True if the program shares the network.
     :param first_descriptor: the first descriptor of the paths that the program's starter opens.
-    :raises InvalidRequest: a file that programs outside use cannot be protected.
+    :raises InvalidRequest: if the root is no directory, or a file that programs outside use cannot be protected.
     """
     root, git = layout.root, find_git(environment)
     if not isdir(root):

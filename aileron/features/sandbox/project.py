@@ -6,7 +6,7 @@ import fcntl
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -35,6 +35,12 @@ _NOT_YET = (
     "yet; the next launch here will do that. Until then the work is kept in {directory}."
 )
 
+_READ_ONLY = (
+    "Sandbox: the agent can read these repositories in the project, but not commit to them: {found}. To have it commit "
+    "to one, start it in that directory."
+)
+_MOST_NAMED = 5
+
 Say = Callable[[str], object]
 
 
@@ -60,7 +66,7 @@ class SandboxProject:
         :param first_descriptor: the first descriptor in which bubblewrap finds the mounted paths open, so that no link
             made meanwhile by another agent is followed, or None to mount by paths.
         :return: the options, and bubblewrap's descriptors with ours.
-        :raises InvalidRequest: a file that programs outside use cannot be protected from the agent.
+        :raises InvalidRequest: if a file that programs outside use cannot be protected from the agent.
         """
         root, git = self.layout.root, find_git(self.environment)
         repository = None if git is None or not os.path.lexists(f"{root}/.git") else find_repository(root, git)
@@ -69,6 +75,7 @@ class SandboxProject:
         tracked = frozenset[str]() if git is None else tracked_files(git, root)
         copied = f"{root}/.git" if repository is not None and os.path.isdir(f"{root}/.git") else ""
         read_only = find_protected(self.layout, before, git, self.environment, copied=copied)
+        self._report_read_only(root, before.repositories, f"{root}/.git" if repository is not None else "")
         own = read_files(map(os.path.realpath, (*self.layout.own, *self.layout.own_files)))
         covered = [] if repository is None else [repository.git_dir]
         by_path = first_descriptor is None
@@ -81,7 +88,7 @@ class SandboxProject:
                     yield options, {number: held[path] for path, number in numbers.items()}
             finally:
                 processes.end()
-                self._tell_what_stays(own)
+                self._report_lasting_changes(own)
                 changed = (
                     # guard against attack: a replaced file is reported
                     #    -> test_sandbox_replaced.ReplacedTests.test_program
@@ -99,11 +106,13 @@ class SandboxProject:
         processes: SandboxProcesses,
         replaced: Callable[[], tuple[str, ...]],
     ) -> Iterator[list[str]]:
-        """Provide the options that mount a copy in place of the repository, if there is one.
+        """Copy the repository, yield the options that mount the copy in its place, and import the copy afterwards.
 
-        In any case a directory contains the data that the next launch needs if this launcher is killed.
+        Without a repository, yield no options. In either case a private directory contains the data that the next
+        launch needs if this launcher is killed.
 
         :param replaced: returns the read-only paths that the agent may have written after a replacement.
+        :raises InvalidRequest: if the repository could not be copied.
         """
         directory = self._copies / secrets.token_hex(6)
         directory.mkdir(mode=0o700, parents=True)
@@ -116,7 +125,7 @@ class SandboxProject:
                 ended = processes.end()
                 # guard against attack: nothing is imported where a file was replaced
                 #    -> test_sandbox_replaced.ReplacedTests.test_program
-                if copy is not None and replaced():  # git here may obey files that the agent wrote there
+                if copy is not None and replaced():  # git outside may read files that the agent wrote
                     self.say(_NOT_YET.format(directory=directory))
                 else:
                     self._conclude(directory, copy, ended=ended)
@@ -144,7 +153,10 @@ class SandboxProject:
                     self._conclude(directory, copy, ended=ended)
 
     def _conclude(self, directory: Path, copy: RepositoryCopy | None, *, ended: bool) -> None:
-        """Import a sandbox's copy, if there is one, and delete its directory."""
+        """Import a sandbox's copy, if there is one, and delete its directory.
+
+        Keep the directory if processes still run, or work could not be imported.
+        """
         if not ended:
             self.say(_NOT_ENDED.format(directory=directory))
             return
@@ -160,7 +172,18 @@ class SandboxProject:
         else:
             (copy.directory / _KEPT).touch()
 
-    def _tell_what_stays(self, before: Mapping[str, Mapping[str, Signature]]) -> None:
+    def _report_read_only(self, root: str, repositories: Iterable[str], own: str) -> None:
+        """Show the user the repositories below the project, such as submodules, in which the agent cannot commit.
+
+        :param own: the repository of the project itself, or empty.
+        """
+        found = sorted(os.path.relpath(path.removesuffix("/.git"), root) for path in repositories if path != own)
+        if found:
+            more = len(found) - _MOST_NAMED
+            named = [*map(visible, found[:_MOST_NAMED]), *([f"and {more} more"] if more > 0 else [])]
+            self.say(_READ_ONLY.format(found=", ".join(named)))
+
+    def _report_lasting_changes(self, before: Mapping[str, Mapping[str, Signature]]) -> None:
         """Report where in the user's home the agent has created or changed its own files."""
         after = read_files(before)
         counts = {path: sum(found != before[path].get(name) for name, found in after[path].items()) for path in after}
@@ -191,7 +214,7 @@ def _files(count: int) -> str:
 def _lock(directory: Path) -> Iterator[None]:
     """Hold a directory's lock, which the kernel releases when the process ends.
 
-    :raises BlockingIOError: another process holds it.
+    :raises BlockingIOError: if another process holds it.
     """
     with open(directory / "lock", "ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

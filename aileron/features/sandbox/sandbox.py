@@ -1,4 +1,4 @@
-"""Tries whether this machine can make sandboxes, and puts a planned process into one that reaches only Aileron."""
+"""Tests whether this machine can make sandboxes, and puts a planned process into one that reaches only Aileron."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ProcessPlan:
     :ivar argv: the arguments, which hold no secret.
     :ivar environment: the whole environment.
     :ivar directories: directories that the process reads besides those of the layout.
-    :ivar descriptors: descriptors that the process inherits besides the standard ones: its number and ours of each.
+    :ivar descriptors: further descriptors that the process inherits: the number in the process, and ours.
     """
 
     argv: tuple[str, ...]
@@ -90,12 +90,12 @@ class Sandbox:
     def around(
         self, plan: ProcessPlan, project: SandboxProject, url: str, way_out: WayOut | None = None
     ) -> Iterator[ProcessPlan]:
-        """Provide the plan to start instead: the process in a sandbox. Within the context it reaches only C{url}.
+        """Provide the plan that starts the process in a sandbox. Within the context the process reaches only C{url}.
 
         :param url: the agent site, at an IPv4 address of this machine.
         :param way_out: the connection to allowed hosts, or None. With it the process starts only after a check that
             nothing else leads out of the sandbox.
-        :raises InvalidRequest: a program that runs outside could not be protected from the process, or a standard
+        :raises InvalidRequest: if a program that runs outside could not be protected from the process, or a standard
             descriptor leads out of the sandbox.
         """
         site = read_origin(url)
@@ -131,7 +131,10 @@ class Sandbox:
                 yield evolve(plan, argv=argv, environment=environment, descriptors={**copies, **ends, **held})
 
     def entry(self, port: int, meeting: int, question: str = "-") -> tuple[str, ...]:
-        """Return the command before a program's: it listens on a port inside, and sends the socket to C{meeting}."""
+        """Return the arguments to put before a program's own, so that the entrypoint runs first and then the program.
+
+        The entrypoint listens on C{port} inside, and sends the listening socket to the descriptor C{meeting}.
+        """
         return (self.interpreter, "-I", str(_ENTRYPOINT), str(port), str(meeting), question)
 
     def listen(self, factory: IProtocolFactory) -> tuple[socket.socket, Callable[[], object]]:
@@ -143,11 +146,11 @@ class Sandbox:
 
 
 def find_sandbox(reactor: Any, environment: Mapping[str, str], *needed: str) -> Sandbox:
-    """Make a sandbox for trial, and return the sandboxes of this machine.
+    """Start one sandbox as a test, and return the sandboxes of this machine.
 
-    :param needed: options that bubblewrap must know; its standard input is the directory C{/}.
-    :raises NotFound: the system is not Linux, bubblewrap is not installed, or there is no filter for this processor.
-    :raises Forbidden: the system does not allow sandboxes.
+    :param needed: options of bubblewrap that must work. They may use descriptor 0, which is the directory C{/}.
+    :raises NotFound: if the system is not Linux, bubblewrap is not installed, or there is no filter for this processor.
+    :raises Forbidden: if the system does not allow sandboxes.
     """
     program = shutil.which("bwrap", path=environment.get("PATH")) if sys.platform == "linux" else None
     if program is None:
@@ -166,9 +169,9 @@ def find_sandbox(reactor: Any, environment: Mapping[str, str], *needed: str) -> 
 
 
 def refuse_unable(program: str, *needed: str) -> None:
-    """Start bubblewrap once with some options.
+    """Check that bubblewrap works with some options, by starting it once.
 
-    :raises Forbidden: bubblewrap failed; the message quotes its error.
+    :raises Forbidden: if bubblewrap cannot be started, is too slow or failed; the message quotes its error.
     """
     command = (program, *_TRIAL, *needed, "--", program, "--version")
     top = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
@@ -202,10 +205,10 @@ def _readable() -> Iterator[Mapping[int, int]]:
     """Copy each standard descriptor that is a file opened for reading, and provide the copies for the process.
 
     With a descriptor of a file that was opened outside, the process could open that file for writing
-    (C{/proc/self/fd/0}); with one of a directory, everything around the directory. No mount of the sandbox prevents
-    that.
+    (C{/proc/self/fd/0}). With a descriptor of a directory, it could reach everything around the directory. No mount
+    of the sandbox prevents that.
 
-    :raises InvalidRequest: a standard descriptor is a directory, a disk or a network socket, which lead out.
+    :raises InvalidRequest: if a standard descriptor is a directory, a disk or a network socket, which lead out.
     """
     with ExitStack() as held:
         copies = {}

@@ -16,11 +16,11 @@ from twisted.protocols.portforward import Proxy, ProxyClient, ProxyClientFactory
 from twisted.python.failure import Failure
 
 PROXY_PORT = 3128
-"""The proxy's port inside the sandbox; the next port if the agent site has this one."""
+"""The proxy's port inside the sandbox. If the agent site has the same port, the proxy gets the next one."""
 
 _LOOPBACK = "127.0.0.1"
 _MOST_CONNECTIONS = 128
-"""The number of connections of one sandbox. The proxy carries half as many, and the daemon is asked before each."""
+"""The most connections of one sandbox. The proxy accepts half as many. Each needs a ticket from the daemon first."""
 
 _NPM_CACHE = "/tmp/npm-cache"  # noqa: S108  # the sandbox has its own /tmp
 """npm's cache: npm fails if its cache is not writable, as in the user's home."""

@@ -33,7 +33,7 @@ StartLimitBurst=5
 [Service]
 Type=notify
 Environment="AILERON_HOME={home}"
-ExecStart={run}
+{credential}ExecStart={run}
 KillMode=mixed
 TimeoutStopSec={stop_seconds:.0f}
 Restart=on-failure
@@ -58,11 +58,20 @@ class Service:
     disable: tuple[Sequence[str], ...]
 
 
-def systemd_service(home: Home, environ: Mapping[str, str], arguments: Sequence[str]) -> Service:
-    """Return the systemd user unit."""
+def systemd_service(
+    home: Home, environ: Mapping[str, str], arguments: Sequence[str], credential: Path | None = None
+) -> Service:
+    """Return the systemd user unit.
+
+    :param credential: the encrypted credential of a key source of the vault, or None.
+    """
+    from aileron.vault.keys import CREDENTIAL
+
+    loads = "" if credential is None else f'LoadCredentialEncrypted="{CREDENTIAL}:{_escape(str(credential))}"\n'
     base = Path(environ.get("XDG_CONFIG_HOME") or Path(environ["HOME"], ".config"))
     text = _SYSTEMD_UNIT.format(
         home=_escape(str(home.root)),
+        credential=loads,
         run=_systemd_line(command("daemon", "run", *arguments)),
         stop_seconds=2 * STOP_SECONDS,
     )
@@ -94,15 +103,22 @@ def launchd_service(home: Home, environ: Mapping[str, str], arguments: Sequence[
     type=click.Path(path_type=Path, exists=True, dir_okay=False, resolve_path=True),
     help="Unlock the vault with the passphrase in this file. Every program of yours, agents included, can read it.",
 )
+@click.option(
+    "--credential",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False, resolve_path=True),
+    help="Unlock the vault with this credential of `aileron vault key-source add`. Only with systemd.",
+)
 @click.option("--print", "only_print", is_flag=True, help="Print the file; write nothing.")
 @pass_cli
-def install(cli: CliContext, passphrase_file: Path | None, only_print: bool) -> None:
+def install(cli: CliContext, passphrase_file: Path | None, credential: Path | None, only_print: bool) -> None:
     """Start the daemon whenever you log in: a systemd user unit on Linux, a launch agent on macOS.
 
-    The vault stays locked until you unlock it, unless you name a passphrase file.
+    The vault stays locked until you unlock it, unless you name a passphrase file or a credential.
     """
+    if credential is not None and (passphrase_file is not None or sys.platform == "darwin"):
+        raise click.UsageError("--credential needs systemd, and excludes --passphrase-file.")
     arguments = ["--locked"] if passphrase_file is None else ["--passphrase-file", str(passphrase_file)]
-    service = _service(cli, arguments)
+    service = _service(cli, [] if credential is not None else arguments, credential)
     if only_print:
         click.echo(service.text.decode(), nl=False)
         return
@@ -112,7 +128,7 @@ def install(cli: CliContext, passphrase_file: Path | None, only_print: bool) -> 
     _run_all(service.enable, service.path)
     say("Installed: {path}", path=service.path)
     say("The daemon starts now and at every login.")
-    if passphrase_file is None:
+    if passphrase_file is None and credential is None:
         note("The vault stays locked until you run: aileron vault unlock")
 
 
@@ -129,15 +145,16 @@ def uninstall(cli: CliContext) -> None:
     say("Uninstalled: {path} is deleted.", path=service.path)
 
 
-def _service(cli: CliContext, arguments: Sequence[str]) -> Service:
-    describe = launchd_service if sys.platform == "darwin" else systemd_service
-    return describe(cli.home, cli.environ, arguments)
+def _service(cli: CliContext, arguments: Sequence[str], credential: Path | None = None) -> Service:
+    if sys.platform == "darwin":
+        return launchd_service(cli.home, cli.environ, arguments)
+    return systemd_service(cli.home, cli.environ, arguments, credential)
 
 
 def _run_all(commands: Sequence[Sequence[str]], path: Path) -> None:
     """Run the system's commands, in order.
 
-    :raises CommandError: a command is missing or failed. The service file is left as it is.
+    :raises CommandError: if a command is missing or failed. The service file is left as it is.
     """
     for each in commands:
         try:

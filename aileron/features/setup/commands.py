@@ -15,7 +15,7 @@ from aileron.cli.session import refuse_paused
 from aileron.cli.vault.command import ensure_open_vault
 from aileron.home.paths import prepare
 
-from .connect import connect_by, connect_service, describe_steps, tell_agents, telling_saved
+from .connect import connect_by, connect_service, describe_steps, print_agent_steps, reporting_saved
 from .own import describe_own, is_request
 from .services import ReadyService, find_services, read_service
 
@@ -43,7 +43,7 @@ def setup(cli: CliContext, words: tuple[str, ...], name: str, listing: bool, cho
     if not cli.interactive():
         raise CommandError("Cannot ask questions: no terminal. Nothing was set up.", _describe_steps(cli, words))
     refuse_paused(cli, "set up")
-    with telling_saved(cli) as saved:
+    with reporting_saved(cli) as saved:
         service = _find(cli, words, name) if words else None
         prepare(cli.home)
         heading("1. Vault")
@@ -54,11 +54,14 @@ def setup(cli: CliContext, words: tuple[str, ...], name: str, listing: bool, cho
     heading("4. Agent")
     if service.connector_file is not None:
         say("To describe {name} better for the model: aileron action edit {name}", name=service.chosen[0])
-    tell_agents(cli, service)
+    print_agent_steps(cli, service)
 
 
 def _describe_steps(cli: CliContext, words: Sequence[str]) -> str:
-    """Return instructions for the steps without questions."""
+    """Return instructions for the steps without questions.
+
+    :raises CommandError: if the words name no service.
+    """
     if not cli.home.secrets.exists():
         return "Set up each part by itself, first the vault: aileron vault init"
     if not words:
@@ -69,9 +72,9 @@ def _describe_steps(cli: CliContext, words: Sequence[str]) -> str:
 
 
 def _find(cli: CliContext, words: Sequence[str], name: str) -> ReadyService:
-    """Return the service that the arguments stand for.
+    """Return the service that the arguments name.
 
-    :raises CommandError: they stand for no service.
+    :raises CommandError: if the arguments name no service.
     """
     from aileron.features.importing.description import NotImported
 
@@ -87,7 +90,8 @@ def _find(cli: CliContext, words: Sequence[str], name: str) -> ReadyService:
 def _read(cli: CliContext, words: Sequence[str], name: str, *, in_arguments: bool) -> ReadyService | None:
     """Return the service for a name, a number of the list, a URL or a curl command, or None if none is known.
 
-    :raises NotImported: no connector can be made of the URL or the command.
+    :raises NotImported: if no connector can be made of the URL or the command.
+    :raises CommandError: if the words are a request, and the feature that reads requests is off.
     """
     if is_request(words):
         _refuse_without_importing(cli)
@@ -101,7 +105,7 @@ def _read(cli: CliContext, words: Sequence[str], name: str, *, in_arguments: boo
 def _refuse_without_importing(cli: CliContext) -> None:
     """Refuse to make a connector if the feature that does so is off.
 
-    :raises CommandError: the feature is off.
+    :raises CommandError: if the feature is off.
     """
     if "importing" in cli.features.off:
         raise CommandError(

@@ -47,9 +47,12 @@ def connect(cli: CliContext, words: tuple[str, ...], listing: bool, dry_run: boo
 
 
 def connect_by(cli: CliContext, words: Sequence[str], *, listing: bool, dry_run: bool) -> None:
-    """List services, or connect one and ask which of its actions to add.
+    """Connect a service and ask which of its actions to add. Without words, or if C{listing}, only list services.
 
+    :param words: the name of the service, or words that listed services must contain.
     :param dry_run: only show the steps and files.
+    :raises CommandError: if there is no terminal, there is no such service, or everything is paused.
+    :raises WrongPassphrase: if the passphrase does not open the vault.
     """
     if listing or not words:
         _list(words)
@@ -63,16 +66,17 @@ def connect_by(cli: CliContext, words: Sequence[str], *, listing: bool, dry_run:
         raise CommandError("Cannot ask questions: no terminal. Nothing was connected.", describe_steps(service))
     refuse_paused(cli, "connected")
     prepare(cli.home)
-    with telling_saved(cli) as saved:
+    with reporting_saved(cli) as saved:
         connect_service(cli, service, ensure_open_vault(cli), saved)
-    tell_agents(cli, service)
+    print_agent_steps(cli, service)
 
 
 @contextmanager
-def telling_saved(cli: CliContext) -> Iterator[list[str]]:
-    """On Ctrl-C, print what was saved until then, and how to resume.
+def reporting_saved(cli: CliContext) -> Iterator[list[str]]:
+    """Yield a list, to which the block adds a description of each thing that it saves in the vault.
 
-    :return: a list to which each thing saved inside the vault is added, in words.
+    If the block is interrupted by Ctrl-C, print what was saved, files included, and how to resume. The interrupt
+    continues.
     """
     in_vault, before = list[str](), _list_saved(cli.home)
     try:
@@ -143,8 +147,10 @@ def connect_service(
     """Run all steps after the vault: files, trust, credential and check.
 
     :param key: the operator's key, or None to ask for the passphrase.
-    :param saved: each thing saved inside the vault is added to it, in words.
+    :param saved: a list, to which a description of each thing saved in the vault is added.
     :param usual: add the usual actions without asking.
+    :raises CommandError: if the mail provider accepts no password, the person does not trust the files, or the check
+        fails.
     """
     from .mail import describe_mail  # asks as this module does
 
@@ -194,7 +200,13 @@ def _take_usual(service: ReadyService) -> Sequence[ReadyAction]:
 
 
 async def _bind(cli: CliContext, client: Operator, service: ReadyService, saved: list[str]) -> str:
-    """Bind the service's credential, unless one is bound already, and return its name."""
+    """Bind the service's credential, unless one is bound already, and return its name.
+
+    :param saved: a list, to which a description of a new credential is added.
+    :raises CommandError: if an entered value of the address is not valid.
+    :raises InvalidRequest: if no secret can be read.
+    :raises DaemonError: if the daemon does not answer, or refuses.
+    """
     for each in (await client.get("bindings"))["items"]:
         if each["connector"] == service.connector:
             say("{name} is already bound to {connector}.", name=each["name"], connector=service.connector)
@@ -220,10 +232,12 @@ async def _bind(cli: CliContext, client: Operator, service: ReadyService, saved:
 
 
 async def _obtain(cli: CliContext, service: ReadyService, target: Mapping[str, Any]) -> Mapping[str, str]:
-    """Sign in at the service, or ask for its secret.
+    """Return the service's secret, and the account if it is known, from a sign-in at the service or from the user.
 
-    No browser is started, since this process held the passphrase. No label is asked for: it tells one account from
-    others, and this is the first.
+    The sign-in opens no browser, since this process held the passphrase. The credential needs no label, since it is
+    the first one of the service.
+
+    :raises InvalidRequest: if no secret can be read.
     """
     account, secret = service.user or None, ""
     if signs_in(cli, service.connector):
@@ -236,10 +250,10 @@ async def _obtain(cli: CliContext, service: ReadyService, target: Mapping[str, A
 
 
 async def _check(daemon: Daemon, service: ReadyService, bound: str) -> None:
-    """Run the read that tests the connection, as an agent would run it.
+    """Run the read that tests the connection, as an agent would run it. Print the result, or why there is none yet.
 
     :param bound: the name of the credential.
-    :raises CommandError: the read failed.
+    :raises CommandError: if the read failed.
     """
     from aileron.client import DaemonFault
 
@@ -260,10 +274,10 @@ async def _check(daemon: Daemon, service: ReadyService, bound: str) -> None:
         values({name: text for name, text in output.items() if isinstance(text, str | int)}, "  ")
 
 
-def tell_agents(cli: CliContext, service: ReadyService) -> None:
-    """Print how to start an agent, unless the feature is off, and how to decide the agent's requests."""
+def print_agent_steps(cli: CliContext, service: ReadyService) -> None:
+    """Print how to decide an agent's requests, and, if the feature that launches agents is on, how to start one."""
     if "launch" not in cli.features.off:
-        _tell_launch(cli)
+        _print_launch_commands(cli)
     chosen = [each for each in service.actions if each.name in service.chosen]
     action = next((each for each in chosen if each.kind != READ), None)
     if action is None:
@@ -275,7 +289,7 @@ def tell_agents(cli: CliContext, service: ReadyService) -> None:
     say("  aileron open")
 
 
-def _tell_launch(cli: CliContext) -> None:
+def _print_launch_commands(cli: CliContext) -> None:
     """Print the commands that start the agents on PATH."""
     from aileron.features.launch.agents import find_agents
 

@@ -42,7 +42,12 @@ _MOST_BYTES = 64 * 1024
 
 
 def describe_mail(cli: CliContext, service: ReadyService) -> ReadyService:
-    """Ask for the account, and return the service with its connector file. An existing file is not changed."""
+    """Ask for the account, and return the service with its connector file.
+
+    If the file exists already, ask nothing: the returned service has no text to write, and the user of that file.
+
+    :raises CommandError: if the account's provider accepts no password.
+    """
     name = f"{service.connector.rpartition('/')[2]}.toml"
     there = read_private(cli.home.connectors / name, _MOST_BYTES)
     if there is not None:

@@ -43,9 +43,10 @@ def is_request(words: Sequence[str]) -> bool:
 def describe_own(cli: CliContext, words: Sequence[str], name: str, *, in_arguments: bool) -> ReadyService:
     """Create a connector and an action from a command, or from a URL and fields that the user enters.
 
-    :param name: of the service, or empty to derive it from the host.
+    :param name: the name of the service, or empty to derive it from the host.
     :param in_arguments: whether the words are arguments of this process, which other processes can read.
-    :raises NotImported: no connector can be made of the words.
+    :raises NotImported: if no connector can be made of the words.
+    :raises CommandError: if a file would have errors.
     """
     from aileron.features.importing.curl import CurlCommand
     from aileron.features.importing.description import NotImported
@@ -96,7 +97,7 @@ def _requires_inputs(action: str) -> bool:
 def _write_command(cli: CliContext, url: str) -> Sequence[str]:
     """Return the command that sends a POST request to a URL, with the fields that the user enters.
 
-    :raises NotImported: the URL cannot be used.
+    :raises NotImported: if the URL cannot be used.
     """
     from aileron.features.importing.curl import CurlCommand
     from aileron.features.importing.description import NotImported
@@ -115,9 +116,12 @@ def _read_fields(text: str) -> Sequence[str]:
 
 
 def _write(cli: CliContext, command: CurlCommand, name: str) -> tuple[WrittenFiles, str]:
-    """Write the files under a name that no other service has, and return them with the action's need of approval.
+    """Make the files under a name that no other service has. Return the files and the action's kind.
 
-    :raises NotImported: the command cannot be expressed, or another service has the given name.
+    The kind is one of those in L{ReadyAction.kind}. Nothing is stored.
+
+    :raises NotImported: if the command cannot be expressed, or another service has the given name.
+    :raises CommandError: if a file has errors.
     """
     from aileron.features.importing.commands import check_written
     from aileron.features.importing.description import NotImported

@@ -61,8 +61,9 @@ class ReadyService:
     :ivar secret: the service's name for the credential.
     :ivar chosen: the names of the actions that are added by default.
     :ivar check: the action that tests the connection, without arguments, or empty if there is none.
-    :ivar address: its base URL, empty if a binding must name one, or None if a binding can name no other.
-    :ivar template: its base URL, if that has variables.
+    :ivar address: the default base URL if a binding may set another one; empty if a binding must set one; None if no
+        binding can.
+    :ivar template: the base URL if it has variables, else None.
     :ivar connector_file: name and text of the connector's file, if it does not ship with Aileron, or None.
     :ivar providers: mail providers to choose from. The connector's file is written for the servers of the chosen one.
     :ivar user: the login name, or empty. If it is set, the secret is the password alone.

@@ -24,11 +24,11 @@ _A_PART = 1024  # the bytes of a call, beside its arguments
 
 
 class ChatExchange(Exchange):
-    """The reply to a chat completion."""
+    """The reply to a request in the protocol Chat Completions."""
 
-    # A call that the request forced ends with "stop".
+    # If the request forces a call, the response ends with "stop".
     complete_at = frozenset({_CALLED, _STOPPED})
-    _text = ""  # the last index shown
+    _text = ""  # the last text that was shown
     _begins = False
 
     def __init__(self, *request: Any) -> None:
@@ -71,14 +71,17 @@ class ChatExchange(Exchange):
             self._round.usage = data["usage"]
 
     def _same(self, data: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a chunk or a whole completion with the id and other constant fields of the client's reply."""
+        """Return a chunk or completion with the id, other constant fields and summed usage of the client's reply."""
         if not self._rounds:
             return data
         usage = {"usage": self._sum()} if isinstance(data.get("usage"), dict) else {}
         return {**data, **{key: value for key, value in self._first.items() if key in data}, **usage}
 
     def _show(self, delta: Mapping[str, Any], *, ended: bool) -> dict[str, Any]:
-        """Process a delta and return the client's part of it."""
+        """Store a delta of the message for the history, and return the part of the delta for the client.
+
+        :raises BrokenReply: if too much is held.
+        """
         rest = {key: value for key, value in delta.items() if key != "tool_calls"}
         for key, value in rest.items():
             self._note_field(key, value)
@@ -87,7 +90,7 @@ class ChatExchange(Exchange):
             shown["content"] = break_between(self._text, text) if self._begins else text
             self._text, self._begins = text, False
         calls = [call for piece in delta.get("tool_calls") or () for call in self._fragment(piece)]
-        while ended and self._undecided:  # those without arguments, whose name could have continued
+        while ended and self._undecided:  # calls without arguments: their names could have continued
             part = self._undecided.pop(next(iter(self._undecided)))
             if not part.decided:
                 part.ours = self._call(part)[1] in self._names.ours
@@ -95,7 +98,10 @@ class ChatExchange(Exchange):
         return shown | {"tool_calls": calls} if calls or delta.get("tool_calls", True) in (None, []) else shown
 
     def _note_field(self, key: str, value: Any) -> None:
-        """Store a field of the message for the history."""
+        """Store a field of the message for the history.
+
+        :raises BrokenReply: if too much is held.
+        """
         if isinstance(value, str) and key != "role":
             self._hold(len(value))
             self._round.texts.add(key, value)
@@ -104,7 +110,10 @@ class ChatExchange(Exchange):
             accumulate(self._round.message, {key: value} if key != "role" else {})
 
     def _fragment(self, piece: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Process a fragment of a call, and yield it for the client if the call is the client's."""
+        """Process a fragment of a call. If the call is known to be the client's, yield the fragment for the client.
+
+        :raises BrokenReply: if too much is held.
+        """
         part = self._find(piece)
         more = {key: value for key, value in piece.items() if key not in ("index", "id")}
         for kind, text in _WRITTEN.items():
@@ -126,7 +135,10 @@ class ChatExchange(Exchange):
             yield self._deliver(part)
 
     def _find(self, piece: Mapping[str, Any]) -> ReplyPart:
-        """Return the call of a fragment. Some providers give all calls one index, and each its identifier."""
+        """Return the call of a fragment. Some providers use one index for all calls, with distinct identifiers.
+
+        :raises BrokenReply: if too much is held.
+        """
         parts, known = self._round.parts, self._round.notes
         identifier, index = piece.get("id") or "", str(piece.get("index", ""))
         found = parts.get(known.get(index, -1))
@@ -139,7 +151,7 @@ class ChatExchange(Exchange):
         return found
 
     def _deliver(self, part: ReplyPart) -> dict[str, Any]:
-        """Return the first fragment of a client's call, with everything received of it."""
+        """Return the first fragment of a client's call, with everything received of the call so far."""
         part.shown = self._shown
         self._shown += 1
         return {"index": part.shown, **self._rename(self._history(part))}
@@ -157,7 +169,7 @@ class ChatExchange(Exchange):
         return event.with_data(self._same({**event.data, **({"choices": choices} if choices else {})})).raw
 
     def _ending(self, choice: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the end of the client's message. Its reason is not "calls" if the client has none."""
+        """Return the last chunk's choice for the client. If it has no calls, its finish reason is not C{tool_calls}."""
         called = choice.get("finish_reason") == _CALLED and not self._round.parts
         return {**choice, "finish_reason": _STOPPED} if called else choice
 
@@ -203,7 +215,7 @@ class ChatExchange(Exchange):
     def _result(self, part: ReplyPart, result: CallResult) -> dict[str, Any]:
         return {"role": "tool", "tool_call_id": part.value.get("id") or "", "content": result.text}
 
-    def _go_on(self, now: Round) -> None:
+    def _append_round(self, now: Round) -> None:
         self._document.append("messages", *messages_of(self._remember(now)))
         self._begins = bool(self._text)
 
@@ -212,7 +224,7 @@ class ChatExchange(Exchange):
 
 
 class ChatRequest(ClientRequest):
-    """A request for a chat completion."""
+    """A request in the protocol Chat Completions."""
 
     tool_names = (("tools", EACH, "function", "name"), ("tools", EACH, "custom", "name"))
     other_names = (
@@ -248,7 +260,7 @@ class ChatRequest(ClientRequest):
         self._document.insert(message.start, "".join(f"{text}," for text in before))
         calls = next(self._document.within(message, "tool_calls"))
         entries = [dump(call) if ours else None for ours, call in last["parts"]]
-        if entries.count(None) != len(calls.value):  # the client marks its calls in its own way
+        if entries.count(None) != len(calls.value):  # the client's message has other calls than the reply
             entries = [*filter(None, entries), *[None] * len(calls.value)]
         interleave(self._document, calls, [entries])
         results = []
@@ -261,7 +273,7 @@ class ChatRequest(ClientRequest):
         place_results(self._document, order, results, mine, after=(results[-1][1] if results else message).end)
 
     def _restore_content(self, message: Any, rounds: Sequence[dict[str, Any]]) -> None:
-        """Restore each round's text, if the client's history contains the complete text as sent."""
+        """Restore each round's text if the client's message has the text as sent, else drop the earlier texts."""
         texts = [each["message"].get("content") for each in rounds]
         if len(rounds) > 1 and message.value.get("content") == join_texts(texts):
             self._document.replace(next(self._document.within(message, "content")), dump(texts[-1]))
@@ -275,7 +287,7 @@ def _weigh(value: Any) -> int:
 
 
 def messages_of(remembered: Any) -> list[str]:
-    """Return a round as messages: the model's message, then the results of our tools."""
+    """Return a round as JSON texts of messages: the model's message, then the results of our tools."""
     calls = [call for _, call in remembered["parts"]]
     said = {key: value for key, value in remembered["message"].items() if value is not None and key != "role"}
     message = {"role": "assistant", "content": None, **said, "tool_calls": calls}
@@ -283,12 +295,12 @@ def messages_of(remembered: Any) -> list[str]:
 
 
 def break_between(before: str, after: str) -> str:
-    """Return a text with an empty line before it, unless a line ends there anyway, so that two texts do not merge."""
+    """Return C{after} with an empty line before it, unless C{before} is empty or a line ends between the two texts."""
     apart = not before or before.endswith("\n") or after.startswith("\n")
     return after if apart else f"\n\n{after}"
 
 
 def join_texts(texts: Iterable[str | None]) -> str | None:
-    """Return the joined texts of several rounds, as the client reads them."""
+    """Return the joined texts of several rounds as sent to the client, or None if all are empty."""
     found = [text for text in texts if text]
     return "".join(break_between(before, text) for before, text in pairwise(["", *found])) if found else None

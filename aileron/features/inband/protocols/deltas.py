@@ -26,7 +26,7 @@ class _GrowingText:
 
 
 class _GrowingList(list[Any]):
-    """A list that grows, with the places of the entries that have an index."""
+    """A list that grows. Entries with equal index are merged."""
 
     def __init__(self, entries: list[Any]) -> None:
         super().__init__(entries)
@@ -50,7 +50,7 @@ def _index(entry: Any) -> object:
 
 
 def accumulate(whole: dict[str, Any], delta: Mapping[str, Any]) -> None:
-    """Add a delta to the accumulated value, which L{join_deltas} then returns as JSON."""
+    """Add a delta to the accumulated value in place. L{join_deltas} returns the value as JSON."""
     for key, value in delta.items():
         before = whole.get(key)
         if before is None or key in ("type", "index", "role"):
@@ -60,7 +60,7 @@ def accumulate(whole: dict[str, Any], delta: Mapping[str, Any]) -> None:
 
 
 def _add(before: Any, value: Any) -> Any:
-    """Return a value extended by a delta, or the delta if the two cannot be joined."""
+    """Return C{before} extended by C{value}, or C{value} if the two cannot be joined."""
     if isinstance(value, str) and isinstance(before, (str, _GrowingText)):
         text = before if isinstance(before, _GrowingText) else _GrowingText(before)
         text.add(value)

@@ -1,4 +1,4 @@
-"""A request's JSON that is edited as text: everything else stays byte for byte."""
+"""Edits a request's JSON as text. The parts that are not edited stay byte for byte."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _blanks = re.compile(r"[ \t\n\r]*").match
 
 @contextmanager
 def expecting(otherwise: type[AileronError], message: str) -> Iterator[None]:
-    """Convert an error from unexpected JSON within the context to C{otherwise}."""
+    """Convert an exception caused by unexpected JSON within the context to C{otherwise}."""
     try:
         yield
     except (AttributeError, IndexError, KeyError, RecursionError, StopIteration, TypeError, ValueError):
@@ -36,7 +36,7 @@ def expecting(otherwise: type[AileronError], message: str) -> Iterator[None]:
 
 @frozen
 class Span:
-    """A value, and its place in the text."""
+    """A value, and its position in the text."""
 
     value: Any
     start: int
@@ -52,7 +52,7 @@ class Document:
     def __init__(self, body: bytes) -> None:
         """Parse the object.
 
-        :raises InvalidRequest: it is not a JSON object, or has a duplicate member.
+        :raises InvalidRequest: if the body is not a JSON object, or has a duplicate member.
         """
         try:
             self.text = body.decode("utf-8")
@@ -83,7 +83,7 @@ class Document:
             yield from self.within(self._members[path[0]], *path[1:])
 
     def within(self, span: Span, *path: str) -> Iterator[Span]:
-        """Yield the values at a path below another value."""
+        """Yield the values at a path below C{span}."""
         if not path:
             yield span
         elif path[0] == EACH:
@@ -115,7 +115,7 @@ class Document:
         self._edits.append((span.start, span.end, text))
 
     def insert(self, at: int, text: str, *, until: int | None = None) -> None:
-        """Insert text before the character at C{at}, and replace the text from there C{until} another."""
+        """Insert text before the character at index C{at}. With C{until}, replace the characters up to that index."""
         self._edits.append((at, at if until is None else until, text))
 
     def write(self, key: str, text: str) -> None:
@@ -131,7 +131,7 @@ class Document:
         self._appended.setdefault(key, []).extend(texts)
 
     def settle(self) -> PreparedRequest:
-        """Return the request with all edits, once, and release the parsed values."""
+        """Return the request with all edits, and release the parsed values. Call this once."""
         places = {key: (span.start, span.end) for key, span in self._members.items()}
         self._members.clear()
         self._read.clear()
@@ -152,7 +152,7 @@ class Document:
 
 
 def _apply(text: str, at: int, end: int, edits: list[tuple[int, int, str]]) -> Iterator[bytes]:
-    """Yield the text of a value with the edits within it, which are in order."""
+    """Yield the text of a value with the edits within it. The edits must be in order."""
     for start, until, new in edits:
         if start >= at:
             yield text[at:start].encode("utf-8")
@@ -162,7 +162,10 @@ def _apply(text: str, at: int, end: int, edits: list[tuple[int, int, str]]) -> I
 
 
 def _members(text: str, start: int) -> tuple[list[tuple[str, Span]], int]:
-    """Parse an object's members, and return them with the index of its closing brace."""
+    """Parse the object that begins at C{start}. Return its names and values in order, and the index of its end.
+
+    :raises ValueError: if the text is no valid object.
+    """
     if text[start] != "{":
         raise ValueError
     found, at = [], _skip(text, start + 1)
@@ -178,7 +181,11 @@ def _members(text: str, start: int) -> tuple[list[tuple[str, Span]], int]:
 
 
 def _next(text: str, at: int) -> int:
-    """Return the index of the next value, or of the end of the list."""
+    """Return the index of the value after a comma, or of the bracket or brace that ends the list.
+
+    :param at: the index after a value.
+    :raises ValueError: if neither follows.
+    """
     at = _skip(text, at)
     if text[at] != ",":
         if text[at] not in "]}":

@@ -1,4 +1,4 @@
-"""Server-sent events as bytes. They are split at their ends, and rewritten only if they change."""
+"""Server-sent events. A stream is split into events, and an event's bytes change only if its data changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class StreamEvent:
 
     :ivar raw: its bytes, with the final blank line.
     :ivar name: the event's type, if it is stated beside the data.
-    :ivar data: its JSON object, or empty for a comment or other text.
+    :ivar data: the JSON object of its data, or empty for a comment or C{[DONE]}.
     """
 
     raw: bytes
@@ -47,13 +47,13 @@ class EventReader:
 
     @property
     def held_bytes(self) -> int:
-        """The bytes held of an incomplete event."""
+        """The bytes held of the incomplete event."""
         return len(self._kept)
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:
-        """Yield the complete events.
+        """Add data of the stream, and yield the events that are complete.
 
-        :raises BrokenReply: an event is too long, or its data is not a JSON object.
+        :raises BrokenReply: if an event is too long, or its data is not a JSON object.
         """
         begin = max(0, len(self._kept) - _LONGEST_END)
         self._kept += data
@@ -66,7 +66,10 @@ class EventReader:
             raise BrokenReply("The provider sent an event that is too long.")
 
     def end(self) -> Iterator[StreamEvent]:
-        """Yield the last event if only its final blank line is missing."""
+        """Yield the last event if the stream ended without the event's final blank line.
+
+        :raises BrokenReply: if its data is not a JSON object.
+        """
         if self._kept.strip():
             yield _read(bytes(self._kept) + b"\n\n")
 
@@ -94,14 +97,14 @@ def _finite(text: str) -> float:
     return number
 
 
-# Clients cannot parse non-finite numbers, which would be written as invalid JSON.
+# Non-finite numbers are refused: they would be written as invalid JSON, which clients cannot parse.
 _decode = json.JSONDecoder(parse_float=_finite, parse_constant=_finite).decode
 
 
 def read_object(data: bytes) -> Mapping[str, Any]:
     """Parse a provider's JSON object.
 
-    :raises BrokenReply: it is not an object, or has more than L{MOST_VALUES}.
+    :raises BrokenReply: if C{data} is not a JSON object, or has more than L{MOST_VALUES} values.
     """
     if len(data) > MOST_VALUES and count_values(data) > MOST_VALUES:
         raise BrokenReply(f"The provider sent JSON of more than {MOST_VALUES} values.")

@@ -34,17 +34,18 @@ _sound = expecting(BrokenReply, "The provider's response is not what its protoco
 class Exchange(ABC):
     """One request of a client until the end of its reply. Subclasses read and write the parts of their protocol.
 
-    A server calls, in this order: send L{pieces}, then L{feed} for each piece of the answer, then L{end}.  If there are
-    calls, it runs them, calls L{answer}, and unless the turn is mixed starts again with the new L{pieces}. At last it
-    stores L{memory} if there is one, and writes the result of L{finish}. At any time it may write L{keep_alive}, and
-    end the reply with L{fail}.  It has no clock, no sockets and no state outside itself.
+    A server calls, in this order: send L{pieces}, then L{feed} for each piece of the answer, then L{end}. If the turn
+    has calls, the server runs them and calls L{answer}. Then, unless the turn is mixed, it starts again with the new
+    L{pieces}. At the end it stores L{memory} if there is one, and writes the result of L{finish}. At any time it may
+    write L{keep_alive}, and end the reply with L{fail}. An exchange uses no clock, no sockets and no state outside
+    itself.
 
     :ivar streams: True if the client reads events. Else an answer is one document, and L{feed} returns nothing.
-    :ivar warnings: the warnings to record. Of the client's content they contain only names of tools.
+    :ivar warnings: the warnings to record. They contain no content of the client but names of tools.
     :cvar complete_at: the stop reasons of a response whose calls are complete.
     :cvar error_event: the name of an error event.
     :cvar alive: an event without content.
-    :cvar calls_of_clients: the types of parts that a client must answer.
+    :cvar calls_of_clients: the types of parts that a client must answer with a result.
     :cvar call_id: the member that identifies a call.
     """
 
@@ -72,12 +73,12 @@ class Exchange(ABC):
 
     @property
     def pieces(self) -> list[Piece]:
-        """Return the next request to the provider, without copying the client's part of it."""
+        """The next request to the provider, without copies of the client's part."""
         return self._document.pieces()
 
     @property
     def body(self) -> bytes:
-        """Return the next request to the provider as one text."""
+        """The next request to the provider as one text."""
         return b"".join(self.pieces)
 
     @property
@@ -89,7 +90,7 @@ class Exchange(ABC):
     def feed(self, data: bytes) -> bytes:
         """Process a piece of a successful answer's body, and return the bytes to send to the client.
 
-        :raises BrokenReply: it violates the protocol, or too much is held.
+        :raises BrokenReply: if the answer violates the protocol, or too much is held.
         """
         if self.streams and not self._names.ours:
             return data
@@ -103,7 +104,7 @@ class Exchange(ABC):
     def end(self) -> Turn:
         """Process the end of the answer's body, and return the turn.
 
-        :raises BrokenReply: the answer is incomplete.
+        :raises BrokenReply: if the answer is incomplete, malformed or too long, or has too many calls.
         """
         now = self._round
         if not self._names.ours:
@@ -130,6 +131,7 @@ class Exchange(ABC):
         """Store the results of the turn's calls, one for each, in any order. Afterwards L{body} is the next request.
 
         :param last: True to offer our tools no more.
+        :raises BrokenReply: if too much is held.
         """
         self._hold(sum(len(result.text) for result in results))
         found = {result.id: result for result in results}
@@ -141,19 +143,22 @@ class Exchange(ABC):
             self._withdraw_tools()
         elif forced_tool(self._document) in self._names.ours:
             self._choose("auto")
-        self._go_on(self._round)
+        self._append_round(self._round)
         self._round, self._reader = Round(), EventReader()
         self._kept.clear()
 
     def _withdraw_tools(self) -> None:
-        """Stop offering our tools. If there are no others they stay, since a history with calls requires tools."""
+        """Stop offering our tools. If the client has no tools of its own, keep ours, but forbid the model to call them.
+
+        In that case our tools are still declared, because the history contains calls of them.
+        """
         if self._document.has_items("tools"):
             self._document.withdraw("tools")
         else:
             self._choose("none")
 
     def memory(self) -> Memory | None:
-        """Return the memory to store for this client's next request, or None. Call it after the last L{answer}."""
+        """Return the memory to store for the next request, or None if nothing is hidden. Call it before L{finish}."""
         rounds = self._all_rounds()
         shown = (part for each in rounds for part in each.list_shown())
         keys = tuple(dict.fromkeys([*self._own_keys(), *(key for part in shown for key in self._keys(part))]))
@@ -170,7 +175,7 @@ class Exchange(ABC):
         return bytes(self._kept) if new == self._round.notes else dump(new).encode("ascii")
 
     def _own_keys(self) -> Iterable[str]:
-        """Yield the keys of the whole reply, beside those of its parts."""
+        """Return the keys of L{Memory} that identify the reply as a whole. Those of its parts are not included."""
         return ()
 
     def _remember(self, each: Round) -> dict[str, Any]:
@@ -190,7 +195,7 @@ class Exchange(ABC):
         return ModelCall(unique, self._names.ours[name].name, arguments, problem)
 
     def _sum(self) -> Mapping[str, Any]:
-        """Return the sum of the provider's usage of all rounds."""
+        """Return the sum of the usage that the provider reported in all rounds."""
         total: Mapping[str, Any] = {}
         for each in self._all_rounds():
             total = add_usage(total, each.usage)
@@ -200,7 +205,10 @@ class Exchange(ABC):
         return self._rounds if self._turn.mixed and self._rounds else [*self._rounds, self._round]
 
     def _keep(self, event: StreamEvent) -> bytes:
-        """Hold an event until the end."""
+        """Store an event for the end of the reply, and return no bytes for the client.
+
+        :raises BrokenReply: if too much is held.
+        """
         self._hold(EVENT_BYTES + weigh(event.raw))
         self._round.held.append(event)
         return b""
@@ -208,14 +216,14 @@ class Exchange(ABC):
     def _hold(self, size: int) -> None:
         """Count held bytes.
 
-        :raises BrokenReply: too many are held.
+        :raises BrokenReply: if more than L{MOST_HELD} bytes are held.
         """
         self._held += size
         if self._held > MOST_HELD:
             raise BrokenReply("The provider's response is too long.")
 
     def _stop(self, why: str) -> None:
-        """Record why the response ended. If it was broken, later reasons are ignored."""
+        """Record the stop reason of the response, unless a reason that is not in C{complete_at} was recorded before."""
         if not self._round.stop or self._round.stop in self.complete_at:
             self._round.stop = why
 
@@ -223,6 +231,8 @@ class Exchange(ABC):
         """Append to a call's arguments.
 
         Arguments above the limit are truncated just past it, so that they are refused.
+
+        :raises BrokenReply: if too much is held.
         """
         if isinstance(text, str) and not (part.ours and part.texts.size > MOST_ARGUMENTS):
             self._hold(len(text))
@@ -231,7 +241,8 @@ class Exchange(ABC):
     def fail(self, message: str, status: int = 502) -> bytes:
         """Return the bytes that end the response visibly: the protocol's error event, or its error document.
 
-        :param status: the HTTP status for the error's type. After the first byte the client does not see it.
+        :param status: the HTTP status that selects the error's type. After the first byte the client does not see the
+            status.
         """
         error = self.dialect.describe_error(message, status)
         return write_event(self.error_event, error) if self.streams else dump(error).encode("ascii")
@@ -246,7 +257,7 @@ class Exchange(ABC):
 
     @abstractmethod
     def _write_end(self, event: StreamEvent) -> bytes:
-        """Return the bytes of a held event at the end of the client's response."""
+        """Return the bytes to send for a held event at the end of the client's response."""
 
     @abstractmethod
     def _read_document(self, data: Mapping[str, Any]) -> None:
@@ -272,7 +283,7 @@ class Exchange(ABC):
         """Return the result of a call in the form of the history."""
 
     @abstractmethod
-    def _go_on(self, now: Round) -> None:
+    def _append_round(self, now: Round) -> None:
         """Append a round to the request's history."""
 
     @abstractmethod
@@ -280,7 +291,7 @@ class Exchange(ABC):
         """Yield the keys of a part in the client's history."""
 
     def _choose(self, kind: str) -> None:
-        """Set the request's choice of tools."""
+        """Set the request's choice of tools, such as C{auto} or C{none}."""
         self._document.write("tool_choice", dump(kind))
 
 
@@ -294,7 +305,7 @@ def forced_tool(document: PreparedRequest) -> object:
 
 
 def read_arguments(text: str) -> tuple[Mapping[str, JSON], str]:
-    """Parse a call's arguments. If they are invalid, return an explanation for the model."""
+    """Return a call's parsed arguments and an empty text, or no arguments and an error text for the model."""
     if len(text) > MOST_ARGUMENTS:
         return {}, f"The arguments are longer than {MOST_ARGUMENTS} characters. Nothing was run."
     try:
@@ -307,7 +318,7 @@ def read_arguments(text: str) -> tuple[Mapping[str, JSON], str]:
 
 
 def add_usage(one: Mapping[str, Any], other: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the sum of two usages: numbers are added at any depth, and other values are those of the later one."""
+    """Return the sum of two usages. Numbers are added at any depth, and other values are taken from C{other}."""
     total = dict(one)
     for key, value in other.items():
         before = total.get(key)

@@ -33,7 +33,7 @@ _COUNTED = (
 
 
 class MessagesExchange(Exchange):
-    """The reply to a request for a message."""
+    """The reply to a request in the protocol Messages."""
 
     complete_at = frozenset({_CALLED, _STOPPED})
     dialect = Dialect.ANTHROPIC
@@ -76,7 +76,7 @@ class MessagesExchange(Exchange):
             now.notes.update(delta)
             now.message.update({key: delta[key] for key in ("container",) if delta.get(key)})
             counted = {key: value for key, value in (data.get("usage") or {}).items() if value is not None}
-            now.usage.update(counted)  # they are totals
+            now.usage.update(counted)  # each event reports totals
         return self._keep(event)
 
     def _begin(self, index: int, block: Mapping[str, Any]) -> ReplyPart:
@@ -99,7 +99,7 @@ class MessagesExchange(Exchange):
             if value.get("citations") is None:
                 value["citations"] = []
             value["citations"].append(delta["citation"])
-        else:  # a signature, and unknown kinds
+        else:  # signatures and unknown kinds
             value.update({key: each for key, each in delta.items() if key != "type"})
         return None
 
@@ -118,7 +118,7 @@ class MessagesExchange(Exchange):
         return event.with_data(data).raw
 
     def _reason(self, ending: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the end of the client's message. Its reason is not "calls" if the client has none."""
+        """Return the stop reason to set in the client's message: C{end_turn} if it has no calls, else no change."""
         called = any(part.value.get("type") == _CALLED for part in self._round.parts.values())
         return {"stop_reason": _STOPPED} if ending.get("stop_reason") == _CALLED and not called else {}
 
@@ -149,7 +149,7 @@ class MessagesExchange(Exchange):
         said = {"type": "tool_result", "tool_use_id": part.value["id"], "content": result.text}
         return said | ({"is_error": True} if result.is_error else {})
 
-    def _go_on(self, now: Round) -> None:
+    def _append_round(self, now: Round) -> None:
         blocks = [block for _, block in self._remember(now)["parts"] if not _is_empty(block)]
         self._document.append("messages", _message("assistant", blocks), _message("user", self._results(now)))
         container = now.message.get("container")
@@ -166,7 +166,7 @@ class MessagesExchange(Exchange):
 
 
 class MessagesRequest(ClientRequest):
-    """A request for a message."""
+    """A request in the protocol Messages."""
 
     tool_names = (("tools", EACH, "name"),)
     other_names = (("messages", EACH, "content", EACH, "name"), ("tool_choice", "name"))
@@ -177,7 +177,7 @@ class MessagesRequest(ClientRequest):
 
     def _why_not(self) -> str:
         if self._document.get("thread") is not None:
-            # The SDK understands this, and sends the whole history by itself.
+            # On this error the SDK sends the request again with the whole history.
             unsupported: JSON = {"error_code": "thread_unsupported_request", "unsupported": ["in_band_mode"]}
             raise InvalidRequest("In-band mode needs the whole history: send no thread.", {"details": unsupported})
         return ""
@@ -195,7 +195,7 @@ class MessagesRequest(ClientRequest):
         stored = [block for each in rounds for ours, block in each["parts"] if not ours]
         whole = [block.get("type") for block in stored] == [block.get("type") for block in content.value]
         groups = [[dump(block) if ours else None for ours, block in each["parts"]] for each in rounds]
-        if not whole:  # the client's edit cannot be divided among the rounds: use the provider's text
+        if not whole:  # the client changed its message, so use the provider's blocks
             groups = [[dump(block) for _, block in each["parts"] if not _is_empty(block)] for each in rounds]
         if not groups[-1]:
             return
@@ -205,7 +205,7 @@ class MessagesRequest(ClientRequest):
             self._place([message, *following[:1]], rounds[-1])
 
     def _place(self, messages: Sequence[Span], last: Mapping[str, Any]) -> None:
-        """Insert the results of our calls of the last round before the client's answer."""
+        """Insert the results of our calls of the last round among the client's results, or as their own message."""
         order = [block.get("id") for _, block in last["parts"]]
         mine = [(each["tool_use_id"], dump(each)) for each in last["results"]]
         blocks = self._document.within(messages[-1], "content", EACH)
@@ -221,12 +221,12 @@ def _message(role: str, content: Sequence[JSON]) -> str:
 
 
 def _is_empty(block: Mapping[str, Any]) -> bool:
-    """Return whether the block is an empty text, which the provider sends and does not accept."""
+    """Return whether the block is an empty text. The provider sends such blocks, but does not accept them."""
     return block.get("type") == "text" and not block.get("text")
 
 
 def _object(text: str) -> Mapping[str, Any]:
-    """Parse the input of a call for the history, which accepts only objects."""
+    """Parse the input of a call for the history. If it is not an object, return an empty one."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

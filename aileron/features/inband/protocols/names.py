@@ -1,4 +1,4 @@
-"""The names of our tools beside the client's own, without collisions."""
+"""Chooses names of our tools that differ from the names of the client's tools."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONGEST = 64  # the limit of providers
 class ToolNames:
     """The names of tools that the model sees.
 
-    :ivar ours: the offered tools, by these names.
+    :ivar ours: the offered tools, by the names that the model sees.
     :ivar up: the model's names of renamed client tools, by the client's names.
     """
 
@@ -37,7 +37,7 @@ class ToolNames:
         return sorted(self.ours)
 
     def down(self, name: object) -> object:
-        """Return the client's name of one of its tools."""
+        """Return the client's own name of a tool that the model names. Other names are returned unchanged."""
         return self._down.get(name, name) if isinstance(name, str) else name
 
     def may_become_ours(self, name: str) -> bool:
@@ -51,7 +51,7 @@ class ToolNames:
 
 
 def choose_names(offered: Sequence[OfferedTool], own: Sequence[str]) -> ToolNames:
-    """Choose names: a client's C{aileron_x} becomes C{agent_aileron_x}, and our tools avoid the client's names.
+    """Choose the names that the model sees. A client's C{aileron_x} becomes C{agent_aileron_x}, and ours stay unique.
 
     :param own: the names of the client's tools.
     """
@@ -75,7 +75,7 @@ class _UsedNames:
     _last: Counter[str] = Factory(Counter)  # the last number tried, by the text before it
 
     def add(self, name: str) -> str:
-        """Use a name and return it. If it is used or too long, return a similar one."""
+        """Add and return a name that is not used yet: C{name}, or a similar name if it is used or too long."""
         found = name[:_LONGEST]
         if found in self.names:
             found = next(each for each in self._numbered(name) if each not in self.names)
@@ -83,7 +83,7 @@ class _UsedNames:
         return found
 
     def _numbered(self, name: str) -> Iterator[str]:
-        """Yield a name with numbers from 2 on that were not tried yet."""
+        """Yield C{name} with numbers from 2 on that were not tried yet, shortened to fit."""
         for digits in range(1, _LONGEST - 1):
             begin = name[: _LONGEST - 1 - digits]
             key = f"{digits} {begin}"

@@ -12,13 +12,13 @@ from .events import StreamEvent
 
 ARGUMENTS = "arguments"
 EVENT_BYTES = 512
-"""The bytes that a part of a reply or a held event needs, beside its content."""
+"""The bytes of memory that a part of a reply or a held event needs in addition to its content."""
 
 
 class Texts:
     """Texts by name that arrive in pieces.
 
-    :ivar size: the characters of all texts.
+    :ivar size: the number of characters of all texts.
     """
 
     def __init__(self) -> None:
@@ -39,9 +39,10 @@ class Texts:
 class ReplyPart:
     """A part of a response: a tool call, a content block or an output item.
 
-    :ivar value: its initial JSON. L{texts} are received later.
-    :ivar shown: its index in the client's reply.
-    :ivar done: True if the provider marked it as complete, in protocols that do so.
+    :ivar value: the JSON of the part as it started. L{texts} contain what arrived later.
+    :ivar shown: the index in the client's reply, or -1 if the part is not shown.
+    :ivar ours: True if the part is a call of our tools.
+    :ivar done: True if the provider marked the part as complete, in protocols that do so.
     """
 
     value: dict[str, Any]
@@ -52,7 +53,7 @@ class ReplyPart:
 
     @property
     def decided(self) -> bool:
-        """True once it is known whether the part is ours or the client's."""
+        """True if it is known whether the part is ours or the client's."""
         return self.ours or self.shown >= 0
 
     @property
@@ -65,7 +66,7 @@ class ReplyPart:
 class Round:
     """One response of the provider.
 
-    :ivar message: the fields outside of parts. L{texts} are the texts outside of parts.
+    :ivar message: the fields outside of parts. C{texts} are the texts outside of parts.
     :ivar stop: the stop reason, or empty.
     :ivar held: the final events, which the client gets if this is the last round.
     :ivar results: the results of our calls, in order.

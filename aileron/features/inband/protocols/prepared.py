@@ -1,4 +1,4 @@
-"""A request ready to send, as bytes. Parsed values are released, and only whole members change."""
+"""A request ready to send, as bytes without parsed values. Only whole members can be changed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PreparedRequest:
         """Store a request's text.
 
         :param members: the text of each member's value, in their order.
-        :param between: the text before each value, and at last the text after the last value.
+        :param between: the text before each value, then the text after the last value and the end of the object.
         :param appended: the elements to append to members that are arrays.
         """
         self._members, self._between = members, between
@@ -34,7 +34,7 @@ class PreparedRequest:
         self.size = sum(map(len, chain(members.values(), between, *appended.values())))
 
     def get(self, key: str) -> Any:
-        """Return the original value of a member, or None. Use it for short members only."""
+        """Parse and return the original value of a member, or None. Use it for short members only."""
         return json.loads(self._members[key]) if key in self._members else None
 
     def raw(self, key: str) -> bytes:

@@ -1,4 +1,4 @@
-"""A client's request: offers our tools beside its own, and restores hidden parts into its history."""
+"""A client's request, to which our tools are added and into whose history hidden parts are restored."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _MALFORMED = "The request's body is not what this protocol says."
 class ClientRequest(ABC):
     """A client's request, parsed once, with a subclass for each protocol.
 
-    :ivar keys: the keys of all memories that may belong to this history: L{Memory.keys} of earlier replies.
+    :ivar keys: the keys in the history by which memories of earlier replies are found (see L{Memory.keys}).
     :cvar tool_names: the paths of the names of the client's tools.
-    :cvar other_names: the other paths of such names.
+    :cvar other_names: the other paths at which names of tools occur.
     :cvar history: the member that contains the history.
     :cvar exchange: the class of the exchange.
     """
@@ -43,7 +43,7 @@ class ClientRequest(ABC):
     def __init__(self, body: bytes) -> None:
         """Parse a body without content coding.
 
-        :raises InvalidRequest: it is not a JSON object, or has an unexpected shape.
+        :raises InvalidRequest: if the body is not a JSON object, or has an unexpected shape.
         """
         self._document = Document(body)
         self._places: dict[str, list[int]] = {}  # the numbers of the history's entries that contain each key
@@ -55,7 +55,7 @@ class ClientRequest(ABC):
         """Add our tools to the client's own, and restore hidden parts into the history.
 
         :param memories: the memories found by C{keys}, each once.
-        :raises InvalidRequest: the request uses a feature that in-band mode does not support.
+        :raises InvalidRequest: if the request uses a feature that in-band mode does not support.
         """
         document = self._document
         _check_tools(document.get("tools") or [])
@@ -75,7 +75,7 @@ class ClientRequest(ABC):
 
     @classmethod
     def error(cls, message: str, status: int, details: Mapping[str, JSON] = _NO_DETAILS) -> bytes:
-        """Return an error document of this protocol, with its C{details} for programs, if any."""
+        """Return an error document of this protocol. It includes C{details["details"]} if there are any."""
         document = cls.exchange.dialect.describe_error(message, status)
         if "details" in details:
             document["error"]["details"] = plain(details["details"])
@@ -87,9 +87,9 @@ class ClientRequest(ABC):
 
     @abstractmethod
     def _why_not(self) -> str:
-        """Return why this request gets none of our tools, or an empty text if it does.
+        """Return why none of our tools can be offered in this request, or an empty text if they can.
 
-        :raises InvalidRequest: the request cannot be served at all.
+        :raises InvalidRequest: if the request cannot be served at all.
         """
 
     @abstractmethod
@@ -98,7 +98,7 @@ class ClientRequest(ABC):
 
     @abstractmethod
     def _restore(self, rounds: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:
-        """Restore the hidden parts of an earlier reply where its keys are in the history."""
+        """Restore the hidden parts of an earlier reply into the history, at the entries that have its keys."""
 
     def _find_keys(self) -> Iterable[str]:
         """Yield the keys of earlier replies in the history."""
@@ -109,9 +109,9 @@ class ClientRequest(ABC):
         yield from self._places
 
     def _find_last(self, keys: Sequence[str]) -> tuple[Span | None, list[Span]]:
-        """Return the last entry of the history that has one of the keys, and the entries after it.
+        """Return the last entry of the history that has one of the keys, or None, and the entries after it.
 
-        An entry that also has other keys is skipped: the client merged several replies into it.
+        If that entry also has other keys, return None: the client merged several replies into it.
         """
         at = max((self._places[key][-1] for key in keys if key in self._places), default=None)
         if at is None:
@@ -135,7 +135,7 @@ def _check_tools(tools: object) -> None:
 
 
 def _only_required(document: Document) -> str:
-    """Return an error text if a request forces a call but has no tools, since every call would be ours."""
+    """Return an error text if a request forces a call but has no tools of its own, else an empty text."""
     choice = document.get("tool_choice")
     kind = choice.get("type") if isinstance(choice, dict) else choice
     if kind in ("required", "any") and not document.get("tools"):
@@ -144,9 +144,9 @@ def _only_required(document: Document) -> str:
 
 
 def newest(memories: Sequence[Memory], keys: Iterable[str]) -> list[Memory]:
-    """Leave out memories of which a newer one shares an identifier. Some providers reuse identifiers in each reply.
+    """Return the memories; of several that share a key, only the newest. Some providers reuse identifiers.
 
-    :param keys: the keys of the history. Other identifiers, such as that of a whole response, are ignored.
+    :param keys: the keys of the history. Other keys of the memories, such as that of a whole response, are ignored.
     """
     present, taken = set(keys), set[str]()
     found = []
@@ -168,9 +168,10 @@ def interleave(
 ) -> None:
     """Insert texts between the elements of an array.
 
-    :param groups: the new contents of the array, in order. None stands for its next element.
-    :param between: the text that ends the array after a group and starts one for the next.
-    :param keep: True if the elements stay. Else the groups contain no None.
+    :param groups: the new contents of the array, in order. None stands for the array's next present element.
+    :param between: for each boundary between two groups, a text that closes the array and opens another one for the
+        next group.
+    :param keep: True to keep the present elements. If False, the groups contain no None.
     """
     elements, text, at = iter(document.elements(array) if keep else ()), "", array.start + 1
     for number, group in enumerate(groups):
@@ -205,7 +206,7 @@ def place_results(
     """
     first = {call: place for place, call in reversed([*enumerate(order)])}
     last = {call: place for place, call in enumerate(order)}
-    # The furthest call among the client's results, up to each: ours goes before the first that is further.
+    # For each of the client's results, the latest call up to it. Ours goes before the first result with a later call.
     reached = [*accumulate((last.get(call, -1) for call, _ in theirs), max)]
     for call, text in mine:
         at = bisect_right(reached, first[call])

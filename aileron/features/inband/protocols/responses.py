@@ -1,4 +1,4 @@
-"""OpenAI's Responses: output items by index, and a history that the provider may store itself."""
+"""OpenAI's Responses: output items by index, and a history that the provider may store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CALL = "function_call"
 
 
 class ResponsesExchange(Exchange):
-    """The reply to a request for a response."""
+    """The reply to a request in the protocol Responses."""
 
     complete_at = frozenset({"completed"})
     call_id = "call_id"
@@ -88,7 +88,11 @@ class ResponsesExchange(Exchange):
         return super().end()
 
     def _take(self, index: int, item: Mapping[str, Any], *, done: bool) -> None:
-        """Process an item that was started or completed."""
+        """Process an item that was started or completed.
+
+        :param done: True if the item is complete.
+        :raises BrokenReply: if a stream goes on after its stop reason.
+        """
         if self._round.stop in self.complete_at and self.streams:
             raise BrokenReply(WENT_ON)
         part = self._round.parts.setdefault(index, ReplyPart({}))
@@ -106,7 +110,7 @@ class ResponsesExchange(Exchange):
         return {**item, **{key: self._names.down(item[key]) for key in ("name", "namespace") if item.get(key)}}
 
     def _reply(self, response: Mapping[str, Any]) -> dict[str, Any]:
-        """Adapt the provider's response fields to the client's response."""
+        """Return the fields of the provider's response for the client: without our tools, and with the client's id."""
         ours = [*self._names.ours]
         tools = [
             tool for tool in response.get("tools") or () if tool.get("type") != "function" or tool["name"] not in ours
@@ -132,7 +136,7 @@ class ResponsesExchange(Exchange):
         last = self._round.notes
         output, now = last.get("output"), self._round.list_shown()
         final = self._reply(last) | ({"usage": self._sum()} if last.get("usage") else {})
-        if output is None or (not output and now):  # a provider that leaves it to the events
+        if output is None or (not output and now):  # some providers list the output in the events only
             return final
         earlier = [part.value for each in self._all_rounds()[:-1] for part in each.list_shown()]
         shown = [item for item in output if not self._is_ours(item)]
@@ -144,9 +148,9 @@ class ResponsesExchange(Exchange):
     def _result(self, part: ReplyPart, result: CallResult) -> dict[str, Any]:
         return {"type": "function_call_output", "call_id": part.value.get("call_id"), "output": result.text}
 
-    def _go_on(self, now: Round) -> None:
+    def _append_round(self, now: Round) -> None:
         results = [*map(dump, self._results(now))]
-        if self._document.get("conversation") is not None:  # it has all others
+        if self._document.get("conversation") is not None:  # the provider stores all other items
             self._document.write("input", f"[{','.join(results)}]")
             return
         text = self._document.raw("input")
@@ -175,7 +179,7 @@ class ResponsesExchange(Exchange):
 
 
 class ResponsesRequest(ClientRequest):
-    """A request for a response."""
+    """A request in the protocol Responses."""
 
     tool_names = (("tools", EACH, "name"),)
     other_names = (
@@ -188,7 +192,7 @@ class ResponsesRequest(ClientRequest):
     exchange = ResponsesExchange
 
     def _describe(self, name: str, tool: OfferedTool) -> JSON:
-        # Strict is the default here, and requires more of a schema than an action's schema has.
+        # The default is strict, which not every action's schema satisfies.
         described: dict[str, JSON] = {"name": name, "description": tool.description, "parameters": tool.input_schema}
         return {"type": "function", **described, "strict": False}
 
@@ -232,14 +236,14 @@ class ResponsesRequest(ClientRequest):
 
 
 def _flatten(rounds: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, dict[str, Any]]]:
-    """Yield the items of all rounds in order, each with whether it was hidden."""
+    """Yield the items of all rounds in order, each with True if it was hidden from the client."""
     for each in rounds:
         yield from each["parts"]
         yield from ((True, result) for result in each["results"])
 
 
 def make_array(document: Document, before: Sequence[str] = ()) -> None:
-    """Convert a text input to an array, with some items before its own."""
+    """Convert a text input to an array, and insert the items C{before} at its beginning."""
     start = "".join(f"{text}," for text in before)
     for span in document.find("input"):
         if isinstance(span.value, str) and not document.is_written("input"):
@@ -251,12 +255,12 @@ def make_array(document: Document, before: Sequence[str] = ()) -> None:
 
 
 def _write_message(text: str) -> str:
-    """Return the item that is equivalent to a text input."""
+    """Return the message item that is equivalent to a text input, as JSON."""
     return f'{{"role":"user","content":{text}}}'
 
 
 def _item_keys(item: Any) -> Iterator[str]:
-    """Yield the keys that identify an item uniquely. A call's output is identified by its call."""
+    """Yield the keys that identify an item uniquely. The output of a call has the call's key."""
     if isinstance(item, dict):
         yield from (item[key] for key in ("id", "call_id") if isinstance(item.get(key), str))
         if isinstance(secret := item.get("encrypted_content"), str):

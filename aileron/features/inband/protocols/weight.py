@@ -5,26 +5,28 @@ from __future__ import annotations
 import re
 
 MOST_VALUES = 100_000
-"""The most values in a request's body, or in one JSON text of a provider. Each comma and container counts."""
+"""The most values in a request's body, or in one JSON text of a provider. Each comma, array and object counts."""
 
 VALUE_BYTES = 128
-"""The bytes that a parsed value needs, beside its text."""
+"""The bytes of memory that a parsed value needs in addition to its text."""
 
 _without_escapes = re.compile(rb"\\.", re.DOTALL).sub
 _SIGNS = (b",", b"[", b"{")
 
 
 class ValueCounter:
-    """A counter of the values in a JSON text that arrives in pieces, in linear time. Invalid JSON gets some count.
+    """A counter of the values in a JSON text that arrives in pieces. For invalid JSON the count is arbitrary.
 
-    :ivar count: the values so far.
+    :ivar count: the number of values so far.
     """
 
     __slots__ = ("_escaped", "_inside", "count")
 
     def __init__(self) -> None:
         self.count = 0
-        self._inside = self._escaped = False  # the next piece continues a string or half an escape
+        self._inside = self._escaped = (
+            False  # True if the next piece starts inside a string, or with the second half of an escape
+        )
 
     def feed(self, data: bytes) -> None:
         """Count the values in the next piece."""
@@ -49,5 +51,5 @@ def count_values(data: bytes) -> int:
 
 
 def weigh(data: bytes) -> int:
-    """Return the bytes that a JSON text needs, with its parsed values."""
+    """Return the bytes of memory that a JSON text and its parsed values need."""
     return len(data) + VALUE_BYTES * count_values(data)
