@@ -4,15 +4,26 @@ L{agent_site} and L{operator_site} make the resources from L{Dependencies}; L{Gu
 L{Channel}s that enforce L{SiteRules}.
 """
 
-from ._sessions import LOOK_SECONDS
-from ._sites import API_PATHS, HANDOVER, agent_site, operator_site
+from ._logins import OperatorLogins
+from ._sessions import CHECK_SECONDS
+from ._sites import API_PATHS, HANDOVER, agent_site, chosen_site, operator_site
 from .channels.channel import Channel
 from .channels.checks import MAX_BODY_BYTES, OtherNames, SiteRules
 from .channels.peer import peer_uid, peer_uid_lookup
 from .channels.site import GuardedSite
 from .dependencies import Dependencies
 from .faults import HEADERS, Answer, answer, encode, failure
-from .guard import INSTANCE, POLL, PROOF, Who, browser_session, keep_place, signed_request
+from .guard import (
+    INSTANCE,
+    POLL,
+    PROOF,
+    Who,
+    browser_session,
+    by_passkey,
+    keep_place,
+    login_payload,
+    signed_request,
+)
 from .routes.scopes import current_target, needed_scopes
 from .routes.sessions import COMMAND_SESSION
 from .serving import read_body, unexpected, write
@@ -21,13 +32,13 @@ from .tokens import AGENT_TOKEN, LAUNCH_KEY, LOCAL_KEY, mint, token_digest
 __all__ = [
     "AGENT_TOKEN",
     "API_PATHS",
+    "CHECK_SECONDS",
     "COMMAND_SESSION",
     "HANDOVER",
     "HEADERS",
     "INSTANCE",
     "LAUNCH_KEY",
     "LOCAL_KEY",
-    "LOOK_SECONDS",
     "MAX_BODY_BYTES",
     "POLL",
     "PROOF",
@@ -35,16 +46,20 @@ __all__ = [
     "Channel",
     "Dependencies",
     "GuardedSite",
+    "OperatorLogins",
     "OtherNames",
     "SiteRules",
     "Who",
     "agent_site",
     "answer",
     "browser_session",
+    "by_passkey",
+    "chosen_site",
     "current_target",
     "encode",
     "failure",
     "keep_place",
+    "login_payload",
     "mint",
     "needed_scopes",
     "operator_site",

@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from aileron.model.sessions import HandOver, HandOverState, OperatorSession, SignedRequest
+from aileron.model.sessions import (
+    HandOver,
+    HandOverState,
+    LapsedLogin,
+    NewPasskeyPage,
+    OperatorSession,
+    SignedRequest,
+    SignIn,
+)
+from aileron.model.signing import EnrolledKey
 
 
 class OperatorLogins(Protocol):
-    """Logins of the operator, by a mutual proof of the key that only the passphrase opens."""
+    """The operator's logins. In a login, the daemon and the client prove to each other that they have the same key.
+
+    This key can be derived only with the passphrase of the vault.
+    """
 
     def challenge(self, nonce: str, address: str) -> tuple[str, str]:
         """Start a login: the daemon proves its identity first.
@@ -18,34 +30,40 @@ class OperatorLogins(Protocol):
         :param address: the operator URL that the client believes it is connected to.
         :return: the daemon's nonce (single use, valid for 60 s), and its proof over both nonces, the daemon's instance
             and the address.
-        :raises VaultLocked: the vault is not unlocked.
-        :raises InvalidRequest: the nonce is malformed.
-        :raises Forbidden: the address is not an address of this daemon.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises InvalidRequest: if the nonce is malformed.
+        :raises Forbidden: if the address is not an address of this daemon.
         """
 
-    def login(self, nonce: str, proof: str) -> tuple[str, OperatorSession]:
+    def login(self, nonce: str, proof: str, public_key: str = "") -> tuple[str, OperatorSession]:
         """Verify the client's proof for a daemon's nonce. The nonce is spent in any case.
 
+        :param public_key: the key with which the client will sign decisions, or empty if it signs none.
         :return: a new operator token, shown once, and its session.
-        :raises Unauthorized: the proof is wrong.
+        :raises Unauthorized: if the proof is wrong.
+        :raises InvalidRequest: if the public key is malformed.
         """
 
     def delay_seconds(self) -> float:
-        """Return the delay of the answer to the next failed login, in seconds.
+        """Return the delay of the answer to the next failed login.
 
-        It grows from 0 to 5 s with the failures of the last minute.
+        :return: 0 to 5 seconds. It grows with the failures of the last minute.
         """
 
     def by_token(self, token: str) -> OperatorSession | None:
-        """Return the session of a token, or None if the token is unknown, expired or logged out."""
+        """Return the session of a token, or None if the token is unknown, expired or logged out.
 
-    def hand_over(self, token: str, typed: bool = False) -> str:
+        This does not renew the session.
+        """
+
+    def hand_over(self, token: str, typed: bool = False, adds_passkey: bool = False) -> str:
         """Return a code that one browser can redeem once within 60 s, or within 120 s if a person types it.
 
         An earlier code of this login that is not confirmed yet becomes invalid.
 
         :param typed: True for a short code in groups of letters, for a person to type or copy.
-        :raises Unauthorized: the token belongs to no live session.
+        :param adds_passkey: True to let the page make a passkey before its two words are typed.
+        :raises Unauthorized: if the token belongs to no live session.
         """
 
     def handed_over(self, token: str) -> HandOverState | None:
@@ -58,9 +76,9 @@ class OperatorLogins(Protocol):
 
         :param code: the code. In a typed code, case and separators of groups are ignored.
         :return: the cookie's value, the page key, and the session of the login that created the code.
-        :raises Conflict: the code was redeemed before and waits for its two words. Both uses become invalid.
+        :raises Conflict: if the code was redeemed before and waits for its two words. Both uses become invalid.
             C{details} have the ID of the session that created the code, as C{login}.
-        :raises Unauthorized: the code is unknown or expired, the login that created the code has ended, or the
+        :raises Unauthorized: if the code is unknown or expired, the login that created the code has ended, or the
             hand-over has ended: confirmed, refused or redeemed twice.
         """
 
@@ -71,31 +89,76 @@ class OperatorLogins(Protocol):
 
         :param public_key: an uncompressed P-256 point, as unpadded base64url.
         :return: the daemon's instance, which the page's signatures include.
-        :raises Unauthorized: no page waits with these, or it has already registered a key.
-        :raises InvalidRequest: the key is invalid. The page may register another one.
+        :raises Unauthorized: if no page waits with these, or it has already registered a key.
+        :raises InvalidRequest: if the key is invalid. The page may register another one.
         """
 
     def register_again(self, cookie: str, page_key: str, asked: SignedRequest) -> str:
-        """Register the key of the browser's present login for the waiting page. The confirmed login decides again.
+        """Register for the waiting page the key of the login that its browser already has.
 
-        :param asked: the page's request, with the cookie and the signature of the present login.
+        Once the page is confirmed, this earlier login may decide again, and no new login is created.
+
+        :param asked: the page's request, with the cookie and the signature of the earlier login.
         :return: the daemon's instance.
-        :raises Unauthorized: no page waits with these, it has already registered a key, or no login has signed the
+        :raises Unauthorized: if no page waits with these, it has already registered a key, or no login has signed the
             request. In the last case the page may still register a key of its own.
         """
 
     def entering(self, asked: SignedRequest) -> HandOver | None:
-        """Return the hand-over of the browser that signed this, or None if this request was sent before."""
+        """Return the hand-over of the browser that signed this request, or None if the request was sent before."""
 
     def confirm(self, token: str, words: str) -> OperatorSession:
         """Allow the waiting browser to decide if C{words} are those that it shows. A wrong answer rejects the browser.
 
         :param words: the words as typed. Case and spacing are ignored.
         :return: the browser's session: a new one, or the one for which the page has registered its key again.
-        :raises Unauthorized: the token belongs to no live session.
-        :raises Conflict: no browser waits for words. C{details} contain the C{state}.
-        :raises Forbidden: the words are wrong. The waiting browser is rejected for good.
+        :raises Unauthorized: if the token belongs to no live session.
+        :raises Conflict: if no browser waits for words. C{details} contain the C{state}.
+        :raises Forbidden: if the words are wrong. The waiting browser is rejected for good.
         """
+
+    def signing_in(self, asked: SignedRequest) -> SignIn:
+        """Return the waiting browser that signed this request, for a passkey to let it in.
+
+        :raises Unauthorized: if no waiting browser has signed the request, the request was sent before, or the
+            terminal's login has ended.
+        """
+
+    def adding_passkey(self, asked: SignedRequest) -> NewPasskeyPage:
+        """Return the waiting page that signed this request and may make a passkey.
+
+        :raises Unauthorized: if no waiting browser has signed the request, the request was sent before, the
+            terminal's login has ended, or its hand-over adds no passkey.
+        """
+
+    def confirm_touched(self, sign_in: SignIn) -> OperatorSession:
+        """Log the waiting browser in without words, because a passkey signed C{sign_in}.
+
+        A second use of its code within ten minutes ends the login again.
+
+        :return: the browser's session: a new one, or the one for which the page has registered its key again.
+        :raises Unauthorized: if the browser does not wait any more, or the terminal's login has ended.
+        """
+
+    def find_lapsed(self, session_id: str) -> LapsedLogin:
+        """Return the browser's login of a session, for a passkey to let it decide again.
+
+        :raises VaultLocked: if the vault is not unlocked. Only C{aileron open} lets a browser decide after that.
+        :raises Conflict: if the session has ended, may decide already, or is not a browser's at this address.
+        """
+
+    def raise_touched(self, lapsed: LapsedLogin) -> OperatorSession:
+        """Allow a lapsed login to decide again, after a passkey signed C{lapsed}.
+
+        Its key, its cookie and the time at which the passphrase was proved stay.
+
+        :return: the session, which may decide as long as after a new login.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises Conflict: if the session has ended, may decide already, or is not a browser's at this address.
+        """
+
+    def restrict(self, session_id: str) -> None:
+        """Restrict a browser's login to reading. Idempotent."""
 
     def knows_cookie(self, cookie: str) -> bool:
         """Return whether this cookie belongs to a browser that is logged in, to decide or only to read."""
@@ -104,17 +167,40 @@ class OperatorLogins(Protocol):
         """Return whether this cookie belongs to a page that waits for its words, or has waited lately."""
 
     def by_browser(self, asked: SignedRequest, renew: bool = True) -> OperatorSession | None:
-        """Return the browser session that signed this request, or None. The cookie alone is never enough.
+        """Return the browser session that signed this request, or None if none did or the request was sent before.
 
-        The caller must check whether the session decides.
+        The cookie alone is never enough. The caller must check whether the session decides.
 
         :param asked: a request signed by the session's key, for this process of the daemon and this time. A repeated
             request is refused.
         :param renew: True if the request restarts the session's idle time. Requests that a page sends by itself do not.
         """
 
+    def admit_passkey(self, public_key: str, passkey: str, before: str = "") -> tuple[str, OperatorSession]:
+        """Start the login of a browser at the public name, whose passkey has signed this key.
+
+        :param public_key: an uncompressed P-256 point, as unpadded base64url.
+        :param passkey: the id of the passkey.
+        :param before: the cookie of the browser's present login, which ends, or empty.
+        :return: the cookie's value, and the session.
+        :raises InvalidRequest: if the key is invalid.
+        """
+
+    def knows_passkey_cookie(self, cookie: str) -> bool:
+        """Return whether this cookie belongs to a login by a passkey."""
+
+    def by_passkey(self, asked: SignedRequest, renew: bool = True) -> OperatorSession | None:
+        """Return the session by a passkey that signed this request, or None if none did or the request was sent before.
+
+        :param asked: a signed request, as in L{by_browser}.
+        :param renew: True if the request restarts the session's idle time.
+        """
+
     def report_lapses(self, heard: Callable[[OperatorSession], object]) -> None:
         """Register C{heard}, which is called with each browser session when its permission to decide ends."""
+
+    def key_of(self, session_id: str) -> EnrolledKey | None:
+        """Return the key with which a login signs decisions, or None if it may not decide or has no key."""
 
     def log_out(self, session_id: str) -> None:
         """End one session. Idempotent."""

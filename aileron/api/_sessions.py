@@ -16,11 +16,11 @@ from aileron.model.errors import LimitExceeded, Unauthorized
 from aileron.model.interfaces.store import ISessions
 from aileron.model.sessions import Session, SessionEnding
 
-LOOK_SECONDS = 5.0
-"""The seconds between two calls of L{Leases.look}."""
+CHECK_SECONDS = 5.0
+"""The seconds between two calls of L{Leases.end_lapsed_sessions}."""
 
 GRACE_SECONDS = 60.0
-"""The time for which a launcher may be disconnected, such as during a restart of the daemon."""
+"""How long a launcher may be disconnected before its session ends, such as during a restart of the daemon."""
 
 _AT_ONCE = 1000
 
@@ -28,10 +28,14 @@ _AT_ONCE = 1000
 class Leases:
     """The leases of all sessions.
 
-    A launcher holds the lease of its session by an open request. The kernel closes it when the launcher is
-    killed, but not when it is stopped or the machine sleeps.  Requests of the agent do not hold it.
-    Time is counted between calls of L{look}, so a clock change or a night asleep orphans no session. It is counted from
-    the start of this daemon, so a restart orphans none either.
+    L{end_lapsed_sessions} ends a leased session that nobody has held for L{GRACE_SECONDS}, and any session that has
+    reached its latest end.
+
+    A launcher holds the lease of its session by an open request. If the launcher is killed, the kernel closes the
+    request. If the launcher is stopped or the machine sleeps, the request stays open. Requests of the agent do not hold
+    the lease. The time without a holder is measured between calls of L{end_lapsed_sessions}, at most a short time for
+    each call, so a clock change or a sleeping machine ends no session. It is measured anew after a restart of the
+    daemon.
 
     :param ids: a function that makes ULIDs.
     :param ended: a function that is called for each session ended here.
@@ -47,7 +51,7 @@ class Leases:
         self._sessions, self._clock, self._ids, self._ended = sessions, clock, ids, ended
         self._holders: Counter[str] = Counter()
         self._away: dict[str, float] = {}
-        self._looked_at = clock.seconds()
+        self._checked_at = clock.seconds()
 
     @contextmanager
     def held(self, session_id: str) -> Iterator[None]:
@@ -61,14 +65,15 @@ class Leases:
             if not self._holders[session_id]:
                 del self._holders[session_id]
 
-    async def look(self) -> None:
-        """End the sessions that are orphaned or out of time, and record each end.
+    async def end_lapsed_sessions(self) -> None:
+        """End the sessions that have lost their lease or reached their time limit, and record each end.
 
-        :raises StoreUnavailable: some could not be ended. The next call ends them.
+        :raises StoreUnavailable: if the sessions could not be read, or some could not be ended. The next call ends
+            them.
         """
         now = self._clock.seconds()
-        passed = min(max(0.0, now - self._looked_at), 2 * LOOK_SECONDS)
-        self._looked_at = now
+        passed = min(max(0.0, now - self._checked_at), 2 * CHECK_SECONDS)
+        self._checked_at = now
         live = await self._live()
         alone = [each.id for each in live if each.leased and each.id not in self._holders]
         self._away = {each: self._away[each] + passed if each in self._away else 0.0 for each in alone}
@@ -126,9 +131,9 @@ class Waits:
     async def wait(self, session_id: str | None, waiting: Coroutine[Any, Any, T]) -> T:
         """Wait for C{waiting} and return its result.
 
-        :param session_id: as L{allows}.
-        :raises LimitExceeded: too many requests of the session wait. C{waiting} was not started.
-        :raises Unauthorized: the session ended during the wait, so the result must not be returned.
+        :param session_id: the agent's session, or None for the operator.
+        :raises LimitExceeded: if too many requests of the session wait. C{waiting} was not started.
+        :raises Unauthorized: if the session ended during the wait, so the result must not be returned.
         """
         if session_id is None:
             return await waiting
@@ -145,7 +150,7 @@ class Waits:
         return await self._count(session_id, Deferred.fromCoroutine(waiting))
 
     def end(self, session_id: str) -> None:
-        """End the session: cancel its waiting requests, and refuse requests of it that start to wait later."""
+        """Cancel the waiting requests of an ended session, and refuse its requests that start to wait later."""
         self._ended.append(session_id)
         for waiting in self._waiting.pop(session_id, ()):
             waiting.cancel()

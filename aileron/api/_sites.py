@@ -7,7 +7,6 @@ from functools import cache
 from urllib.parse import unquote_to_bytes
 
 from attrs import evolve, frozen
-from klein import Klein
 from twisted.web.iweb import IRequest
 from twisted.web.resource import IResource, Resource, getChildForRequest
 
@@ -20,6 +19,7 @@ from .endpoint import Endpoint, Schema
 from .faults import Answer, encode, http_failure
 from .guard import NONE, Identify, Who, on_agent_site, on_operator_site
 from .routes import TABLES
+from .routing import Routes
 from .serving import guarded, routing_failed, write
 from .shapes.openapi import document, page
 from .shapes.schemas import widened
@@ -27,7 +27,7 @@ from .shapes.schemas import widened
 _NAVIGATIONS = frozenset((b"GET", b"HEAD"))
 API_PATHS = frozenset((b"v1", b"docs", b"metrics"))
 HANDOVER = b"/handover"
-_REGISTRATION = b"/handover/key"
+_HAND_OVER_POSTS = (HANDOVER, b"/handover/key", b"/handover/passkey", b"/handover/new-passkey")
 _FRAGMENTS = b"/fragments/"
 
 
@@ -76,7 +76,10 @@ def _widen(endpoint: Endpoint, members: Mapping[str, Schema]) -> Endpoint:
 
 
 def agent_site(deps: Dependencies) -> tuple[IResource, AgentRoutes]:
-    """Return the agent site's root resource, with the resources that features add, and its routes for this process."""
+    """Build the agent site.
+
+    :return: the site's root resource, with the resources that features add, and its routes for callers in this process.
+    """
     shared = evolve(agent_routes(deps.features.features), relayed=deps.features.relayed)
     app = _klein(shared, deps)
     for path, handler in deps.features.resources().items():
@@ -101,8 +104,32 @@ def operator_site(deps: Dependencies, web: Callable[[], IResource] | None = None
     return _Root(_klein(operator_routes(deps.features.features), deps, docs=True).resource(), web)
 
 
-def _klein(routes: SiteRoutes, deps: Dependencies, *, docs: bool = False) -> Klein:
-    app = Klein()
+def chosen_site(
+    deps: Dependencies, names: Iterable[str], identify: Identify, web: Callable[[], IResource]
+) -> IResource:
+    """Return a root resource with some of the operator site's routes, and with pages.
+
+    It has no description of the API, and no route that it does not name.
+
+    :param names: the names of the routes.
+    :param identify: reads the credential.
+    :param web: makes the resource of the pages.
+    """
+    chosen = frozenset(names)
+    app = Routes()
+    for endpoint, allowed in operator_routes(deps.features.features).endpoints:
+        # guard of the phone: only what is named is served
+        #    -> phone.test_door.ServedTests.test_every_route, instead if True
+        if endpoint.name in chosen:
+            app.route(endpoint.path, methods=[endpoint.method], endpoint=endpoint.name)(
+                guarded(endpoint, allowed, identify, deps)
+            )
+    app.handle_errors(Exception)(routing_failed)
+    return _Root(app.resource(), web, all_pages=True)
+
+
+def _klein(routes: SiteRoutes, deps: Dependencies, *, docs: bool = False) -> Routes:
+    app = Routes()
     for endpoint, allowed in routes.endpoints:
         handler = guarded(endpoint, allowed, routes.identify, deps)
         app.route(endpoint.path, methods=[endpoint.method], endpoint=endpoint.name)(handler)
@@ -111,7 +138,7 @@ def _klein(routes: SiteRoutes, deps: Dependencies, *, docs: bool = False) -> Kle
     return app
 
 
-def _publish(app: Klein, routes: SiteRoutes, version: str, docs: bool) -> None:
+def _publish(app: Routes, routes: SiteRoutes, version: str, docs: bool) -> None:
     """Serve the description of the site, which is public documentation.
 
     It is generated at the first request: it is rarely needed, and takes half a megabyte of memory.
@@ -133,29 +160,34 @@ def _publish(app: Klein, routes: SiteRoutes, version: str, docs: bool) -> None:
 class _Root(Resource):
     """The root resource, which passes each request to the API or to the pages.
 
-    :param web: makes the resource of the pages, at its first request since that takes time.
+    :param web: makes the resource of the pages. It is called at the first request for a page, since it takes time.
+    :param all_pages: whether the pages get every request outside the API's paths.
     """
 
     isLeaf = True
 
-    def __init__(self, api: IResource, web: Callable[[], IResource] | None = None) -> None:
+    def __init__(self, api: IResource, web: Callable[[], IResource] | None = None, *, all_pages: bool = False) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._api = api
         self._web = None if web is None else cache(web)
+        self._all_pages = all_pages
 
     def render(self, request: IRequest) -> bytes | int:
-        """Render the resource of the request's path."""
+        """Render the resource of the request's path: a page or a route of the API.
+
+        A path that is not UTF-8 gets status 400.
+        """
         if b"%" in request.path and not _readable(request.path):
             return write(request, http_failure(400, "The path is not UTF-8."))
         first = request.path[1:].partition(b"/")[0]
-        for_pages = first not in API_PATHS and _for_pages(request)
+        for_pages = first not in API_PATHS and (self._all_pages or _for_pages(request))
         resource = self._api if self._web is None or not for_pages else self._web()
         body: bytes | int = getChildForRequest(resource, request).render(request)
         return body
 
 
 def _for_pages(request: IRequest) -> bool:
-    posted = request.path in (HANDOVER, _REGISTRATION) or request.path.startswith(_FRAGMENTS)
+    posted = request.path in _HAND_OVER_POSTS or request.path.startswith(_FRAGMENTS)
     return request.method in _NAVIGATIONS or (request.method == b"POST" and posted)
 
 

@@ -44,7 +44,7 @@ class HeldBodies:
     def hold(self, token: str, size: int) -> Iterator[None]:
         """Count the bytes of a body within the context.
 
-        :raises LimitExceeded: the bodies of all agents exceed the limit, and those of this agent exceed its share.
+        :raises LimitExceeded: if the bodies of all agents exceed the limit, and those of this agent exceed its share.
         """
         agent = token_digest(token)
         held = self._held[agent] + size
@@ -95,7 +95,14 @@ class AgentRoutes:
         body: bytes,
         prefer_seconds: float | None,
     ) -> tuple[int, bytes]:
-        """Call one route and return the status and body of its answer."""
+        """Call the route of a method and a path, and return the status and body of its answer.
+
+        Every error becomes an answer, also an unknown route, an invalid token and a request that is too large. So does
+        an answer that can only be streamed over HTTP.
+
+        :param path: the segments of the path.
+        :param prefer_seconds: how many seconds to wait for a result, or None.
+        """
         received = Received(
             query={name.encode(): [value.encode()] for name, value in query.items()},
             body=lambda: body,
@@ -122,7 +129,7 @@ class AgentRoutes:
 def _check_size(path: Sequence[str], body: bytes) -> None:
     """Refuse a request that is too large for the site's channels.
 
-    :raises RequestRefused: the path or the body is too long, with 413 or 431.
+    :raises RequestRefused: if the path or the body is too long, with 413 or 431.
     """
     if sum(map(len, map(quote, path))) > MAX_HEAD_BYTES:
         raise head_too_long(MAX_HEAD_BYTES)

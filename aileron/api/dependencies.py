@@ -13,15 +13,18 @@ from zope.interface import Interface
 
 from aileron.base.json import JSON, utc
 from aileron.features import RunningFeatures
-from aileron.model.actions import ActionFile
+from aileron.model.actions import ActionFile, Offer, Offering
 from aileron.model.audit import Checkpoint, Event, Verdict
-from aileron.model.authority import Passkey, PasskeyRule
+from aileron.model.authority import EnrolledSshKey, NewGrant, Passkey, PasskeyRule
 from aileron.model.interfaces.connectors import IConnectors
 from aileron.model.interfaces.governance import IGrantService, ILimitService, IReconciliation, ITrustService
 from aileron.model.interfaces.runner import IDecisions, ISubmission
 from aileron.model.interfaces.store import IAudit, IBindingFlags, ISessions
 from aileron.model.interfaces.vault import IBindings, IVault
 from aileron.model.reactor import LongTurns
+from aileron.model.runs import Decision, Run
+from aileron.model.sessions import LapsedLogin, Session, SignIn
+from aileron.model.signing import EnrolledKey
 from aileron.model.usage import UsageSum
 
 from ._logins import OperatorLogins
@@ -39,32 +42,35 @@ class RecordSigner(Protocol):
 
     @property
     def latest(self) -> Checkpoint | None:
-        """The newest checkpoint, or None."""
+        """The newest checkpoint, or None if there is none yet."""
 
     @property
     def head(self) -> tuple[int, str] | None:
-        """The sequence and hash of the newest record of this process, or of the newest record found at its start."""
+        """The sequence and hash of the newest record of this process, or of the newest record found at its start.
+
+        None if there was no record yet.
+        """
 
     @property
     def tampered(self) -> int:
         """The number of signs of tampering recorded in this process."""
 
-    async def tell_locked(self) -> None:
-        """Prepare the record for the time while nothing can be signed. Call before the vault is locked. Idempotent.
+    async def record_lock(self) -> None:
+        """Record that the vault locks, so that the following records cannot be signed. Call before locking. Idempotent.
 
-        :raises StoreUnavailable: a record could not be written.
+        :raises StoreUnavailable: if a record could not be written.
         """
 
     async def verify(self) -> Verdict:
         """Verify the whole record in slices, so that other requests are served in between.
 
-        :raises StoreUnavailable: the record cannot be read.
+        :raises StoreUnavailable: if the record cannot be read.
         """
 
     def export(self, since: datetime | None, until: datetime | None) -> AsyncIterator[bytes]:
         """Export the record of a period as lines of JSON, read on demand in constant memory.
 
-        :raises StoreUnavailable: during the iteration, the record cannot be read.
+        :raises StoreUnavailable: during the iteration, if the record cannot be read.
         """
 
 
@@ -77,16 +83,17 @@ class ActionFiles(Protocol):
     def read(self, name: str) -> ActionFile | None:
         """Read the file of an action, valid or not, or return None if there is no file.
 
-        :raises NotFound, Forbidden, InvalidRequest: the name is invalid, or the file is a link or too large.
+        :raises NotFound, Forbidden, InvalidRequest: if the name is invalid, or the file is a link or too large.
         """
 
     def write(self, name: str, text: str, before: str | None) -> ActionFile:
-        """Write the file of an action atomically.
+        """Write the file of an action atomically, and return it.
 
         :param before: the digest of the file to replace, or None for a new file, which must have its action's name.
-        :raises Conflict: the file on disk has another digest, in C{details["digest"]}.
-        :raises InvalidRequest: the text has errors, each listed with its line, or declares another name.
-        :raises NotFound, Forbidden, StoreUnavailable: as L{read}, or the file cannot be written.
+        :raises Conflict: if the file on disk has another digest, in C{details["digest"]}.
+        :raises InvalidRequest: if the text has errors, each listed with its line, or declares another name.
+        :raises NotFound, Forbidden: if the name is invalid, or the file is a link.
+        :raises StoreUnavailable: if the file cannot be written.
         """
 
 
@@ -95,6 +102,9 @@ class PasskeyRegistry(Protocol):
 
     def passkeys(self) -> tuple[Passkey, ...]:
         """Return all passkeys, oldest first."""
+
+    def has_usable(self) -> bool:
+        """Return whether there is a passkey for the present address, and passkeys are available."""
 
     def passkey_rule(self) -> PasskeyRule:
         """Return the rule of approvals that need a passkey."""
@@ -105,12 +115,16 @@ class PasskeyRegistry(Protocol):
     def offer(self) -> Mapping[str, JSON]:
         """Return the options for C{navigator.credentials.create}, valid once for one minute.
 
-        :raises Conflict: passkeys are unavailable: they need a site with a name, and the extra C{aileron[passkey]}.
+        :raises Conflict: if passkeys are unavailable: they need a site with a name, and the extra C{aileron[passkey]}.
         """
 
-    def propose(self, name: str, credential: Mapping[str, JSON]) -> str:
+    def is_proposed(self) -> bool:
+        """Return whether a proposal waits for its words."""
+
+    def propose(self, name: str, credential: Mapping[str, JSON], words: str = "") -> str:
         """Store the page's answer to L{offer} as a proposal, which must be confirmed with its words in a terminal.
 
+        :param words: the two words that the page shows already, or empty to make new ones.
         :return: two words for the page to show, valid for two minutes. An earlier proposal is discarded.
         :raises InvalidRequest: if the credential answers no offer, or is not a valid passkey of this site.
         :raises Conflict: if passkeys are unavailable, as for L{offer}, or the passkey is already registered.
@@ -119,25 +133,140 @@ class PasskeyRegistry(Protocol):
     def confirm(self, words: str) -> Passkey:
         """Confirm the proposed passkey with its two words. A wrong answer discards the proposal.
 
-        :raises Conflict: no passkey was proposed.
-        :raises Forbidden: the words are wrong.
-        :raises VaultLocked, BindingFailed, StoreUnavailable: as L{IPasskeyBook.keep_passkeys}.
+        :raises Conflict: if no passkey was proposed.
+        :raises Forbidden: if the words are wrong.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed, StoreUnavailable: if its file is damaged, or cannot be written. Nothing was stored.
         """
 
     def require(self, rule: PasskeyRule) -> None:
         """Store a rule that requires passkeys from now on.
 
         :raises Conflict: if there is no passkey, or the current rule requires more.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed, StoreUnavailable: if its file is damaged, or cannot be written. Nothing was stored.
+        """
+
+    def remove(self, passkey_id: str) -> Passkey:
+        """Remove one passkey and return it. What it approved and has not started must be approved again.
+
+        The rule stays: if no other passkey is left, what needs one cannot be approved.
+
+        :raises NotFound: if there is no passkey with this id.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed, StoreUnavailable: if its file is damaged, or cannot be written. Nothing was stored.
         """
 
     def reset(self) -> None:
-        """Remove every passkey and the rule. Idempotent."""
+        """Remove every passkey and the rule. Idempotent.
 
-    def ask(self, about: Mapping[str, JSON]) -> tuple[str, Mapping[str, JSON]]:
-        """Create WebAuthn request options bound to C{about}, valid once for one minute.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed, StoreUnavailable: if its file is damaged, or cannot be written. Nothing was stored.
+        """
+
+    def key_of(self, passkey_id: str) -> EnrolledKey | None:
+        """Return the public key of a registered passkey, or None if there is none with this id."""
+
+
+class SessionRestrictions(Protocol):
+    """Restricts which actions an agent's session may use."""
+
+    def open(self, session: Session) -> Session:
+        """Return the session with the profile that applies to it. Call before the session is stored.
+
+        :raises InvalidRequest: if the session names an unknown profile, or nothing can apply its restriction.
+        """
+
+    def narrow(self, session: Session | None, offering: Offering) -> Offering:
+        """Return the offering with only the actions that the session may use. Without a session, return all."""
+
+    def check(self, session: Session | None, offer: Offer) -> None:
+        """Check that the session may use the action. Without a session, do nothing.
+
+        :raises Forbidden: if it may not.
+        """
+
+
+class Approving(Protocol):
+    """Creates the texts and WebAuthn options with which a page lets a passkey sign decisions and logins."""
+
+    def ask(self, run_id: str, decision: Decision, wish: NewGrant | None) -> tuple[str, Mapping[str, JSON]]:
+        """Create WebAuthn request options that sign one decision, valid once for one minute.
 
         :return: the nonce to send with the answer, and the options for C{navigator.credentials.get}.
-        :raises Conflict: if passkeys are unavailable, as for L{offer}, or there is no passkey.
+        :raises Conflict: if passkeys are unavailable, or there is none for the present address.
+        """
+
+    def offer(self) -> tuple[str, str, Mapping[str, JSON]]:
+        """Return the values from which a page makes WebAuthn options, to have a passkey sign a list of decisions.
+
+        They are valid for one minute.
+
+        :return: the daemon's instance, a nonce, and the options without a challenge.
+        :raises Conflict: if passkeys are unavailable, or there is none for the present address.
+        """
+
+    def ask_sign_in(self, sign_in: SignIn) -> tuple[str, Mapping[str, JSON]]:
+        """Create WebAuthn request options by which a passkey lets a browser in, valid once for one minute.
+
+        :return: the nonce to send with the answer, and the options for C{navigator.credentials.get}.
+        :raises Conflict: if passkeys are unavailable, or there is none for the present address.
+        """
+
+    def check_sign_in(self, sign_in: SignIn, nonce: str, credential: Mapping[str, JSON]) -> str:
+        """Verify that a passkey lets exactly this browser in, and return the passkey's id.
+
+        :raises Forbidden: if the answer is not valid, not fresh, or was used before.
+        """
+
+    def ask_raise(self, lapsed: LapsedLogin) -> tuple[str, Mapping[str, JSON]]:
+        """Create WebAuthn request options by which a passkey lets a lapsed login decide again, valid for one minute.
+
+        :return: the nonce to send with the answer, and the options for C{navigator.credentials.get}.
+        :raises Conflict: if passkeys are unavailable, or there is none for the present address.
+        """
+
+    def check_raise(self, lapsed: LapsedLogin, nonce: str, credential: Mapping[str, JSON]) -> str:
+        """Verify that a passkey lets exactly this login decide again, and return the passkey's id.
+
+        :raises Forbidden: if the answer is not valid, not fresh, or was used before.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: if the use of the passkey cannot be recorded.
+        """
+
+    def make_nonce(self) -> str:
+        """Return a nonce with which a passkey signs decisions within one minute."""
+
+    def write(self, nonce: str, decisions: Sequence[Mapping[str, JSON]]) -> str:
+        """Return the text that signs decisions for this daemon."""
+
+    def export(self, text: str, decisions: Sequence[Mapping[str, JSON]]) -> str:
+        """Return the statement that an SSH key signs below C{text}, within an hour and for this run of the daemon."""
+
+    def find_signer(self, signature: str) -> EnrolledSshKey | None:
+        """Return the enrolled SSH key that a signature by C{ssh-keygen} names, or None. It is not verified.
+
+        :raises InvalidRequest: if the signature is malformed.
+        """
+
+    def ssh_keys(self) -> tuple[EnrolledSshKey, ...]:
+        """Return the enrolled SSH keys, oldest first."""
+
+    def add_ssh_key(self, name: str, line: str) -> EnrolledSshKey:
+        """Enrol an SSH key.
+
+        :param line: the key as in a C{.pub} file.
+        :raises InvalidRequest: if the line is no public key, or of a kind that is not supported.
+        :raises Conflict: if the key is enrolled already, or there are too many.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed, StoreUnavailable: if its file is damaged, or cannot be written. Nothing was stored.
+        """
+
+    def remove_ssh_key(self, key_id: str) -> EnrolledSshKey:
+        """Remove an SSH key. What it approved and was not carried out yet needs another approval.
+
+        :raises NotFound: if there is no key with this id.
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed, StoreUnavailable: if its file is damaged, or cannot be written. Nothing was stored.
         """
 
 
@@ -167,7 +296,7 @@ class Snoozes(Protocol):
 
         :param until: the end of the snooze, in place of an earlier one, or None to end it now.
         :returns: False if nothing was stored: the run is no longer pending, or there was no snooze to end.
-        :raises StoreUnavailable: nothing was stored.
+        :raises StoreUnavailable: if the store failed. Nothing was stored.
         """
 
 
@@ -180,7 +309,10 @@ def _provides(interface: type[Interface]) -> Callable[[Any, Attribute[Any], obje
 
 
 def _has_all_of(protocol: type) -> Callable[[Any, Attribute[Any], object], None]:
-    """Return a validator that compares names of members only, on the class so that no property is evaluated."""
+    """Return an attrs validator that raises C{TypeError} if a value lacks a public member of the protocol.
+
+    Only the names are checked, on the value's class first, so that no property of the value is evaluated.
+    """
     names = [name for name in vars(protocol) if not name.startswith("_")]
 
     def check(_instance: object, attribute: Attribute[Any], value: object) -> None:
@@ -208,6 +340,7 @@ class Dependencies:
     :ivar features: the features that were started in this daemon.
     :ivar clients: the names of clients that may open their own sessions, as the operator configured.
     :ivar long_turns: returns the long turns of the reactor, or None if they are not measured.
+    :ivar cookie_prefix: the beginning of the browser's cookie's name, such as C{__Host-}.
     :ivar forget_places: is called with the owner of each credential that becomes invalid.
     :ivar access_log: the record of logins.
     :ivar leases: the leases of sessions.
@@ -219,6 +352,7 @@ class Dependencies:
     trust: ITrustService = field(validator=_provides(ITrustService))
     grants: IGrantService = field(validator=_provides(IGrantService))
     limits: ILimitService = field(validator=_provides(ILimitService))
+    filters: SessionRestrictions = field(validator=_has_all_of(SessionRestrictions))
     reconciliation: IReconciliation = field(validator=_provides(IReconciliation))
     sessions: ISessions = field(validator=_provides(ISessions))
     audit: IAudit = field(validator=_provides(IAudit))
@@ -231,6 +365,7 @@ class Dependencies:
     connectors: IConnectors = field(validator=_provides(IConnectors))
     operators: OperatorLogins = field(validator=_has_all_of(OperatorLogins))
     passkeys: PasskeyRegistry = field(validator=_has_all_of(PasskeyRegistry))
+    approvers: Approving = field(validator=_has_all_of(Approving))
     action_files: ActionFiles = field(validator=_has_all_of(ActionFiles))
     launch_key_digest: bytes = field(repr=False, validator=_SHA256)
     local_key_digest: bytes = field(repr=False, validator=_SHA256)
@@ -247,6 +382,7 @@ class Dependencies:
     clients: frozenset[str] = frozenset()
     long_turns: Callable[[], LongTurns | None] = lambda: None
     forget_places: Callable[[str], object] = lambda _: None
+    cookie_prefix: str = ""
     access_log: AccessLog = field(
         init=False, default=Factory(lambda deps: AccessLog(deps.audit, deps.clock, deps.ids), takes_self=True)
     )
@@ -259,17 +395,32 @@ class Dependencies:
     @property
     def cookie(self) -> bytes:
         """The name of the browser's cookie. All ports of a host share cookies, so each daemon has its own name."""
-        return f"aileron_{self.instance}".encode("ascii")
+        return f"{self.cookie_prefix}aileron_{self.instance}".encode("ascii")
 
     def session_ended(self, session_id: str) -> None:
-        """End a session's MCP streams and its waiting requests, since the session is over."""
+        """End a session's MCP streams and waiting requests, since the session is over.
+
+        The places kept for its connections are freed.
+        """
         self.waits.end(session_id)
         self.features.session_ended(session_id)
         self.forget_places(session_id)
 
+    def note_told(self, run: Run, session: Session | None) -> None:
+        """Tell the features that an agent gets the outcome of a run, if the run is settled.
+
+        :param session: the agent's session, or None for the operator, whose requests are ignored.
+        """
+        if session is not None and run.session_id is not None and run.state.settled:
+            self.features.outcome_told(run.session_id, run.id)
+
     async def pending(self, session_id: str | None = None) -> int:
         """Return the number of pending decisions of one session or of all: approvals of runs, and those of features."""
         return await self.decisions.pending(session_id) + self.features.pending(session_id)
+
+    async def count_waiting(self) -> int:
+        """Return the number of pending decisions, without the runs that the operator has snoozed."""
+        return max(0, await self.pending() - len(await self.snoozes.all()))
 
     def now(self) -> datetime:
         """Return the current time."""

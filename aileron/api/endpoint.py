@@ -61,20 +61,20 @@ class RequestContext:
     received: Received
 
     def text(self, name: str) -> str | None:
-        """Return a text of the body or the query, or None."""
+        """Return a text of the body, or else of the query, or None if neither has it."""
         value = self.body.get(name, self.query.get(name))
         return None if value is None else str(value)
 
     def moment(self, name: str) -> datetime | None:
-        """Return a date-time of the body or the query, or None.
+        """Return a date-time of the body, or else of the query, or None if neither has it.
 
-        :raises InvalidRequest: the text is not a valid date-time.
+        :raises InvalidRequest: if the text is not a valid date-time.
         """
         text = self.text(name)
         return None if text is None else read_moment(text, f"/{name}")
 
     def number(self, name: str, default: float) -> float:
-        """Return a number of the query, or C{default}."""
+        """Return a number of the query, or C{default} if the query has none."""
         value = self.query.get(name)
         return float(value) if isinstance(value, (int, float)) else default
 
@@ -83,7 +83,7 @@ def read_moment(text: str, pointer: str) -> datetime:
     """Parse a date-time in a request.
 
     :param pointer: the pointer of the text, for the error.
-    :raises InvalidRequest: the text is not a valid date-time.
+    :raises InvalidRequest: if the text is not a valid date-time.
     """
     try:
         return from_timestamp(text.upper())
@@ -100,10 +100,11 @@ class Endpoint:
     """One method of one path.
 
     :ivar path: the path in werkzeug's syntax.
-    :ivar agents: the kinds of callers allowed on the agent site. With none, the endpoint is not there.
+    :ivar agents: the kinds of callers allowed on the agent site. If there are none, that site lacks the endpoint.
     :ivar operators: the kinds of callers allowed on the operator site.
     :ivar answers: the schema of the body by status, for successes only.
-    :ivar known: if the body is invalid, this checks first whether the thing that the path names exists.
+    :ivar known: called if the body is not valid. Raises C{NotFound} if the object that the path names does not exist,
+        so that this error is reported first. None to report the errors of the body.
     """
 
     method: str

@@ -53,13 +53,16 @@ class Streamed:
 def encode(value: JSON) -> bytes:
     """Return C{value} as JSON in ASCII.
 
-    :raises ValueError: a number cannot be written in JSON.
+    :raises ValueError: if a number cannot be written in JSON.
     """
     return _written(value).encode("ascii")
 
 
 def answer(value: JSON, status: int = 200) -> Answer:
-    """Return the answer of a success."""
+    """Return the answer of a success.
+
+    :raises ValueError: if a number cannot be written in JSON.
+    """
     return Answer(status, encode(value))
 
 

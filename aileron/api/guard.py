@@ -14,6 +14,8 @@ from typing import TypeAlias
 from attrs import field, frozen
 from twisted.web.iweb import IRequest
 
+from aileron.base.converter import to_json
+from aileron.base.json import JSON
 from aileron.model.audit import Actor
 from aileron.model.errors import Forbidden, LoginLapsed, Unauthorized
 from aileron.model.sessions import IN_BAND_KEY, OperatorSession, Session, SignedRequest
@@ -101,7 +103,7 @@ class Caller:
         return None if self.session is None else self.session.id
 
     def may_see(self, session_id: str | None) -> bool:
-        """Return whether the caller may see things of this session."""
+        """Return whether the caller may see things of this session: every reader may, and an agent sees its own."""
         return self.is_reader or (self.session is not None and self.session.id == session_id)
 
 
@@ -112,7 +114,7 @@ Identify: TypeAlias = Callable[[IRequest, Dependencies], Awaitable[Caller]]
 async def on_agent_site(request: IRequest, deps: Dependencies) -> Caller:
     """Return the caller with a launch key or an agent token.
 
-    :raises Unauthorized: the credential is unknown, or its session has ended.
+    :raises Unauthorized: if the credential is unknown, or its session has ended.
     """
     return await agent_caller(bearer(request), deps)
 
@@ -120,7 +122,7 @@ async def on_agent_site(request: IRequest, deps: Dependencies) -> Caller:
 async def agent_caller(token: str, deps: Dependencies) -> Caller:
     """Return the caller with a launch key or an agent token.
 
-    :raises Unauthorized: the token is unknown, or its session has ended.
+    :raises Unauthorized: if the token is unknown, or its session has ended.
     """
     digest = token_digest(token)
     if hmac.compare_digest(digest, deps.launch_key_digest):
@@ -131,7 +133,7 @@ async def agent_caller(token: str, deps: Dependencies) -> Caller:
 async def in_band_caller(key: str, deps: Dependencies) -> Caller:
     """Return the agent whose in-band key this is. HTTP requests cannot use it as a credential.
 
-    :raises Unauthorized: the key is unknown, or its session has ended.
+    :raises Unauthorized: if the key is unknown, or its session has ended.
     """
     return _agent(await deps.sessions.by_in_band_key(token_digest(key)) if key.startswith(IN_BAND_KEY) else None)
 
@@ -148,9 +150,11 @@ async def on_operator_site(request: IRequest, deps: Dependencies) -> Caller:
     """Return the caller on the operator site.
 
     The credential is a token, or a browser's cookie and signature together. The metrics also accept their own token,
-    and routes that only read, pause or lock accept the local key of C{daemon.json}.
+    and routes that only read, pause or lock accept the local key of C{daemon.json}. An unknown token is recorded as a
+    refused login.
 
-    :raises Unauthorized: there is no valid credential.
+    :raises Unauthorized: if there is no valid credential.
+    :raises StoreUnavailable: if it cannot be recorded.
     """
     if header(request, _AUTHORIZATION) is None:
         asked = signed_request(request, deps)
@@ -167,6 +171,14 @@ async def on_operator_site(request: IRequest, deps: Dependencies) -> Caller:
         await deps.access_log.refuse()
         raise _unknown()
     return Caller(Who.OPERATOR, operator=session, token=token)
+
+
+async def by_passkey(request: IRequest, deps: Dependencies) -> Caller:
+    """Return the caller at the public name: a browser that a passkey let in. No token or key counts there.
+
+    :raises Unauthorized: if no such login signed the request.
+    """
+    return _in_browser(request, deps, signed_request(request, deps))
 
 
 def signed_request(request: IRequest, deps: Dependencies, *, waiting: bool = False) -> SignedRequest:
@@ -198,9 +210,11 @@ def _cookies(request: IRequest, name: bytes) -> Iterator[str]:
 
 
 def browser_session(request: IRequest, deps: Dependencies, asked: SignedRequest) -> OperatorSession:
-    """Return the session of the browser that signed a request, and send what it may do in a header.
+    """Return the session of the browser that signed a request.
 
-    :raises Unauthorized: no session matches.
+    A header of the response says whether the browser may decide or only read.
+
+    :raises Unauthorized: if no session matches.
     """
     used = header(request, POLL.encode("ascii")) is None
     session = deps.operators.by_browser(asked, renew=used)
@@ -218,14 +232,21 @@ def _in_browser(request: IRequest, deps: Dependencies, asked: SignedRequest) -> 
     return Caller(Who.OPERATOR if session.decides else Who.WATCHER, operator=session)
 
 
+def login_payload(deps: Dependencies, session: OperatorSession) -> dict[str, JSON]:
+    """Return the payload of a login's audit event: its browser and, if it has one, the key that signs decisions."""
+    key = deps.operators.key_of(session.id)
+    told: dict[str, JSON] = {"browser": session.browser}
+    return told if key is None else {**told, "key": to_json(key)}
+
+
 async def admit(allowed: Who, identify: Callable[[], Awaitable[Caller]], keep: Callable[[str], object]) -> Caller:
     """Return the caller if its kind is allowed on this route.
 
     :param identify: reads the credential. It is not called if anyone is allowed.
-    :param keep: is called with the owner of the credential, to keep the place of its connection.
-    :raises Unauthorized: the credential is unknown.
-    :raises LoginLapsed: the browser's login may only read, and this route needs one that may decide.
-    :raises Forbidden: the kind of caller is not allowed.
+    :param keep: called with the owner of the credential, to keep the place of the connection.
+    :raises Unauthorized: if the credential is unknown.
+    :raises LoginLapsed: if the browser's login may only read, and this route needs one that may decide.
+    :raises Forbidden: if the kind of caller is not allowed.
     """
     if Who.ANYONE in allowed:
         return ANONYMOUS
@@ -250,7 +271,7 @@ def keep_place(request: IRequest, owner: str) -> None:
 def bearer(request: IRequest) -> str:
     """Return the bearer token of a request.
 
-    :raises Unauthorized: there is none.
+    :raises Unauthorized: if there is none.
     """
     scheme, _, token = (header(request, _AUTHORIZATION) or "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
@@ -263,6 +284,6 @@ def _unknown() -> Unauthorized:
 
 
 def header(request: IRequest, name: bytes) -> str | None:
-    """Return the value of a header, or None. Any byte is decoded, since a client may send any."""
+    """Return the value of a header, or None if there is none. Any byte is decoded, since a client may send any."""
     value = request.getHeader(name)
     return None if value is None else value.decode("latin-1")

@@ -35,7 +35,7 @@ _BOOLEANS: Mapping[str, bool] = {"true": True, "false": False, "1": True, "0": F
 def read_body(data: bytes) -> JSON:
     """Parse the body's JSON. An empty body is an empty object.
 
-    :raises InvalidRequest: it is not JSON, or is ambiguous JSON.
+    :raises InvalidRequest: if the body is not JSON, or is ambiguous JSON.
     """
     if not data:
         return {}
@@ -48,7 +48,7 @@ def read_body(data: bytes) -> JSON:
 def read_query(given: Mapping[bytes, Sequence[bytes]], schema: Mapping[str, JSON]) -> dict[str, JSON]:
     """Parse the query by C{schema}: numbers and booleans are converted, and repeated names become an array.
 
-    :raises InvalidRequest: it is not UTF-8.
+    :raises InvalidRequest: if a name or a value is not UTF-8.
     """
     if not given:
         return {}
@@ -65,7 +65,10 @@ def read_query(given: Mapping[bytes, Sequence[bytes]], schema: Mapping[str, JSON
 
 
 def _read_typed(values: Sequence[str], kind: JSON) -> JSON:
-    """Convert one value to its type. Several values stay an array, which the schema of a scalar refuses."""
+    """Convert the values of one name in a query to the JSON type C{kind}.
+
+    A value that cannot be converted stays a text, and several values stay an array. The schema then refuses them.
+    """
     if kind == "array" or len(values) != 1:
         return values
     text = values[0]
@@ -80,7 +83,7 @@ def preferred_wait(lines: Iterable[bytes]) -> float | None:
     """Return the seconds of C{Prefer: wait=N} (RFC 7240), at most an hour, or None if there is no such preference.
 
     :param lines: the values of the header.
-    :raises InvalidRequest: the wait is not a number of seconds.
+    :raises InvalidRequest: if the wait is not a number of seconds.
     """
     for line in lines:
         for preference in line.decode("latin-1").split(","):
@@ -103,7 +106,10 @@ _log = Logger()
 def guarded(
     endpoint: Endpoint, allowed: Who, identify: Identify, deps: Dependencies
 ) -> Callable[..., Awaitable[bytes]]:
-    """Return the Klein handler of C{endpoint}, which admits only callers in C{allowed}."""
+    """Return the Klein handler of C{endpoint}, which admits only callers in C{allowed}.
+
+    The handler writes the answer, or the error envelope, to the request.
+    """
 
     async def serve(request: IRequest, **path: str) -> bytes:
         received = Received(
@@ -131,6 +137,8 @@ async def respond(
     identify: Callable[[], Awaitable[Caller]],
 ) -> Answer | Streamed:
     """Return the answer of C{endpoint}. If the caller is not allowed or the route fails, return the error envelope.
+
+    An unexpected exception is logged. Only a cancellation is raised.
 
     :param identify: reads the request's credential.
     """
@@ -190,7 +198,10 @@ def write(request: IRequest, answer: Answer) -> bytes:
 
 
 def routing_failed(request: IRequest, failure: Failure) -> bytes:
-    """Return the body for a failed routing: 404, or 405 if only the method is wrong."""
+    """Set the answer to a failed routing, and return its body: 404, or 405 if only the method is wrong.
+
+    While the daemon is stopping, and for an unexpected failure, which is logged, it is 500.
+    """
     if isinstance(failure.value, HTTPException):
         answer = not_routed(failure.value)
     elif failure.check(CancelledError):

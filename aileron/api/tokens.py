@@ -47,16 +47,19 @@ class AccessLog:
         self._refused = 0
 
     async def record(self, kind: str, actor: Actor, payload: Mapping[str, JSON]) -> None:
-        """Record one event durably."""
+        """Record one event durably. :raises StoreUnavailable: if the store failed."""
         await self._audit.append(Event(self._ids(), kind, utc(self._clock.seconds()), actor, payload))
 
     def report_lapse(self, session: OperatorSession) -> None:
-        """Record that a browser's login can no longer decide."""
+        """Record that a browser's login can no longer decide. A failure to record it is logged."""
         told = Deferred.fromCoroutine(self.record("operator.login_lapsed", DAEMON, {"session": session.id}))
         told.addErrback(lambda failure: _log.failure("recording a lapsed login", failure))
 
     async def refuse(self) -> None:
-        """Count a refused login. The first is recorded at once, those of the next ten seconds together after them."""
+        """Record a refused login. The first is recorded at once, all refusals of the next ten seconds in one event.
+
+        :raises StoreUnavailable: if the event could not be recorded.
+        """
         self._refused += 1
         if not self._counting:
             await self._tell()

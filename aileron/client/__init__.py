@@ -3,12 +3,15 @@
 from ._answers import AnswerNotUnderstood, DaemonAnswer, DaemonError, DaemonFault, DaemonUnreachable
 from ._connections import Connections
 from ._requests import DaemonClient, InProcessClient, RequestOptions
-from ._session import LEAN, LONGEST_WAIT_SECONDS, SessionEnvironment, wait_variables
+from ._session import LEAN, LONGEST_WAIT_SECONDS, TOKEN, URL, SessionEnvironment, wait_variables
+from ._signing import OperatorLogin, TerminalKey, item_of
 from ._sites import Daemon, Lease, OpenedSession, Operator
 
 __all__ = [
     "LEAN",
     "LONGEST_WAIT_SECONDS",
+    "TOKEN",
+    "URL",
     "AnswerNotUnderstood",
     "Connections",
     "Daemon",
@@ -21,7 +24,10 @@ __all__ = [
     "Lease",
     "OpenedSession",
     "Operator",
+    "OperatorLogin",
     "RequestOptions",
     "SessionEnvironment",
+    "TerminalKey",
+    "item_of",
     "wait_variables",
 ]

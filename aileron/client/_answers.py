@@ -84,9 +84,9 @@ _GATEWAY_STATUSES = frozenset((502, 503, 504))
 def read_answer(status: int, content: bytes) -> DaemonAnswer:
     """Parse a whole response.
 
-    :raises DaemonFault: it is an error envelope.
-    :raises DaemonUnreachable: a proxy responded because it could not reach the daemon.
-    :raises AnswerNotUnderstood: it is neither an error envelope nor a successful JSON object.
+    :raises DaemonFault: if it is an error envelope.
+    :raises DaemonUnreachable: if a proxy responded because it could not reach the daemon.
+    :raises AnswerNotUnderstood: if it is neither an error envelope nor a successful JSON object.
     """
     try:
         body = json.loads(content) if content else {}

@@ -59,22 +59,28 @@ class Connections:
     def client(self, url: str, token: str | None) -> DaemonClient:
         """Return a client for one of the sites.
 
-        :raises ValueError: the address or token is malformed. The message repeats neither.
+        :raises ValueError: if the address or token is malformed. The message repeats neither.
         """
         return DaemonClient(self._agent, url, token, self._reactor)
 
     def daemon(self, url: str, token: str | None) -> Daemon:
-        """Return an agent-site client that uses a L{client}."""
+        """Return an agent-site client for the URL, authorized with the token if there is one.
+
+        :raises ValueError: if the URL or token is malformed. The message repeats neither.
+        """
         return Daemon(self.client(url, token))
 
     def operator(self, operator_url: str, token: str | None) -> Operator:
-        """Return an operator-site client that uses a L{client}."""
+        """Return an operator-site client for the URL, authorized with the token if there is one.
+
+        :raises ValueError: if the URL or token is malformed. The message repeats neither.
+        """
         return Operator(self.client(operator_url, token))
 
     def trusting(self, path: str) -> Connections:
         """Return another pool that trusts, for HTTPS, only the authorities in a file.
 
-        :raises ValueError: the file does not exist or has no authority. The message repeats none of its content.
+        :raises ValueError: if the file does not exist or has no authority. The message repeats none of its content.
         """
         from ._tls import load_certificates
 

@@ -52,7 +52,7 @@ class EventStream(EndedBody):
         self._silence = self._clock.callLater(SILENCE_SECONDS, self.end_connection)
 
     def dataReceived(self, data: bytes) -> None:
-        """Call C{on_event} for each complete event."""
+        """Call C{on_event} for each complete event. If an event is too long, end the connection."""
         if self._silence is not None and self._silence.active():
             self._silence.reset(SILENCE_SECONDS)
         *events, self._rest = (self._rest + data).split(_EVENT_END)
@@ -100,12 +100,12 @@ class Requester(Protocol):
     """A client of one site of the daemon with one credential."""
 
     async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> DaemonAnswer:
-        """Send one request and parse its response. Cancelling ends only the daemon's wait.
+        """Send one request and parse its response. Cancelling ends the wait, but not the work that the request began.
 
         :param path: the segments, not yet encoded.
-        :raises DaemonUnreachable: no response before the deadline.
-        :raises DaemonFault: the response is the daemon's error envelope.
-        :raises AnswerNotUnderstood: any other response.
+        :raises DaemonUnreachable: if no response arrives before the deadline.
+        :raises DaemonFault: if the response is the daemon's error envelope.
+        :raises AnswerNotUnderstood: if the response is anything else.
         """
 
 
@@ -142,8 +142,17 @@ class DaemonClient:
         if value is not None and not all("!" <= letter <= "~" for letter in value):
             raise ValueError("the daemon's token must be visible ASCII")
 
+    def seconds(self) -> float:
+        """Return the present time in seconds since the epoch."""
+        return self.clock.seconds()
+
     async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> DaemonAnswer:
-        """Send one request over HTTP. Cancelling closes the connection."""
+        """Send one request over HTTP, and return the successful response. Cancelling closes the connection.
+
+        :raises DaemonUnreachable: if no response arrives before the deadline.
+        :raises DaemonFault: if the response is the daemon's error envelope.
+        :raises AnswerNotUnderstood: if the response is anything else.
+        """
         prefer = more.get("prefer_seconds")
         headers = {} if prefer is None else {"Prefer": f"wait={int(prefer)}"}
         asking = self._exchange(method, path, more.get("query") or {}, headers, _encode_body(more.get("body")))
@@ -153,9 +162,9 @@ class DaemonClient:
         """Open an event stream and return when it ends. Cancelling ends it.
 
         :param on_event: called for each event.
-        :raises DaemonUnreachable: the stream could not be opened.
-        :raises DaemonFault: the daemon refuses.
-        :raises AnswerNotUnderstood: any other response.
+        :raises DaemonUnreachable: if the stream could not be opened.
+        :raises DaemonFault: if the daemon refuses.
+        :raises AnswerNotUnderstood: if the response is anything else.
         """
         stream = EventStream(self.clock, on_event)
         try:
@@ -229,7 +238,12 @@ class InProcessClient:
     clock: IReactorTime
 
     async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> DaemonAnswer:
-        """Send one request to the agent site's routes."""
+        """Send one request to the agent site's routes, and return the successful response.
+
+        :raises DaemonUnreachable: if there is no response before the deadline.
+        :raises DaemonFault: if the response is the daemon's error envelope.
+        :raises AnswerNotUnderstood: if the response is anything else.
+        """
         query = {name: str(value) for name, value in (more.get("query") or {}).items() if value is not None}
         body, prefer = _encode_body(more.get("body")) or b"", more.get("prefer_seconds")
         asking = self.routes.ask(self.token, method, path, query=query, body=body, prefer_seconds=prefer)
@@ -237,7 +251,10 @@ class InProcessClient:
 
 
 def _encode_body(body: Mapping[str, JSON] | None) -> bytes | None:
-    """Encode a body as JSON. Values that JSON cannot represent are sent in a form that the daemon refuses."""
+    """Encode a body as JSON, or return None if C{body} is None.
+
+    Values that JSON cannot represent are sent in a form that the daemon refuses.
+    """
     return None if body is None else _to_json(body).encode("ascii")
 
 
@@ -247,9 +264,9 @@ async def _answer_in_time(
     """Wait for the status and body of a response until the deadline, and parse them.
 
     :param wait_seconds: the seconds by which the deadline is extended.
-    :raises DaemonUnreachable: no response before the deadline.
-    :raises DaemonFault: the response is the daemon's error envelope.
-    :raises AnswerNotUnderstood: any other response.
+    :raises DaemonUnreachable: if no response arrives before the deadline.
+    :raises DaemonFault: if the response is the daemon's error envelope.
+    :raises AnswerNotUnderstood: if the response is anything else.
     """
     seconds = DEADLINE_SECONDS + wait_seconds
     asked = Deferred.fromCoroutine(asking)

@@ -104,7 +104,7 @@ def plain_http_host(url: str) -> str:
 
 
 def _normalize(host: str) -> str:
-    """Return a host in the form of L{plain_http_host}."""
+    """Return a host in the form of L{plain_http_host}, or an empty text if it is malformed."""
     try:
         return read_host(bracketed(host))
     except ValueError:

@@ -20,7 +20,7 @@ _MAX_FILE_BYTES = 1 << 20
 def load_certificates(path: str) -> tuple[Certificate, ...]:
     """Load the authorities from a PEM file.
 
-    :raises ValueError: the file has no readable certificate. The message repeats none of its content.
+    :raises ValueError: if the file has no readable certificate. The message repeats none of its content.
     """
     try:
         with Path(path).open("rb") as file:

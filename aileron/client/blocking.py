@@ -26,8 +26,8 @@ def ask(
     :param url: the URL of a site, without a path. Proxies from the environment are not used.
     :param token: sent as bearer token.
     :param seconds: the longest pause between two pieces of the response.
-    :raises OSError: the daemon does not respond, or the connection is lost.
-    :raises ValueError: the response is not HTTP, or not JSON.
+    :raises OSError: if the daemon does not respond, or the connection is lost.
+    :raises ValueError: if the response is not HTTP, or not JSON.
     """
     origin = read_origin(url)
     headers = {"Host": origin.host_and_port, **({} if token is None else {"Authorization": f"Bearer {token}"})}

@@ -4,14 +4,14 @@ It builds the request from the head it checked, so no second parser can read the
 of L{twisted.web} are overridden or called.
 
 A client that sends many requests, or reads no answers, does not slow down others: each connection starts one request
-in a turn of the reactor, if that is its owner's turn, and only after the client has read the answers to those
-before it.
+in a turn of the reactor, when its owner's turn has come, and only after the client has read the answers to its
+previous requests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from twisted.internet.interfaces import IDelayedCall, IReactorTime, ITCPTransport
 from twisted.internet.protocol import connectionDone
@@ -71,21 +71,24 @@ class Channel(HTTPChannel):
     Requests to the site's resources are limited to L{MAX_HEAD_BYTES} in any case.
     """
 
-    _step: Callable[[bytes], int] | None = None  # handles the next bytes; None while an answer is due
+    carried: ClassVar[Mapping[bytes, bytes]] = {}
+    """Further headers of every answer."""
+
+    _step: Callable[[bytes], int] | None = None  # the handler of the next bytes; None while an answer is due
     _body: Body | None = None
     _framed = 0
     _unread = b""
     _dealing = False
-    _answered = False  # a request, since the last received bytes
+    _answered = False  # True if a request was answered since the last received bytes
     _due: IDelayedCall | None = None
-    _queued = False  # until the turn in which the next request starts
-    _served = False  # at least one request
-    _choked = False  # written data waits for the client to read
-    _unsent = 0  # the number of such bytes
+    _queued = False  # True until the turn in which the next request starts
+    _served = False  # True if at least one request was served
+    _choked = False  # True if written data waits for the client to read
+    _unsent = 0  # the number of bytes that wait for the client
     _counted = 0  # the bytes that the site's limiter counts
 
     def connectionMade(self) -> None:
-        """Close connections of other users, and refuse one too many. Otherwise wait for a head."""
+        """Close a connection of another user or without a place in the limiter. Otherwise, wait for a request."""
         super().connectionMade()  # type: ignore[no-untyped-call]
         if not self.site.rules.admits(self.transport):
             self._step = discard
@@ -110,7 +113,7 @@ class Channel(HTTPChannel):
         return -1
 
     def dataReceived(self, data: bytes) -> None:
-        """Process received bytes."""
+        """Process received bytes. While the request is queued, only store them."""
         self._unread = self._unread + data if self._unread else data
         if self._queued:
             self._watch()
@@ -196,7 +199,7 @@ class Channel(HTTPChannel):
         return used
 
     def requestDone(self, request: Request) -> None:
-        """Continue with bytes received meanwhile after an answer was written, unless the site is closing."""
+        """After an answer was written, process the bytes received meanwhile, unless the site is closing."""
         self.persistent = self.persistent and not self.site.limiter.closed
         self._framed = 0
         self._count()
@@ -214,7 +217,7 @@ class Channel(HTTPChannel):
         self.site.turns.wait(self, self.site.limiter.owner(self))
 
     def take_turn(self) -> None:
-        """Start the next request in its turn."""
+        """Start the next request, because it is this connection's turn."""
         self._queued = False
         if not self._choked:
             self.transport.resumeProducing()  # more bytes may have arrived
@@ -227,7 +230,7 @@ class Channel(HTTPChannel):
     def writeHeaders(self, version: bytes, code: bytes, reason: bytes, headers: Headers) -> None:
         """Write the head in one piece, with the headers of every answer.
 
-        After a 401 the connection loses its place.
+        If the status is 401, the connection loses its kept place (L{ConnectionLimiter}).
         """
         if code == b"401":
             self.site.limiter.give_up(self)
@@ -235,6 +238,7 @@ class Channel(HTTPChannel):
         given.pop(b"Server", None)
         lines = [b"%b: %b\r\n" % (name, value) for name, values in given.items() for value in values]
         lines += [line for name, line in _CARRIED if name not in given]
+        lines += [b"%b: %b\r\n" % each for each in self.carried.items()]
         self.transport.write(b"%b %b %b\r\n%b\r\n" % (version, code, reason, b"".join(lines)))
 
     def write(self, data: bytes) -> None:
@@ -249,7 +253,7 @@ class Channel(HTTPChannel):
         self.write(b"".join(iovec))
 
     def _count(self) -> None:
-        """Report to the limiter how many bytes this connection holds.
+        """Report to the limiter how many bytes this connection holds. Above its limit, the limiter closes connections.
 
         These are its request, and its unsent answers if the limiter keeps a place for its owner.
         """
@@ -267,6 +271,7 @@ class Channel(HTTPChannel):
     def _close_with(self, answer: Answer) -> None:
         fields = {
             **HEADERS,
+            **{name.decode("ascii"): value.decode("ascii") for name, value in self.carried.items()},
             **answer.headers,
             "Content-Type": answer.content_type,
             "Content-Length": str(len(answer.body)),
@@ -286,7 +291,10 @@ class Channel(HTTPChannel):
             self.transport.loseWriteConnection()
 
     def _watch(self) -> None:
-        """Set a deadline for a started request, and pause a client that sends more than it reads."""
+        """Set a deadline for receiving a request that has begun, or cancel it if no request has begun.
+
+        If the client sends more than a head while it must wait for an answer, pause reading.
+        """
         if self._step is discard:
             return
         waits = self._step is None or self._queued or self._choked
@@ -331,7 +339,7 @@ class Channel(HTTPChannel):
         self._go_on()
 
     def timeoutConnection(self) -> None:
-        """Close an idle connection, unless an answer is due."""
+        """Close an idle connection. If an answer is due, wait once more."""
         if self.requests:
             self.setTimeout(self.timeOut)  # type: ignore[no-untyped-call]
         else:

@@ -81,13 +81,13 @@ class ConnectionLimiter:
 
     @property
     def pause_seconds(self) -> float:
-        """The seconds to wait after these before accepting more."""
+        """The seconds to wait after accepting L{most_in_a_turn} connections before accepting more."""
         return 0.0 if len(self) < self._most else _STAY_SECONDS / _ROUNDS
 
     def enter(self, connection: TrackedConnection) -> bool:
         """Admit C{connection}. If the site is full, drop the oldest connection without proof.
 
-        :return: True if there was room.
+        :return: True, or False if the limiter is closed.
         """
         if self.closed:
             return False
@@ -137,7 +137,7 @@ class ConnectionLimiter:
                 self._drop(_holds_most(self._unproven))
 
     def owner(self, connection: TrackedConnection) -> str | None:
-        """Return the owner for whom the place of C{connection} is kept, or None."""
+        """Return the owner for whom the place of C{connection} is kept, or None if its place is not kept."""
         return self._owners.get(connection)
 
     def rested(self, connection: TrackedConnection) -> None:
@@ -172,7 +172,8 @@ class ConnectionLimiter:
     def _has_room_for(self, owner: str) -> bool:
         """Return whether one more place may be kept for C{owner}.
 
-        If needed, the owner with the most places loses one, unless its share is fair.
+        If all places are kept, take one from the owner with the most places. If that owner would then have fewer than
+        C{owner}, take none and return False.
         """
         if len(self._owners) < self._most_kept:
             return True
@@ -188,7 +189,10 @@ class ConnectionLimiter:
 
 
 def _least_used(connections: Iterable[TrackedConnection]) -> TrackedConnection:
-    """Return the connection that has been idle longest, or else the least recently used one."""
+    """Return the first idle connection, or else the first of all.
+
+    :param connections: ordered by their last use, the least recent first.
+    """
     ordered = list(connections)
     return next((connection for connection in ordered if connection.at_rest), ordered[0])
 

@@ -59,7 +59,10 @@ def socket_of(peer: object, own: object) -> Socket | None:
 
 
 def _ask(peer: IPAddress, own: IPAddress) -> Socket | None:
-    """Query the kernel by netlink for the socket at the end C{peer}."""
+    """Query the kernel by netlink for the socket at the end C{peer} of the connection to C{own}.
+
+    Return None if the query fails, the kernel does not know the connection, or no process has the socket open.
+    """
     try:
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_SOCK_DIAG) as netlink:
             netlink.settimeout(1)
@@ -104,7 +107,10 @@ def process_behind(peer: IAddress, own: IAddress, proc: str = _PROC, most: int =
 
 
 def _holder(link: str, proc: str, most: int) -> Process | None:
-    """Return this user's newest process that has C{link} open, or None."""
+    """Return this user's newest process that has C{link} open, or None if it is not found in C{most} descriptors.
+
+    :param link: the target of a descriptor, such as C{socket:[4711]}.
+    """
     descriptors = chain.from_iterable(_descriptors(proc, pid) for pid in _processes(proc))
     for pid, path in islice(descriptors, most):
         if _target(path) == link:
@@ -117,7 +123,10 @@ def _processes(proc: str) -> Iterator[int]:
 
 
 def _descriptors(proc: str, pid: int) -> Iterator[tuple[int, str]]:
-    """Yield the descriptors of one process, or none if it belongs to another user, is hidden or has ended."""
+    """Yield C{pid} and a descriptor's path, for each descriptor of the process.
+
+    If the process belongs to another user, is hidden or has ended, yield nothing.
+    """
     for name in _names(f"{proc}/{pid}/fd"):
         yield pid, f"{proc}/{pid}/fd/{name}"
 

@@ -30,11 +30,11 @@ class RelayingChannel(Channel):
     site: RelayingSite
     most_head_bytes = MAX_TAKEN_HEAD_BYTES
     _taken: RelayedExchange | None = None
-    _known: tuple[HeadCache, Route] | None = None  # of the last request: the client's next heads look alike
-    _wants_body = True  # of the answer
+    _known: tuple[HeadCache, Route] | None = None  # the cached head of the last request: the next heads are similar
+    _wants_body = True  # True if the client expects a body in the answer
     _held = False
-    _stirred = False  # since the last time check
-    _relayed = False  # at least one byte
+    _stirred = False  # True if data arrived since the last timeout check
+    _relayed = False  # True if at least one byte was relayed
 
     @property
     def at_rest(self) -> bool:

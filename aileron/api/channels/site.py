@@ -60,11 +60,11 @@ class GuardedSite(Site):
         self.request_seconds = request_seconds
 
     def startFactory(self) -> None:
-        """Open no access log, and start no timer for one."""
+        """Start to accept connections, without the base class's access log and its timer."""
         self.limiter.closed = False
 
     def listens_at(self, ports: Sequence[IListeningPort]) -> None:
-        """Set the listening ports. From then on few connections are accepted in a turn."""
+        """Set the listening ports, and limit from now on how many connections they accept in a turn of the reactor."""
         self._ports = [port for port in ports if isinstance(port, Port)]
         self._set_pace()
 
@@ -75,7 +75,10 @@ class GuardedSite(Site):
         return super().buildProtocol(addr)  # type: ignore[no-untyped-call]
 
     def _pace(self) -> None:
-        """Limit the connections accepted in the next turn, and accept none before its time. The system queues them."""
+        """Set how many connections are accepted in the next turn of the reactor.
+
+        If the limiter requires a pause, accept none until it is over. The operating system queues them meanwhile.
+        """
         self._paced = None
         self._set_pace()
         pause = self.limiter.pause_seconds

@@ -26,7 +26,7 @@ from aileron.api.shapes.schemas import (
 from aileron.api.shapes.values import ANSWERS, to_json
 from aileron.base.converter import Member
 from aileron.base.json import JSON
-from aileron.model.actions import Offering
+from aileron.model.actions import Offer, Offering
 from aileron.model.errors import NotFound
 from aileron.model.trust import TrustItem, TrustKind
 
@@ -53,17 +53,28 @@ _OFFERING = made_of(
     answers={200: _OFFERING},
 )
 async def list_actions(context: RequestContext, deps: Dependencies) -> Answer:
-    """Every action, and what could not be loaded; with generation and wait, as soon as they have changed."""
-    offering = cast(Mapping[str, JSON], to_json(await _offering(context, deps)))
+    """List the actions, to an agent those that it may use, and the files with errors.
+
+    With C{generation} and C{wait}, wait until the list changes.
+
+    :raises LimitExceeded: if too many requests of the caller's session wait already.
+    """
+    found = deps.filters.narrow(context.caller.session, await _offering(context, deps))
+    offering = cast(Mapping[str, JSON], to_json(found))
     return answer({**offering, "takes_tool_call": True})
 
 
 @TABLE.route("GET", "/v1/actions/<name>", agents=Who.AGENT, operators=READERS, answers={200: ref("Action")})
 async def show_action(context: RequestContext, deps: Dependencies, name: str) -> Answer:
-    """One action."""
+    """Return one action.
+
+    :raises NotFound: if there is no such action.
+    :raises Forbidden: if the session may not use it.
+    """
     offer = deps.submission.offering().offers.get(name)
     if offer is None:
         raise NotFound("There is no action of this name.")
+    deps.filters.check(context.caller.session, offer)
     return answer(to_json(offer))
 
 
@@ -75,7 +86,11 @@ async def show_action(context: RequestContext, deps: Dependencies, name: str) ->
     answers={200: ref("Action")},
 )
 async def switch_action(context: RequestContext, deps: Dependencies, name: str) -> Answer:
-    """Switch an action on or off."""
+    """Switch an action on or off.
+
+    :raises NotFound: if no loaded and trusted action has this name.
+    :raises VaultLocked, StoreUnavailable: if the switch cannot be stored.
+    """
     enabled = context.body["enabled"] is True
     return answer(to_json(await deps.trust.set_enabled(name, enabled, context.caller.actor)))
 
@@ -88,7 +103,7 @@ async def switch_action(context: RequestContext, deps: Dependencies, name: str) 
     answers={200: made_of({"name": TEXT_OR_NULL, "faults": list_of(ref("LoadError"))})},
 )
 async def check_action(context: RequestContext, deps: Dependencies) -> Answer:
-    """Check a text as the file of an action: the name that it declares, or every fault with its line."""
+    """Check the text of an action file. Return the name that it declares, or every error with its line."""
     found = deps.action_files.check(str(context.body["text"]))
     name = None if found.action is None else found.action.name
     return answer({"name": name, "faults": [to_json(fault) for fault in found.faults]})
@@ -102,7 +117,13 @@ async def check_action(context: RequestContext, deps: Dependencies) -> Answer:
     answers={200: made_of({"name": TEXT, "digest": DIGEST})},
 )
 async def write_action(context: RequestContext, deps: Dependencies, name: str) -> Answer:
-    """Write an action's file, replacing the one with the digest C{before}, or none. The new file is not trusted."""
+    """Write an action's file, replacing the one with the digest C{before}, or none. The new file is not trusted.
+
+    :raises Conflict: if the file on disk has another digest.
+    :raises InvalidRequest: if the text has errors, or declares another name.
+    :raises NotFound, Forbidden: if the name is invalid, or the file is a link.
+    :raises StoreUnavailable: if the file cannot be written.
+    """
     found = deps.action_files.write(name, str(context.body["text"]), context.text("before"))
     return answer({"name": name if found.action is None else found.action.name, "digest": found.digest})
 
@@ -115,7 +136,12 @@ async def write_action(context: RequestContext, deps: Dependencies, name: str) -
     answers={200: made_of({"digest": DIGEST, "review": ANY_OBJECT})},
 )
 async def dry_run(context: RequestContext, deps: Dependencies, name: str) -> Answer:
-    """Show what an action, trusted or not, would send with these arguments. Nothing is sent or stored."""
+    """Show what an action, trusted or not, would send with these arguments. Nothing is sent or stored.
+
+    :raises NotFound: if there is no such action.
+    :raises InvalidRequest: if the arguments are not valid.
+    :raises BindingRequired, CapabilityDenied: if a binding or capability is missing.
+    """
     approval = deps.submission.dry_run(name, context.body.get("args", {})).approval
     return answer({"digest": approval.digest, "review": to_json(approval.review)})
 
@@ -128,8 +154,8 @@ async def dry_run(context: RequestContext, deps: Dependencies, name: str) -> Ans
     answers={200: _NAMES},
 )
 async def list_most_used(context: RequestContext, deps: Dependencies) -> Answer:
-    """List the names of the actions that ran most often lately, in any session, and that still exist."""
-    offers = deps.submission.offering().offers
+    """List the names of the actions that ran most often lately, in any session, and that the agent may still use."""
+    offers = _offers(context, deps)
     names = [name for name in await deps.submission.most_used(_MOST_NAMES) if name in offers]
     return answer({"items": names[: int(context.number("limit", _MOST_NAMES))]})
 
@@ -139,6 +165,11 @@ async def _offering(context: RequestContext, deps: Dependencies) -> Offering:
     if seconds > 0 and isinstance(generation, int):
         return await deps.waits.wait(context.caller.session_id, deps.submission.offering_after(generation, seconds))
     return deps.submission.offering()
+
+
+def _offers(context: RequestContext, deps: Dependencies) -> Mapping[str, Offer]:
+    """Return the actions that the caller may use, by name."""
+    return deps.filters.narrow(context.caller.session, deps.submission.offering()).offers
 
 
 ANSWERS.differ(
@@ -151,7 +182,7 @@ _CONNECTORS = made_of({"items": list_of(ref("Connector")), "problems": list_of(r
 
 @TABLE.route("GET", "/v1/connectors", operators=READERS, answers={200: _CONNECTORS})
 async def list_connectors(context: RequestContext, deps: Dependencies) -> Answer:
-    """Every connector that loaded, and why others did not."""
+    """List the connectors, and the errors of connectors that could not be loaded."""
     return answer(
         {
             "items": [to_json(connector) for connector in deps.connectors.descriptions()],
@@ -172,13 +203,21 @@ _ITEMS = made_of({"items": list_of(ref("TrustItem"))})
 
 @TABLE.route("GET", "/v1/trust", operators=READERS, answers={200: _ITEMS})
 async def list_trust(context: RequestContext, deps: Dependencies) -> Answer:
-    """Every file that can be trusted, with what to read before it is."""
+    """List the files that can be trusted, each with its text and the changes to review.
+
+    :raises VaultLocked: if there is no vault, or it was never unlocked in this process.
+    """
     return _to_payload(await deps.trust.trust_items())
 
 
 @TABLE.route("POST", "/v1/trust", operators=Who.OPERATOR, body=made_of({"items": _MANY}), answers={200: _ITEMS})
 async def trust(context: RequestContext, deps: Dependencies) -> Answer:
-    """Trust exactly these digests, all or none; 409 shows the files that have changed since."""
+    """Trust exactly these digests, all or none; 409 shows the files that have changed since.
+
+    :raises Conflict: if a file has another digest now.
+    :raises NotFound: if a file is not on disk.
+    :raises VaultLocked, StoreUnavailable: if the trust cannot be stored.
+    """
     return _to_payload(await deps.trust.trust(_read_wanted(context.body), context.caller.actor))
 
 
@@ -190,7 +229,11 @@ async def trust(context: RequestContext, deps: Dependencies) -> Answer:
     answers={200: made_of({"kind": TRUST_KIND, "name": TEXT})},
 )
 async def distrust(context: RequestContext, deps: Dependencies) -> Answer:
-    """Revoke trust in a file. It can no longer run, and its pending requests become stale."""
+    """Revoke trust in a file. It can no longer run, and its pending requests become stale.
+
+    :raises NotFound: if the file is not trusted.
+    :raises VaultLocked, StoreUnavailable: if this cannot be stored.
+    """
     kind, name = TrustKind(str(context.body["kind"])), str(context.body["name"])
     await deps.trust.distrust(kind, name, context.caller.actor)
     return answer({"kind": kind.value, "name": name})

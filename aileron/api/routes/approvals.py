@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from operator import attrgetter
-from typing import Any, cast
 
 from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext
 from aileron.api.faults import Answer, answer
@@ -38,10 +37,10 @@ from aileron.base.json import JSON
 from aileron.model.audit import Event
 from aileron.model.errors import Conflict, InvalidRequest
 from aileron.model.reviews import Card
-from aileron.model.runs import Approval, Assertion, Decision, Run, RunState
-from aileron.review import RequestReview, ReviewWarning, review_requests
+from aileron.model.runs import Approval, Decision, Run, RunState
+from aileron.review import RequestReview, ReviewWarning, group_identical, review_requests
 
-from .grants import NEW_GRANT, take_decision
+from .grants import NEW_GRANT, SIGNED, read_wish, sign_decision, take_decision
 from .run import RETRY_AFTER_SECONDS, begins_later, edits_payload, fault_of
 from .runs import awaited_run, run_query, visible_run
 
@@ -67,17 +66,21 @@ DECISION = made_of(
     {"approved": BOOLEAN, "digest": DIGEST}, {"reason": REASON, "not_before": MOMENT, "grant": NEW_GRANT}
 )
 _PASSKEY = made_of({"nonce": TEXT, "credential": ANY_OBJECT})
-_DECIDED = widened(DECISION, {"passkey": _PASSKEY})
+_DECIDED = widened(DECISION, {"passkey": _PASSKEY, "signed": SIGNED})
 
 
 @TABLE.route("GET", "/v1/action-approvals", operators=READERS, query=_FILTERS, answers={200: page_of("Approval")})
 async def list_approvals(context: RequestContext, deps: Dependencies) -> Answer:
-    """Approvals, oldest first; without a state, those that wait for a decision."""
+    """List approvals, oldest first. Without C{state}, list the pending ones.
+
+    The answer has a page of approvals, each with its group, its warnings, the end of its snooze, and the ids of the
+    other pending approvals on the page that ask the same.
+    """
     query = run_query(context, usual=(RunState.PENDING,))
     found = await deps.decisions.approvals(query, only_read=context.caller.only_reads)
     notes = await _judge(deps, [each for each in found.items if each.run.state is RunState.PENDING])
     snoozes = await deps.snoozes.all()
-    plain: dict[str, JSON] = {"group": None, "warnings": []}
+    plain: dict[str, JSON] = {"group": None, "warnings": [], "identical": []}
 
     def to_row(each: Approval) -> dict[str, JSON]:
         notes_of_run = {**notes.get(each.run.id, plain), "snoozed_until": moment(snoozes.get(each.run.id))}
@@ -88,9 +91,11 @@ async def list_approvals(context: RequestContext, deps: Dependencies) -> Answer:
 
 @TABLE.route("GET", "/v1/action-approvals/<approval_id>", operators=READERS, answers={200: ref("Approval")})
 async def show_approval(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
-    """One approval, whole, its staleness checked now.
+    """Return one approval in full, after checking whether it is stale.
 
     Only a request with a login fetches a missing preview again.
+
+    :raises NotFound: if there is no such approval.
     """
     approval = await deps.decisions.approval(approval_id, only_read=context.caller.only_reads)
     suggested: JSON = [to_json(each) for each in deps.decisions.suggested(approval)]
@@ -109,9 +114,11 @@ async def show_approval(context: RequestContext, deps: Dependencies, approval_id
 
 
 async def _judge(deps: Dependencies, pending: Sequence[Approval]) -> Mapping[str, dict[str, JSON]]:
-    """Return group and warnings of each pending approval, by the run's id."""
+    """Return group, warnings and identical approvals of each pending approval, by the run's id."""
     reviews = await review_requests(deps.decisions, deps.submission.offering().offers, pending)
-    return {each.approval.run.id: _notes(each) for each in reviews}
+    groups = [[each.run.id for each in group] for group in group_identical(pending)]
+    others = {run_id: [each for each in group if each != run_id] for group in groups for run_id in group}
+    return {each.approval.run.id: {**_notes(each), "identical": others[each.approval.run.id]} for each in reviews}
 
 
 def _notes(review: RequestReview) -> dict[str, JSON]:
@@ -133,8 +140,18 @@ ANSWERS.differ(Card, parts=Member(write=lambda parts: [{"name": name, "values": 
     answers={200: ref("Approval")},
 )
 async def decide(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
-    """Approve or deny exactly what the digest binds; an approval can grant more calls like it."""
-    approval, grant = await take_decision(context, deps, approval_id, read_decision(context))
+    """Approve or deny the request with this digest. An approval can also grant similar calls.
+
+    :raises NotFound: if there is no such approval.
+    :raises ApprovalStale: if the digest is not the present one.
+    :raises Conflict: if the request is not pending any more.
+    :raises Forbidden: if a needed signature is missing or not valid.
+    :raises Paused, VaultLocked, BindingFailed, StoreUnavailable: if nothing can be decided now.
+    :raises InvalidRequest: if a time is not valid or too far ahead, or a grant is requested with a denial.
+    """
+    wish = read_wish(context)
+    decision = sign_decision(context, deps, approval_id, read_decision(context), wish)
+    approval, grant = await take_decision(deps, approval_id, decision, wish)
     shown = approval_json(approval, deps.review_url)
     return answer(shown if grant is None else {**shown, "grant": new_grant_json(grant)})
 
@@ -147,7 +164,14 @@ async def decide(context: RequestContext, deps: Dependencies, approval_id: str) 
     answers={200: ref("Approval")},
 )
 async def edit(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
-    """Replace the arguments of a pending request, with a new preview and digest. Invalid ones change nothing."""
+    """Replace the arguments of a pending request, with a new preview and digest. Invalid ones change nothing.
+
+    :raises NotFound: if there is no such approval.
+    :raises InvalidRequest: if the arguments are not valid.
+    :raises ApprovalStale, Conflict: if the digest is not the present one, or the request is not pending any more.
+    :raises BindingRequired, CapabilityDenied: if the request cannot be built from the arguments.
+    :raises StoreUnavailable: if they cannot be stored.
+    """
     given = context.body["args"]
     arguments = given if isinstance(given, Mapping) else {}
     approval = await deps.decisions.edit(approval_id, arguments, context.text("digest"), context.caller.actor)
@@ -162,7 +186,15 @@ async def edit(context: RequestContext, deps: Dependencies, approval_id: str) ->
     answers={200: made_of({"snoozed_until": or_null(MOMENT)})},
 )
 async def snooze(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
-    """Hide a pending request in every inbox until a time, or show it again. It still expires and can be decided."""
+    """Hide a pending request in every inbox until a time, or show it again. It still expires and can be decided.
+
+    The event C{approval.snoozed} is recorded.
+
+    :raises NotFound: if there is no such run.
+    :raises Conflict: if the request is not pending.
+    :raises InvalidRequest: if the time is past, or more than 30 days ahead.
+    :raises StoreUnavailable: if it cannot be stored.
+    """
     run, until = await visible_run(context, deps, approval_id), context.moment("until")
     if run.state is not RunState.PENDING:
         raise _not_pending(run)
@@ -190,7 +222,12 @@ def _not_pending(run: Run) -> Conflict:
     answers={200: _RESULT},
 )
 async def show_result(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
-    """Return a run's status and result, gated or not, when the run is settled or the wait is over."""
+    """Return a run's status and result, gated or not, when the run is settled or the wait is over.
+
+    :raises NotFound: if there is no such run, or the caller may not follow it.
+    :raises LimitExceeded: if too many requests of the caller's session wait already.
+    :raises Unauthorized: if the session ends during the wait.
+    """
     return answer(_result(context, await awaited_run(context, deps, approval_id), deps))
 
 
@@ -203,25 +240,28 @@ async def show_result(context: RequestContext, deps: Dependencies, approval_id: 
     answers={200: _RESULT},
 )
 async def withdraw(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
-    """Withdraw a run before anything is sent."""
+    """Withdraw a run before anything is sent.
+
+    :raises NotFound: if there is no such run, or the caller may not see it.
+    :raises Conflict: if the run has started or is settled.
+    """
     await visible_run(context, deps, approval_id)
     run = await deps.submission.withdraw(approval_id, context.caller.actor, context.text("reason"))
+    deps.note_told(run, context.caller.session)
     return answer(_result(context, run, deps))
 
 
 def read_decision(context: RequestContext) -> Decision:
     """Parse the decision in the body.
 
-    :raises InvalidRequest: its C{not_before} is not a valid date-time.
+    :raises InvalidRequest: if C{not_before} is not a valid date-time.
     """
-    passkey = cast("Mapping[str, Any] | None", context.body.get("passkey"))
     return Decision(
         approved=context.body["approved"] is True,
         digest=str(context.body["digest"]),
         decided_by=context.caller.actor.id,
         reason=context.text("reason"),
         not_before=context.moment("not_before"),
-        assertion=None if passkey is None else Assertion(str(passkey["nonce"]), passkey["credential"]),
     )
 
 

@@ -48,7 +48,10 @@ _LINES = {**TEXT, "contentMediaType": "application/x-ndjson"}
 
 @TABLE.route("GET", "/v1/audit", operators=READERS, query=_FILTERS, answers={200: page_of("Record")})
 async def list_records(context: RequestContext, deps: Dependencies) -> Answer:
-    """List records, newest first; every given filter must match."""
+    """List the records that match every given filter, newest first.
+
+    :raises InvalidRequest: if the cursor is not of this list.
+    """
     query = AuditQuery(
         since=context.moment("since"),
         until=context.moment("until"),
@@ -67,19 +70,29 @@ async def list_records(context: RequestContext, deps: Dependencies) -> Answer:
 
 @TABLE.route("GET", "/v1/audit/verify", operators=READERS, answers={200: ref("Verdict")})
 async def verify_record(context: RequestContext, deps: Dependencies) -> Answer:
-    """Verify the whole audit log, and return the verdict with what is wrong."""
+    """Verify the whole audit log, and return the verdict with what is wrong.
+
+    :raises StoreUnavailable: if the store cannot be read.
+    """
     return answer(to_json(await deps.signer.verify()))
 
 
 @TABLE.route("GET", "/v1/audit/export", operators=READERS, query=_TIMES, answers={200: _LINES})
 async def export_record(context: RequestContext, deps: Dependencies) -> Streamed:
-    """Export the record, or a part of it, as lines of JSON that can be verified."""
+    """Export the audit log, or a period of it, as lines of JSON that can be verified.
+
+    :raises StoreUnavailable: if the store cannot be read.
+    :raises InvalidRequest: if a moment of the period is not valid.
+    """
     return Streamed(deps.signer.export(context.moment("since"), context.moment("until")), "application/x-ndjson")
 
 
 @TABLE.route("GET", "/v1/audit/<audit_id>", operators=READERS, answers={200: ref("Record")})
 async def show_record(context: RequestContext, deps: Dependencies, audit_id: str) -> Answer:
-    """One record."""
+    """Return one record.
+
+    :raises NotFound: if there is no such record.
+    """
     record = await deps.audit.get(audit_id)
     if record is None:
         raise NotFound("There is no such record.")
@@ -94,9 +107,10 @@ STREAM = {**TEXT, "contentMediaType": "text/event-stream"}
 
 @TABLE.route("GET", "/v1/events", operators=READERS, query=made_of({}, {"after": COUNT}), answers={200: STREAM})
 async def follow_events(context: RequestContext, deps: Dependencies) -> Streamed:
-    """Everything that is put on record after the sequence C{after}, or from now on, as server-sent events.
+    """Stream the records after the sequence C{after}, or from now on, as server-sent events.
 
-    Each has the sequence as its id and what happened to what as JSON, without contents.  It ends with the login.
+    The id of an event is the sequence. Its data is JSON with the type and subject, without contents. The stream ends
+    with the login.
     """
     if "after" in context.query:
         after = int(context.number("after", 0))

@@ -39,20 +39,26 @@ async def vault_status(context: RequestContext, deps: Dependencies) -> Answer:
 
 @TABLE.route("POST", "/v1/vault/lock", operators=READERS, answers={200: _STATE})
 async def lock_vault(context: RequestContext, deps: Dependencies) -> Answer:
-    """Lock the vault when running effects have ended, at most ten seconds later, and end every operator session."""
+    """Lock the vault when running effects have ended, at most ten seconds later, and end every operator session.
+
+    That the vault locks is recorded before.
+    """
     holding = Deferred.fromCoroutine(deps.limits.hold())
     try:
         await holding.addTimeout(LOCK_WITHIN_SECONDS, deps.clock)
     except Overdue:
         _log.info("the vault is locked while something still runs")
     finally:  # even if the client disconnects
-        await _hand_over(deps)
+        await _record_and_lock(deps)
     return answer({"state": deps.vault.state().value})
 
 
-async def _hand_over(deps: Dependencies) -> None:
-    """Lock the vault, even if the last signature fails."""
-    telling = Deferred.fromCoroutine(deps.signer.tell_locked())
+async def _record_and_lock(deps: Dependencies) -> None:
+    """Record that the vault locks, then lock it.
+
+    If the record fails or takes too long, log that, and lock the vault nevertheless.
+    """
+    telling = Deferred.fromCoroutine(deps.signer.record_lock())
     try:
         await telling.addTimeout(TELL_WITHIN_SECONDS, deps.clock)
     except Exception:  # noqa: BLE001 - the vault is locked in any case
@@ -89,7 +95,7 @@ _NEW = made_of(
     answers={200: made_of({"items": list_of(ref("Binding"))})},
 )
 async def list_bindings(context: RequestContext, deps: Dependencies) -> Answer:
-    """Every binding, or those of one connector, without secrets; works while locked."""
+    """List all bindings, or the bindings of one connector, without secrets. It works while the vault is locked."""
     connector = context.text("connector")
     found = deps.bindings.list() if connector is None else deps.bindings.for_connector(connector)
     flags = await deps.flags.all()
@@ -104,7 +110,7 @@ async def list_bindings(context: RequestContext, deps: Dependencies) -> Answer:
     answers={200: made_of({"connector": TEXT, "scope": or_null(ref("Scope")), "scopes": or_null(list_of(TEXT))})},
 )
 async def show_target(context: RequestContext, deps: Dependencies) -> Answer:
-    """Show the scope that a credential bound now would be sealed for; C{null}: the connector needs none."""
+    """Return the scope that a new credential would be sealed for, or C{null} if the connector needs no credential."""
     connector = str(context.body["connector"])
     target = await _asked_target(context, deps)
     scopes = needed_scopes(deps, connector)
@@ -120,13 +126,24 @@ async def _asked_target(context: RequestContext, deps: Dependencies) -> Target:
 
 @TABLE.route("GET", "/v1/bindings/<path:name>", operators=READERS, answers={200: ref("Binding")})
 async def show_binding(context: RequestContext, deps: Dependencies, name: str) -> Answer:
-    """Return one binding, without its secret."""
+    """Return one binding, without its secret.
+
+    :raises NotFound: if there is no such binding.
+    """
     return await _to_payload(deps, _present(deps, name))
 
 
 @TABLE.route("POST", "/v1/bindings/setup", operators=Who.OPERATOR, body=_NEW, answers={201: ref("Binding")})
 async def set_up_binding(context: RequestContext, deps: Dependencies) -> Answer:
-    """Bind a credential to a connector, for the connector's current scope."""
+    """Bind a credential to a connector, for the connector's current scope.
+
+    The event C{binding.created} is recorded. If that fails, the binding is removed again.
+
+    :raises InvalidRequest: if the kind of credential is not the connector's, or the target is not allowed.
+    :raises Conflict: if the connector's file is not trusted.
+    :raises VaultLocked: if the vault is not unlocked.
+    :raises StoreUnavailable: if the vault or the audit log cannot be written.
+    """
     connector = str(context.body["connector"])
     target = await _asked_target(context, deps)
     kind = context.text("kind") or target.kind
@@ -159,7 +176,16 @@ async def set_up_binding(context: RequestContext, deps: Dependencies) -> Answer:
     answers={200: ref("Binding")},
 )
 async def rebind(context: RequestContext, deps: Dependencies, name: str) -> Answer:
-    """Seal a credential for its connector's current scope; 409 if the binding has changed since it was shown."""
+    """Seal a credential for its connector's current scope; 409 if the binding has changed since it was shown.
+
+    The event C{binding.rebound} is recorded first.
+
+    :raises NotFound: if there is no such binding.
+    :raises Conflict: also if the scope is already the current one, or the connector's file is not trusted.
+    :raises InvalidRequest: if the connector takes no credential, or not at this base URL.
+    :raises VaultLocked: if the vault is not unlocked.
+    :raises StoreUnavailable: if the vault or the audit log cannot be written.
+    """
     binding = _present(deps, name)
     if binding.revision != context.body["revision"]:
         raise Conflict("The binding was changed meanwhile: look again.", {"revision": binding.revision})
@@ -181,14 +207,29 @@ async def rebind(context: RequestContext, deps: Dependencies, name: str) -> Answ
     answers={200: ref("Binding")},
 )
 async def replace_secret(context: RequestContext, deps: Dependencies, name: str) -> Answer:
-    """Replace the secret of a binding. Approved runs that wait for the binding continue."""
+    """Replace the secret of a binding. Approved runs that wait for the binding continue.
+
+    The event C{binding.replaced} is recorded first.
+
+    :raises NotFound: if there is no such binding.
+    :raises InvalidRequest: if the secret is not allowed for this kind of credential.
+    :raises VaultLocked: if the vault is not unlocked.
+    :raises StoreUnavailable: if the vault or the audit log cannot be written.
+    """
     await deps.audit.append(_event(context, deps, "binding.replaced", _present(deps, name)))
     return await _to_payload(deps, await deps.bindings.replace(name, str(context.body["secret"]).encode("utf-8")))
 
 
 @TABLE.route("DELETE", "/v1/bindings/<path:name>", operators=Who.OPERATOR, answers={200: ref("Binding")})
 async def revoke_binding(context: RequestContext, deps: Dependencies, name: str) -> Answer:
-    """Remove a binding and its secret."""
+    """Remove a binding and its secret, and return the removed binding.
+
+    The event C{binding.revoked} is recorded afterwards.
+
+    :raises NotFound: if there is no such binding.
+    :raises VaultLocked: if the vault is not unlocked.
+    :raises StoreUnavailable: if the vault or the audit log cannot be written.
+    """
     binding = await deps.bindings.revoke(name)
     await deps.audit.append(_event(context, deps, "binding.revoked", binding))
     return await _to_payload(deps, binding)

@@ -106,7 +106,11 @@ def _record(deps: Dependencies) -> JSON:
 
 
 async def _count_kept(own: Session | None, deps: Dependencies) -> dict[str, int] | None:
-    """Return counts of stored things of one session or of all, or None if the store does not respond."""
+    """Return the counts that the status contains, or None if the store does not respond.
+
+    :param own: the agent's session, for which only its pending approvals are counted. None for all counts of the
+        daemon: pending approvals, live sessions, and runs whose outcome is unknown.
+    """
     try:
         pending = await deps.pending(None if own is None else own.id)
         if own is not None:
@@ -126,7 +130,7 @@ _TEXT = {**TEXT, "contentMediaType": "text/plain"}
 
 @TABLE.route("GET", "/metrics", operators=READERS | Who.SCRAPER, answers={200: _TEXT})
 async def metrics(context: RequestContext, deps: Dependencies) -> Answer:
-    """Every number that is kept, in the text format of Prometheus."""
+    """Return all metrics in the text format of Prometheus."""
     # Imported here, since most daemons never serve metrics and need not load this.
     from aileron.api.shapes.exposition import exposition
 

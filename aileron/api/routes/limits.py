@@ -43,7 +43,12 @@ _CAPS = made_of({"items": list_of(_CAP)})
     answers={200: made_of({"pause": ref("Pause"), "under_way": list_of(ref("Run")), "saved": BOOLEAN})},
 )
 async def pause(context: RequestContext, deps: Dependencies) -> Answer:
-    """Pause all runs or those of one session (an agent: its own). Running ones continue and are listed."""
+    """Pause all runs, or the runs of one session (for an agent: its own). Executing runs continue and are listed.
+
+    :raises NotFound: if there is no such session, or it is not the caller's.
+    :raises LimitExceeded: if an agent pauses too often.
+    :raises StoreUnavailable: if it cannot be recorded.
+    """
     halt = await deps.limits.pause(await _session(context, deps), context.text("reason"), context.caller.actor)
     return answer(to_json(halt))
 
@@ -56,7 +61,12 @@ async def pause(context: RequestContext, deps: Dependencies) -> Answer:
     answers={200: made_of({"asked_anew": list_of(ref("Run"))})},
 )
 async def resume(context: RequestContext, deps: Dependencies) -> Answer:
-    """Lift a pause. Approved runs that had not started need a new approval each."""
+    """Lift a pause. Approved runs that had not started need a new approval each.
+
+    These runs are returned.
+
+    :raises VaultLocked, BindingFailed, StoreUnavailable: if the vault could not be written. The pause stays.
+    """
     asked = await deps.limits.resume(context.text("session"), context.caller.actor)
     return answer({"asked_anew": [to_json(run) for run in asked]})
 
@@ -75,7 +85,11 @@ async def list_caps(context: RequestContext, deps: Dependencies) -> Answer:
     answers={200: _CAPS},
 )
 async def set_caps(context: RequestContext, deps: Dependencies) -> Answer:
-    """Set the operator's caps on how often one action, or all together, may start per hour or day."""
+    """Set the operator's caps on how often one action, or all together, may start per hour or day.
+
+    :raises InvalidRequest: if neither window is given, or an argument without its action.
+    :raises VaultLocked, BindingFailed, StoreUnavailable: if the vault could not be written. Nothing was stored.
+    """
     found = [_own(context, deps, name) for name in _WINDOWS if name in context.body]
     if not found:
         raise InvalidRequest("Say how many may begin within an hour, within a day, or both.")
@@ -91,7 +105,11 @@ async def set_caps(context: RequestContext, deps: Dependencies) -> Answer:
     answers={200: _CAPS},
 )
 async def remove_cap(context: RequestContext, deps: Dependencies) -> Answer:
-    """Remove one of the operator's own caps, and return the others."""
+    """Remove one of the operator's own caps, and return the others.
+
+    :raises NotFound: if there is no such cap.
+    :raises VaultLocked, BindingFailed, StoreUnavailable: if the vault could not be written. The cap stays.
+    """
     await deps.limits.remove_cap(_own(context, deps, context.text("window") or ""), context.caller.actor)
     return _own_caps(deps)
 
@@ -103,7 +121,12 @@ async def remove_cap(context: RequestContext, deps: Dependencies) -> Answer:
     answers={200: ref("Approval")},
 )
 async def forgive(context: RequestContext, deps: Dependencies, approval_id: str) -> Answer:
-    """Lift a denial before its cool-down is over, so that agents can request the same again."""
+    """Lift a denial before its cool-down is over, so that agents can request the same again.
+
+    :raises NotFound: if there is no such approval.
+    :raises Conflict: if the approval was not denied.
+    :raises StoreUnavailable: if it cannot be recorded.
+    """
     forgiven = await deps.limits.forgive(approval_id, context.caller.actor)
     return answer(approval_json(forgiven, deps.review_url))
 
@@ -113,7 +136,7 @@ def _own_caps(deps: Dependencies) -> Answer:
 
 
 async def _session(context: RequestContext, deps: Dependencies) -> str | None:
-    """Return the session that the request names, or None for all.
+    """Return the ID of the session that the request names, or None for all sessions.
 
     :raises NotFound: if there is no such session, or it is not the caller's.
     """
@@ -146,6 +169,9 @@ def _cap_json(own: OwnCap) -> dict[str, JSON]:
 
 
 def paused_for(deps: Dependencies, session_id: str | None) -> Pause | None:
-    """Return the pause that applies to a session, or to all if no session is named, or None."""
+    """Return the pause of everything, or else the pause of this session, or None if neither is paused.
+
+    :param session_id: the session, or None to return only the pause of everything.
+    """
     pauses = {pause.session_id: pause for pause in deps.limits.pauses()}
     return pauses.get(None) or (pauses.get(session_id) if session_id is not None else None)

@@ -41,7 +41,13 @@ _WAITS = made_of(
 
 
 def _require_known(deps: Dependencies, name: str) -> None:
-    """Raise if there is no such action, before errors of the body are reported."""
+    """Check that an action exists and is switched on, before errors of the body are reported.
+
+    If no actions are loaded, do nothing.
+
+    :raises NotFound: if there is no action of this name.
+    :raises Conflict: if the action is switched off.
+    """
     offers = deps.submission.offering().offers
     if not offers:
         return
@@ -62,7 +68,19 @@ def _require_known(deps: Dependencies, name: str) -> None:
     known=_require_known,
 )
 async def run_action(context: RequestContext, deps: Dependencies, name: str) -> Answer:
-    """Run an action: its result, or what it waits for."""
+    """Run an action, and return its result, or the reason why it waits.
+
+    The answer has status 200 with the result, 202 if the run is not settled yet, or the failure of the run.
+
+    :raises NotFound: if there is no such action.
+    :raises Forbidden: if the session may not use it.
+    :raises Conflict: if the action is switched off, or the idempotency key was used for other arguments.
+    :raises InvalidRequest: if the arguments are not valid.
+    :raises Paused, LimitExceeded, ApprovalDenied: if the call may not be made now.
+    :raises BindingRequired, CapabilityDenied: if a connector cannot make the request.
+    :raises VaultLocked, StoreUnavailable: if the call cannot be checked or stored.
+    :raises Unauthorized: if the session ends during the wait.
+    """
     arguments = context.body.get("args", {})
     call = Call(
         name,
@@ -75,11 +93,18 @@ async def run_action(context: RequestContext, deps: Dependencies, name: str) -> 
     run = await deps.submission.submit(call)
     if not run.state.settled:
         run = await _wait(context, deps, run)
+    deps.note_told(run, context.caller.session)
     return outcome(run, deps, person=context.caller.is_reader)
 
 
 async def _wait(context: RequestContext, deps: Dependencies, run: Run) -> Run:
-    """Wait for the run within the request's time limit. If too many requests wait, return at once."""
+    """Wait until the run is settled, at most as long as the request asks.
+
+    If the request does not say how long, return at once if the run waits for a person or has a start time, else wait at
+    most L{MAX_WAIT_SECONDS}. If too many requests of the session wait, return at once.
+
+    :raises Unauthorized: if the session ends during the wait.
+    """
     wish = context.wait_seconds
     if wish is None:
         wish = 0.0 if _waits_for_somebody(run) else float(MAX_WAIT_SECONDS)
@@ -96,7 +121,9 @@ def _waits_for_somebody(run: Run) -> bool:
 
 
 def outcome(run: Run, deps: Dependencies, *, person: bool = False) -> Answer:
-    """Return the answer to a request to run an action, by the run's state.
+    """Return the answer to a request to run an action.
+
+    If the run is settled, the answer is its result or its failure. Otherwise, it is 202 with what the run waits for.
 
     :param person: True if the operator reads it, not an agent.
     """
@@ -111,7 +138,10 @@ def outcome(run: Run, deps: Dependencies, *, person: bool = False) -> Answer:
 
 
 def edits_payload(run: Run) -> dict[str, JSON]:
-    """Return how the operator edited the arguments of a completed run, or nothing if they did not."""
+    """Return the member C{edited} with the operator's edits of the arguments, if the run was carried out.
+
+    If there are no edits, or the run was not carried out, return an empty dict.
+    """
     changes = edits(run) if run.state in _CARRIED_OUT else ()
     return {"edited": [to_json(change) for change in changes]} if changes else {}
 

@@ -76,20 +76,22 @@ async def visible_run(context: RequestContext, deps: Dependencies, run_id: str) 
 
 
 async def awaited_run(context: RequestContext, deps: Dependencies, run_id: str) -> Run:
-    """Return a run after the wait that the caller requested (C{wait}, or else C{Prefer}).
+    """Wait until a run is settled, at most as long as the caller requested (C{wait}, or else C{Prefer}), and return it.
 
     An agent may follow the runs of its own session, and those of an earlier session that its own may resume.
 
     :raises NotFound: if there is no such run, or the caller may not follow it.
     :raises LimitExceeded: if too many requests of the caller's session wait already.
+    :raises Unauthorized: if the session ends during the wait.
     """
     run = await _find_run(deps, run_id)
     if run is None or not await _may_follow(context, deps, run):
         raise _no_run(context)
     seconds = context.number("wait", context.wait_seconds or 0.0)
-    if seconds <= 0 or run.state.settled:
-        return run
-    return await deps.waits.wait(context.caller.session_id, deps.submission.wait(run_id, seconds))
+    if seconds > 0 and not run.state.settled:
+        run = await deps.waits.wait(context.caller.session_id, deps.submission.wait(run_id, seconds))
+    deps.note_told(run, context.caller.session)
+    return run
 
 
 async def _find_run(deps: Dependencies, run_id: str) -> Run | None:
@@ -140,7 +142,7 @@ def run_query(context: RequestContext, usual: tuple[RunState, ...] = ()) -> RunQ
     answers={200: page_of("Run")},
 )
 async def list_runs(context: RequestContext, deps: Dependencies) -> Answer:
-    """List runs, newest first; an agent sees its own."""
+    """List runs, newest first. An agent sees only its own session's."""
     return answer(page(await deps.submission.runs(run_query(context)), listed_run_json))
 
 
@@ -153,7 +155,12 @@ async def list_runs(context: RequestContext, deps: Dependencies) -> Answer:
     answers={200: _RUN},
 )
 async def show_run(context: RequestContext, deps: Dependencies, run_id: str) -> Answer:
-    """Return one run when it is settled or the wait is over. The operator also gets its steps and attempts."""
+    """Return one run when it is settled or the wait is over. The operator also gets its steps and attempts.
+
+    :raises NotFound: if there is no such run, or the caller may not follow it.
+    :raises LimitExceeded: if too many requests of the caller's session wait already.
+    :raises Unauthorized: if the session ends during the wait.
+    """
     run = await awaited_run(context, deps, run_id)
     offer = deps.submission.offering().offers.get(run.action)
     if offer is not None:
@@ -179,7 +186,13 @@ async def show_run(context: RequestContext, deps: Dependencies, run_id: str) -> 
     answers={200: ref("Run")},
 )
 async def resolve_run(context: RequestContext, deps: Dependencies, run_id: str) -> Answer:
-    """Settle a run whose outcome is unknown, or run it again, which returns the new run."""
+    """Settle a run whose outcome is unknown, or run it again, which returns the new run.
+
+    :raises NotFound: if there is no such run, or its action no longer exists.
+    :raises Conflict: if its outcome is not unknown, or a run that repeats it is not settled.
+    :raises InvalidRequest, BindingRequired, CapabilityDenied: if the run cannot be planned again.
+    :raises LimitExceeded: if too many approvals are pending.
+    """
     outcome, note, actor = context.text("outcome"), context.text("note") or "", context.caller.actor
     if outcome == "run_again":
         return answer(to_json(await deps.reconciliation.run_again(run_id, note, actor)))
@@ -188,12 +201,28 @@ async def resolve_run(context: RequestContext, deps: Dependencies, run_id: str) 
 
 @TABLE.route("POST", "/v1/runs/<run_id>/undo", operators=Who.OPERATOR, body=made_of({}), answers={200: ref("Run")})
 async def undo_run(context: RequestContext, deps: Dependencies, run_id: str) -> Answer:
-    """Request the undo of a completed run, which needs the operator's approval. Return the new run."""
+    """Request the undo of a completed run, which needs the operator's approval. Return the new run.
+
+    :raises NotFound: if the run or an action is missing or not trusted.
+    :raises Conflict: if the run is not completed, or an action has changed or is switched off.
+    :raises CapabilityDenied: if the action declares no undo.
+    :raises InvalidRequest: if the run's result lacks values for the arguments.
+    :raises BindingRequired: if a connector has no binding.
+    :raises Paused, LimitExceeded: if the call may not be made now.
+    :raises StoreUnavailable: if it cannot be stored.
+    """
     return answer(to_json(await deps.submission.undo(run_id, context.caller.actor)))
 
 
 @TABLE.route("POST", "/v1/runs/<run_id>/reconcile", operators=Who.OPERATOR, body=made_of({}), answers={200: _FOUND})
 async def reconcile_run(context: RequestContext, deps: Dependencies, run_id: str) -> Answer:
-    """Look up now whether a run whose outcome is unknown happened."""
+    """Look up now whether a run whose outcome is unknown happened.
+
+    The answer has the run, whether it happened (null if unknown), and the failure of the search or null.
+
+    :raises NotFound: if there is no such run.
+    :raises Conflict, CapabilityDenied: if its outcome is not unknown, or cannot be looked up.
+    :raises VaultLocked, BindingFailed: if the vault is not unlocked, or was altered.
+    """
     run, finding = await deps.reconciliation.find_out(run_id, context.caller.actor)
     return answer({"run": to_json(run), "happened": finding.happened, "failure": optional_json(finding.fault)})

@@ -43,8 +43,10 @@ async def trusted_target(deps: Dependencies, fqn: str, base_url: str | None, var
     :param fqn: the name of a connector, or of a feature's target such as a channel of notifications.
     :param base_url: the requested base URL, or None.
     :param variables: the values of variables that are not in the base URL.
-    :raises InvalidRequest: if there is no such connector or provider, or the base URL is not allowed.
-    :raises Conflict: its file on disk is not trusted.
+    :raises InvalidRequest: if there is no such connector or provider, or the base URL or a variable is missing or not
+        allowed.
+    :raises Conflict: if the connector's file on disk is not trusted.
+    :raises VaultLocked: if the vault was never unlocked in this process.
     """
     words = _find_words(deps, fqn)
     if words is not None:
@@ -76,7 +78,7 @@ async def trusted_target(deps: Dependencies, fqn: str, base_url: str | None, var
 def current_target(deps: Dependencies, binding: Binding) -> Target | None:
     """Return the target of the binding's credential as its connector declares it now, or None.
 
-    It is None if the connector is missing or cannot use the base URL.
+    It is None if the connector is missing or cannot use the base URL, or if a feature's target is not configured.
     """
     if _find_words(deps, binding.connector) is not None:
         place = _find_configured(deps, binding.connector)
@@ -89,9 +91,13 @@ def current_target(deps: Dependencies, binding: Binding) -> Target | None:
 
 
 def needed_scopes(deps: Dependencies, fqn: str) -> tuple[str, ...] | None:
-    """Return the scopes of a connector that the trusted actions and their searches need, in the connector's order.
+    """Return the scopes of a connector that are needed, in the connector's order.
 
-    If no trusted action uses it, or its operations declare no scopes, return None.
+    These are the scopes that trusted actions need, and those that no operation declares. Scopes needed only by
+    operations that no trusted action uses are left out.
+
+    :return: None if there is no such connector, it needs no credential, no trusted action uses it, or the used
+        operations declare no scopes.
     """
     description = _describe(deps, fqn)
     if description is None or description.credential is None:
@@ -109,7 +115,10 @@ def needed_scopes(deps: Dependencies, fqn: str) -> tuple[str, ...] | None:
 
 
 def binding_payload(deps: Dependencies, binding: Binding, flag: BindingFlag | None) -> dict[str, JSON]:
-    """Return the JSON of a binding, with whether its credential opens now."""
+    """Return the JSON of a binding, with its connector's present scope, whether both are equal, and its state.
+
+    :param flag: a problem noted for the binding, or None. It is left out if the binding has changed since.
+    """
     target = current_target(deps, binding)
     told = flag if flag is not None and flag.revision == binding.revision else None
     now = None if target is None else target.scope

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
+from typing import cast
 
 from attrs import evolve
 from twisted.internet.interfaces import IReactorTime
@@ -32,7 +33,14 @@ from aileron.model.audit import Event
 from aileron.model.errors import ApprovalStale, Conflict, Forbidden, NotFound, VaultLocked
 from aileron.model.queries import Page, RunQuery
 from aileron.model.runs import Approval, Decision, RunState
-from aileron.model.sessions import GATEWAY_KEY, IN_BAND_KEY, Session, derive_gateway_key
+from aileron.model.sessions import (
+    GATEWAY_KEY,
+    IN_BAND_KEY,
+    SELECTOR,
+    ActionSelection,
+    Session,
+    derive_gateway_key,
+)
 from aileron.model.vault import VaultState
 
 from .audit import STILL_HERE_SECONDS, STREAM
@@ -42,8 +50,8 @@ TABLE = EndpointTable()
 
 COMMAND_SESSION = "cli"
 """The agent name of a session that a command opens for itself."""
-_CLAIM: Schema = {"type": "string", "minLength": 1, "maxLength": 64, "pattern": r"^[\w][\w .:@/+-]*$"}
-_DIRECTORY: Schema = {"type": "string", "maxLength": 4096}
+AGENT_NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 64, "pattern": r"^[\w][\w .:@/+-]*$"}
+DIRECTORY: Schema = {"type": "string", "maxLength": 4096}
 _OPENED = made_of(
     {
         "id": TEXT,
@@ -56,6 +64,10 @@ _OPENED = made_of(
     },
     {"in_band_key": TEXT},
 )
+_SELECTOR: Schema = {"type": "string", "pattern": SELECTOR, "maxLength": 256}
+_SELECTORS: Schema = {**list_of(_SELECTOR), "maxItems": 64}
+PROFILE: Schema = {"type": "string", "pattern": r"^[a-z0-9][a-z0-9._-]{0,63}$"}
+SELECTION = made_of({}, {"allow": _SELECTORS, "deny": _SELECTORS})
 _DAY = 24 * 60
 _MINUTES: Schema = {"type": "integer", "minimum": 1, "maximum": 30 * _DAY}
 _EXIT_CODE: Schema = {"type": ["integer", "null"], "minimum": -255, "maximum": 255}
@@ -66,14 +78,16 @@ _EXIT_CODE: Schema = {"type": ["integer", "null"], "minimum": -255, "maximum": 2
     "/v1/sessions",
     agents=Who.LAUNCH,
     body=made_of(
-        {"agent": _CLAIM},
+        {"agent": AGENT_NAME},
         {
-            "working_dir": _DIRECTORY,
+            "working_dir": DIRECTORY,
             "client": BOOLEAN,
             "lease": BOOLEAN,
             "minutes": _MINUTES,
             "in_band": BOOLEAN,
             "notes_tools": {**BOOLEAN, "description": "Whether tools that providers run for it are noted"},
+            "profile": {**PROFILE, "description": "The profile that restricts its actions"},
+            "selection": {**SELECTION, "description": "A choice of actions that restricts it further"},
         },
     ),
     answers={201: _OPENED},
@@ -81,9 +95,18 @@ _EXIT_CODE: Schema = {"type": ["integer", "null"], "minimum": -255, "maximum": 2
 async def open_session(context: RequestContext, deps: Dependencies) -> Answer:
     """Open a session. Its agent and directory are unverified claims. Its token and keys are shown only once.
 
-    With a C{lease}, the session lives as long as its launcher holds the lease, else C{minutes}, by default a day.
-    A C{client} that opens a session for itself must be known to the operator by name.
-    With C{in_band}, the session also gets a key for in-band mode.
+    With a C{lease}, the session lives as long as its launcher holds the lease, else C{minutes}, by default a day. A
+    C{client} that opens a session for itself must be known to the operator by name. With C{in_band}, the session also
+    gets a key for in-band mode. Without C{profile}, the profile applies that the operator configured for the agent and
+    the directory, if there is one.
+
+    The event C{session.started} is recorded.
+
+    :raises Forbidden: if a C{client} is unknown to the operator.
+    :raises VaultLocked: if there is no vault yet.
+    :raises InvalidRequest: if there is no such profile.
+    :raises LimitExceeded: if too many sessions are live.
+    :raises StoreUnavailable: if the session cannot be stored.
     """
     _refuse_stranger(context, deps)
     _refuse_without_vault(deps)
@@ -95,6 +118,8 @@ async def open_session(context: RequestContext, deps: Dependencies) -> Answer:
         lasts["in_band"] = True
     if session.notes_tools:
         lasts["notes_tools"] = True
+    if session.restricted:
+        lasts |= {"profile": session.profile, "selection": optional_json(session.selection)}
     event = _event(context, deps, "session.started", session, **claims, peer=peer, **lasts)
     token, gateway_key, *in_band_key = map(token_digest, keys.values())
     await deps.sessions.open(session, token, gateway_key, (event,), *in_band_key)
@@ -128,7 +153,10 @@ def _mint_keys(context: RequestContext, deps: Dependencies) -> dict[str, str]:
     answers={200: page_of("Session")},
 )
 async def list_sessions(context: RequestContext, deps: Dependencies) -> Answer:
-    """Sessions, newest first; an agent sees its own."""
+    """List sessions, newest first. An agent sees only its own.
+
+    :raises InvalidRequest: if the cursor is not of this list.
+    """
     own = context.caller.session
     live, limit = context.query.get("live") is True, int(context.number("limit", 100))
     without = COMMAND_SESSION if context.query.get("commands") is False else None
@@ -139,7 +167,10 @@ async def list_sessions(context: RequestContext, deps: Dependencies) -> Answer:
 
 @TABLE.route("GET", "/v1/sessions/<session_id>", agents=Who.AGENT, operators=READERS, answers={200: ref("Session")})
 async def show_session(context: RequestContext, deps: Dependencies, session_id: str) -> Answer:
-    """One session, with what became of what it asked for."""
+    """Return one session, with the numbers of its runs by outcome.
+
+    :raises NotFound: if there is no such session, or the caller may not see it.
+    """
     return answer(await session_summary(await _visible(context, deps, session_id), deps))
 
 
@@ -152,7 +183,13 @@ async def show_session(context: RequestContext, deps: Dependencies, session_id: 
     answers={200: ref("Session")},
 )
 async def end_session(context: RequestContext, deps: Dependencies, session_id: str) -> Answer:
-    """End a session; its token opens nothing from then on."""
+    """End a session. Its token and keys become invalid.
+
+    The event C{session.ended} is recorded, and waiting requests of the session are cancelled. If the session has ended
+    already, nothing changes.
+
+    :raises NotFound: if there is no such session, or the caller may not see it.
+    """
     session = await _visible(context, deps, session_id)
     exit_code = context.body.get("exit_code")
     code = exit_code if isinstance(exit_code, int) else None
@@ -184,7 +221,12 @@ async def _visible(context: RequestContext, deps: Dependencies, session_id: str)
 
 
 def _read_claim(context: RequestContext, deps: Dependencies) -> Session:
-    """Return a new session from the opener's claims, with the process that the kernel shows as its opener."""
+    """Return a new session, which is not stored yet, made from the body of a request to open one.
+
+    C{peer} is the process that sent the request, as the kernel shows it, or None if that is unknown.
+
+    :raises InvalidRequest: if there is no such profile.
+    """
     now = deps.now()
     claims = context.text("agent") or "", context.text("working_dir") or ""
     leased = context.body.get("lease") is True
@@ -193,7 +235,7 @@ def _read_claim(context: RequestContext, deps: Dependencies) -> Session:
     ends = context.received.ends
     peer = None if ends is None else deps.process_behind(*ends)
     in_band, notes_tools = (context.body.get(name) is True for name in ("in_band", "notes_tools"))
-    return Session(
+    session = Session(
         deps.ids(),
         *claims,
         started_at=now,
@@ -204,6 +246,18 @@ def _read_claim(context: RequestContext, deps: Dependencies) -> Session:
         in_band=in_band,
         notes_tools=notes_tools,
     )
+    return deps.filters.open(restrict_session(session, context.body))
+
+
+def restrict_session(session: Session, body: Mapping[str, JSON]) -> Session:
+    """Return the session with the profile and selection that the request names."""
+    profile, selection = body.get("profile"), body.get("selection")
+    if isinstance(profile, str):
+        session = evolve(session, profile=profile)
+    if isinstance(selection, Mapping):
+        chosen = {name: tuple(map(str, cast("Sequence[JSON]", words))) for name, words in selection.items()}
+        session = evolve(session, selection=ActionSelection(**chosen))
+    return session
 
 
 def _refuse_stranger(context: RequestContext, deps: Dependencies) -> None:
@@ -233,6 +287,8 @@ async def hold_lease(context: RequestContext, deps: Dependencies, session_id: st
     """Hold the lease of a session while this connection is open. The stream ends with the session.
 
     Server-sent events: one when the lease is held, then keep-alives.
+
+    :raises NotFound: if there is no such session with a lease.
     """
     if not await _is_leased(deps, session_id):
         raise NotFound("There is no such session with a lease.")
@@ -268,13 +324,19 @@ _LEFT = made_of({"id": TEXT, "message": TEXT})
     answers={200: made_of({"session": ref("Session"), "denied": list_of(TEXT), "left": list_of(_LEFT)})},
 )
 async def deny_session(context: RequestContext, deps: Dependencies, session_id: str) -> Answer:
-    """End a session, so that it asks for nothing more, then deny all that waits of it, each on record by itself."""
+    """End a session, then deny all its pending requests. Each denial is recorded.
+
+    If the session has ended already, only its requests are denied. The answer lists the denied requests, and those that
+    could not be denied with the reason.
+
+    :raises NotFound: if there is no such session.
+    """
     session = await _visible(context, deps, session_id)
     event = _event(context, deps, "session.ended", session, exit_code=None)
     session = await deps.sessions.end(session_id, None, (event,))
     try:
         denied, left = await _deny_all(context, deps, session_id)
-    finally:  # only now: an agent that waits for one of them is answered with its denial
+    finally:  # only now, so that an agent that waits for a request receives its denial
         deps.session_ended(session_id)
     added = await deps.features.session_members(session_id)
     return answer({"session": session_payload(session, deps, added[session_id]), "denied": denied, "left": left})
@@ -304,7 +366,12 @@ async def _waiting(deps: Dependencies, session_id: str) -> list[Approval]:
 
 
 async def _deny_one(context: RequestContext, deps: Dependencies, approval: Approval) -> str | None:
-    """Deny one approval and return why that failed, or None. If it just changed, deny the changed one."""
+    """Deny one approval. If it has changed since it was listed, deny the changed one.
+
+    :return: the reason why this failed: it changed again, or is not pending any more. None if the approval was denied.
+    :raises NotFound: if there is no such approval any more.
+    :raises Paused, VaultLocked, Forbidden, InvalidRequest: if nothing can be decided now.
+    """
     for digest in (approval.digest, None):
         try:
             present = digest or (await deps.decisions.approval(approval.run.id)).digest

@@ -30,7 +30,7 @@ _Validator = validators.extend(Draft202012Validator, {"pattern": _pattern})
 
 
 class Shape:
-    """A schema, compiled at its first use. Tests check that it is valid, not the start."""
+    """A schema, compiled when it is first used. The tests, not the daemon, check that the schema itself is valid."""
 
     def __init__(self, schema: Mapping[str, JSON]) -> None:
         self.schema = schema
@@ -49,7 +49,7 @@ class Shape:
         """Raise if C{value} is invalid.
 
         :param what: C{body} or C{query}, for the message.
-        :raises InvalidRequest: the value is invalid. It lists every problem.
+        :raises InvalidRequest: if the value is invalid. It lists every problem.
         """
         problems = self.problems(value)
         if problems:

@@ -20,7 +20,7 @@ from aileron.model.connectors import ConnectorDescription, Operation
 from aileron.model.errors import STATUS
 from aileron.model.faults import Fault
 from aileron.model.runs import Approval, Change, Run, RunState
-from aileron.model.sessions import OperatorSession, Process, Session, SessionTally
+from aileron.model.sessions import ActionSelection, OperatorSession, Process, Session, SessionTally
 from aileron.model.trust import TrustItem, TrustKind
 from aileron.model.vault import Binding, BindingFlag, CredentialState, Scope, VaultState
 from aileron.review import InboxGroup, WarningSeverity
@@ -230,6 +230,10 @@ COMPONENTS: Mapping[str, Schema] = {
                 }
             ),
             "warnings": {**list_of(_WARNING), **_says("reasons to look twice before the decision")},
+            "identical": {
+                **list_of(TEXT),
+                **_says("in a list: the other listed approvals that ask the same, of any session"),
+            },
             "snoozed_until": {**or_null(MOMENT), **_says("until when the operator put it aside; null: it is not")},
             "novel": {
                 "type": "object",
@@ -267,6 +271,10 @@ COMPONENTS: Mapping[str, Schema] = {
             **or_null(described(PreviewRule, shows=list_of(TEXT))),
             **_says("what the person who approves is shown of the service's side"),
         },
+        on_repeat={
+            "enum": ["replace", "keep"],
+            **_says("what becomes of a pending request when an identical one arrives"),
+        },
         on_cancel={
             "enum": ["withdraw", "keep"],
             **_says("what becomes of a call that waits for a decision when the agent's program cancels it"),
@@ -287,6 +295,11 @@ COMPONENTS: Mapping[str, Schema] = {
             leased=_says("whether it ends when whoever launched it is gone"),
             ends_at=_says("when it ends in any case"),
             notes_tools=_says("whether the tools that providers run for it are noted"),
+            profile=_says("the profile that restricts its actions; empty: none"),
+            selection={
+                **or_null(described(ActionSelection)),
+                **_says("the project's own choice of actions, which restricts it further"),
+            },
             paused={**BOOLEAN, **_says("whether nothing of it begins now")},
         ),
         {"summary": _SUMMARY},

@@ -116,6 +116,7 @@ ANSWERS.differ(
     effect_key=OMITTED,
     fault=Member("failure"),
     undoes=Member(optional=True),
+    title=OMITTED,
     computed={"edited": edits, "status": status_of},
 )
 ANSWERS.differ(StepRow, run_id=OMITTED, step_id=Member("id"))
@@ -124,11 +125,12 @@ ANSWERS.differ(
     Approval,
     not_after=OMITTED,
     mark=OMITTED,
+    signed=OMITTED,
     computed={"id": _run_id, "approval_id": _run_id},
 )
 ANSWERS.differ(StandingGrant, grant=INLINE)
 ANSWERS.differ(Grant, used=OMITTED, computed={"left": attrgetter("left")})
-ANSWERS.differ(Offer, action=INLINE, own_hosts=OMITTED)
+ANSWERS.differ(Offer, action=INLINE, own_hosts=OMITTED, tools_only=OMITTED)
 ANSWERS.differ(
     Action,
     approval=INLINE,
@@ -144,6 +146,7 @@ ANSWERS.differ(
     ApprovalRule,
     expires_after_seconds=OMITTED,
     withdrawn_on_cancel=Member("on_cancel", write=lambda withdrawn: "withdraw" if withdrawn else "keep"),
+    replaced_on_repeat=Member("on_repeat", write=lambda replaced: "replace" if replaced else "keep"),
 )
 ANSWERS.differ(ConnectorPin, hash=OMITTED)
 ANSWERS.differ(
@@ -166,6 +169,7 @@ ANSWERS.differ(
     operations=Member(write=lambda operations: [to_json(each) for each in operations.values()]),
     template=Member(optional=True),
     places=Member(optional=True),
+    own_tools=OMITTED,
 )
 ANSWERS.differ(
     Operation,
@@ -177,6 +181,7 @@ ANSWERS.differ(
     lookup=OMITTED,
     irreversible=OMITTED,
     needs_approval=OMITTED,
+    tools_only=OMITTED,
 )
 ANSWERS.differ(CredentialNeed, format=OMITTED, settings=Member(optional=True))
 ANSWERS.differ(Passkey, public_key=OMITTED)
