@@ -30,9 +30,9 @@ Entry = Mapping[str, Any]
 class ClientProgram:
     """A program that starts MCP servers.
 
-    :ivar name: the name under which the operator allows it.
-    :ivar places: the files that the text goes into, a line each.
-    :ivar text: the configuration text.
+    :ivar name: the name under which the operator allows the program.
+    :ivar places: lines that name the files in which the configuration belongs.
+    :ivar text: returns the text of the configuration.
     """
 
     name: str

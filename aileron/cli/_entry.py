@@ -40,7 +40,10 @@ class _Sources(dict[str, Any]):
     """
 
     def setdefault(self, key: str, default: Any = None, /) -> Any:
-        """Discard the lines: only attrs adds lines with this method."""
+        """Discard the lines, since only attrs adds lines with this method.
+
+        Return the earlier lines of C{key}, or C{default}.
+        """
         return self.get(key, default)
 
 

@@ -29,7 +29,7 @@ def fold_line(line: str, width: int, indent: int) -> list[str]:
 
     A word longer than a line stays whole, so that it can be copied: the terminal breaks it.
 
-    :param width: of the terminal, in columns, or 0 if unknown, which leaves the line whole.
+    :param width: the terminal's width in columns. If it is 0 (unknown), the line is not broken.
     :param indent: the spaces before each line after the first.
     """
     if width < _LEAST_COLUMNS or count_columns(line) <= width:
@@ -53,13 +53,13 @@ def fold_line(line: str, width: int, indent: int) -> list[str]:
 def fold_text(line: str, width: int) -> list[str]:
     """Break a line of foreign text into pieces that fit: after a space or punctuation if possible, else in a word.
 
-    :param width: in columns. Below L{_LEAST_COLUMNS} the line stays whole.
+    :param width: the width in columns. If it is less than L{_LEAST_COLUMNS}, the line is not broken.
     """
     return [line] if width < _LEAST_COLUMNS else list(_cut(line, width))
 
 
 def _cut(line: str, width: int) -> Iterator[str]:
-    """Yield pieces of at most C{width} columns, and of at least half as many."""
+    """Yield pieces of at most C{width} columns, and, except the last, of at least half as many."""
     start = position = columns = 0
     best: dict[bool, int] = {}  # the end of the longest piece after a space (True), and after punctuation
     while position < len(line):

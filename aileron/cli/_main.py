@@ -40,7 +40,10 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the options. C{--all} counts anywhere before a command, even after C{--help}."""
+        """Parse the options, and return the arguments that are left.
+
+        C{--all} counts anywhere before a command, even after C{--help}.
+        """
         own = takewhile(lambda each: each.startswith("-"), args)
         ctx.meta[_ALL] = "--all" in own
         return super().parse_args(ctx, args)
@@ -67,9 +70,10 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command. If the name is unknown, fail with suggestions.
+        """Return the command's name as typed, the command, and the arguments that are left for it.
 
-        :raises CommandError: the command's feature is off.
+        :raises CommandError: if the command's feature is off.
+        :raises click.UsageError: if the name is unknown. The error suggests similar names.
         """
         if not ctx.resilient_parsing:
             refuse_off(ctx.find_object(CliContext), args)
@@ -83,7 +87,10 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"No such command '{args[0]}'. Did you mean {told}?", ctx) from None
 
     def _find_meant(self, ctx: click.Context, name: str) -> Sequence[str]:
-        """Return the commands of groups with this or a similar name, as for C{approve}, else the nearest command."""
+        """Return the commands that the person may have meant by C{name}, or nothing if there are none or too many.
+
+        A command of a group is returned with its group, such as C{approval deny} for C{deny}.
+        """
         within: dict[str, list[str]] = {}
         for group in COMMANDS:
             command = self.get_command(ctx, group)
@@ -129,16 +136,16 @@ def refuse_off(cli: CliContext | None, words: Sequence[str]) -> None:
     """Refuse a command of a feature that is off.
 
     :param words: the words of the command line, without options before the command.
-    :raises CommandError: the command's feature is off.
+    :raises CommandError: if the command's feature is off.
     """
     name, *others = words or ("",)
     called = " ".join([*(OLD_NAMES[name].now if name in OLD_NAMES else name).split(), *others][:2])
     called = OLD_WITHIN.get(called, called)
-    feature = next((each for each in (called.partition(" ")[0], called) if each in FEATURE_COMMANDS), None)
-    if cli is None or feature is None:
+    named = [each for each in (called.partition(" ")[0], called) if each in FEATURE_COMMANDS]
+    if cli is None or not named:
         return
     off = cli.features.off_commands()
-    if feature in off:
+    for feature in filter(off.__contains__, named):
         told = f"The command aileron {feature} is off: config.yaml has the feature {off[feature]} off."
         raise CommandError(told, _TURN_ON)
 
@@ -168,7 +175,7 @@ def aileron(ctx: click.Context, cli: CliContext) -> None:
 def run(arguments: Sequence[str], cli: CliContext) -> int:
     """Run one command and return its exit code: 0, 1 for any error, 2 usage, 75 pending, 130 interrupted.
 
-    :param arguments: without the program's name.
+    :param arguments: the command line without the program's name.
     """
     try:
         code = aileron.main(args=list(arguments), prog_name="aileron", standalone_mode=False, obj=cli)

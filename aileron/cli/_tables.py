@@ -38,7 +38,7 @@ def print_table(
 
     :param rows: texts that are safe to print.
     :param console: where to print, or None for standard output.
-    :param width: of standard output, if known.
+    :param width: the width of standard output in columns, if known.
     """
     from rich.console import Console  # loaded only for a table on a terminal, because its modules slow the start
     from rich.table import Table
@@ -81,7 +81,10 @@ def _print_block(titles: Sequence[str], row: Sequence[Text], label: int, console
 
 
 def _widths(titles: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> list[int]:
-    """Return the widths of columns, widening first those that lack least, or nothing if the columns do not fit."""
+    """Return the widths of the columns, or an empty list if the columns do not fit.
+
+    The spare room is given first to the columns that need least to show their cells in one line.
+    """
     widths = _narrowest(titles, rows)
     left = room - sum(widths)
     wanted = [max(map(count_columns, (title, *cells))) for title, *cells in zip(titles, *rows, strict=True)]

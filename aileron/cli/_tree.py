@@ -21,6 +21,7 @@ _CORE: Mapping[str, Command] = {
     "approve": Command(".approvals.approval:approve", "Decide", 30, front=True),
     "deny": Command(".approvals.approval:deny", "Decide", 40, front=True),
     "approval": Command(".approvals.approval:approval", "Decide", 50),
+    "passkey": Command(".vault.passkey:passkey", "Decide", 55, old=("operator passkey",)),
     "grant": Command(".approvals.grant:grant", "Decide", 60),
     "cap": Command(".approvals.limits:cap", "Decide", 70),
     "pause": Command(".approvals.limits:pause", "Decide", 80),

@@ -6,7 +6,7 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -41,17 +41,26 @@ class Links(Protocol):
     """Connections to the daemon, as L{aileron.client.Connections} makes them."""
 
     def daemon(self, url: str, token: str | None) -> Daemon:
-        """Return a client of the agent site."""
+        """Return a client of the agent site.
+
+        :raises ValueError: if the URL or token is malformed.
+        """
 
     def operator(self, operator_url: str, token: str | None) -> Operator:
-        """Return a client of the operator site."""
+        """Return a client of the operator site.
+
+        :raises ValueError: if the URL or token is malformed.
+        """
 
 
 class Drive(Protocol):
     """A function that runs a coroutine to its end."""
 
     def __call__(self, work: Callable[[Links], Awaitable[T]]) -> T:
-        """Run C{work}, once a process, and return its result."""
+        """Run C{work} and return its result. Call this only once in a process.
+
+        :raises Exception: any exception of C{work}.
+        """
 
 
 class Conversation(Protocol):
@@ -64,7 +73,16 @@ class Conversation(Protocol):
         """Show a prompt without waiting. Earlier input is discarded."""
 
     def answered(self) -> str | None:
-        """Return the line typed since the prompt, or None if there is none yet."""
+        """Return the line typed since the prompt, or None if there is none yet.
+
+        :raises InvalidRequest: if the line is not UTF-8 or too long, or the terminal is closed.
+        """
+
+    def ask_secret(self, prompt: str) -> str:
+        """Ask for one line without echo. Input typed before the prompt is discarded.
+
+        :raises InvalidRequest: if the line is not UTF-8 or too long, or the terminal is closed.
+        """
 
 
 def _drive(work: Callable[[Links], Awaitable[T]]) -> T:
@@ -78,7 +96,7 @@ def probe(url: str, path: str, token: str | None = None) -> Mapping[str, Any]:
 
     :param url: the URL of the site, on loopback.
     :param token: sent as bearer token.
-    :raises CommandError: the daemon does not respond, or it refuses.
+    :raises CommandError: if the daemon does not respond, or it refuses.
     """
     from aileron.client.blocking import ask
 
@@ -158,6 +176,19 @@ def _secret(prompt: str, descriptor: int | None) -> str:
         ) from None
 
 
+def _security_keys() -> Iterable[Any]:
+    # guard of signing: a command that asks for a PIN or a touch is closed to readers
+    #    -> features.key_sources.test_security_key.AddTests.test_no_library
+    harden()
+    try:
+        from fido2.hid import CtapHidDevice
+    except ImportError:
+        raise CommandError(
+            "Security keys need the library fido2, which is not installed.", "Install it: pip install fido2"
+        ) from None
+    return CtapHidDevice.list_devices()
+
+
 def _open_vault(path: Path, passphrase: str) -> DataKey:
     from aileron.vault.keys import open_vault
 
@@ -210,16 +241,20 @@ class CliContext:
     :ivar terminal: opens the terminal for use without waiting, or raises L{InvalidRequest} if there is none.
     :ivar passphrase: returns the vault's passphrase, as L{aileron.cli.vault.passphrase.read_passphrase} finds it.
     :ivar new_passphrase: returns the passphrase for a new vault, from the terminal or a descriptor.
-    :ivar secret: returns a service's secret, from the terminal or a descriptor. It is never shown. Each of these three
-        closes this process to others before it reads, and so its children: no agent, editor or browser may start after.
-    :ivar conceal: closes only this process to others, before it receives a login's token.
+    :ivar secret: returns a service's secret, from the terminal or a descriptor. It is never shown.
+
+        The functions C{passphrase}, C{new_passphrase}, C{secret} and C{security_keys} close this process to other
+        processes before they read. Later children are closed as well, so no agent, editor or browser may be started
+        afterwards.
+    :ivar security_keys: opens the FIDO2 security keys that are plugged in, as C{fido2.ctap.CtapDevice}s.
+    :ivar conceal: closes this process, but not its children, to other processes, before it receives a login's token.
     :ivar interactive: whether a person can be asked.
     :ivar sleep: sleeps for some seconds, before any reactor runs.
     :ivar pause: waits for some seconds while the reactor runs.
     :ivar reactor: listens for a browser that returns from a sign-in.
-    :ivar exchange: makes a client of token endpoints, from the ports of this machine that it never connects to.
+    :ivar exchange: makes a client of token endpoints. The client never connects to the given ports of this machine.
     :ivar fetch: fetches a document of limited size from an address that the person names.
-    :ivar transport: makes a client that fetches packages, from the ports that it never connects to.
+    :ivar transport: makes a client that fetches packages. It never connects to the given ports of this machine.
     """
 
     environ: Mapping[str, str]
@@ -231,6 +266,7 @@ class CliContext:
     passphrase: Callable[[str, int | None, Unattended | None], str] = _passphrase
     new_passphrase: Callable[[int | None], str] = _new_passphrase
     secret: Callable[[str, int | None], str] = _secret
+    security_keys: Callable[[], Iterable[Any]] = _security_keys
     open_vault: Callable[[Path, str], DataKey] = _open_vault
     conceal: Callable[[], None] = conceal
     interactive: Callable[[], bool] = _interactive
@@ -246,7 +282,10 @@ class CliContext:
 
     @property
     def home(self) -> Home:
-        """Return the home that the environment names."""
+        """Return the home that the environment names.
+
+        :raises InvalidRequest: if it names none, or the path is not absolute.
+        """
         return find_home(self.environ)
 
     @property
@@ -266,7 +305,8 @@ class CliContext:
     def running(self) -> Discovery:
         """Return the address of the running daemon.
 
-        :raises CommandError: no daemon runs.
+        :raises CommandError: if no daemon runs.
+        :raises InvalidRequest, Forbidden: if C{daemon.json} cannot be used.
         """
         found = live_discovery(self.home)
         if found is None:

@@ -17,9 +17,10 @@ T = TypeVar("T")
 
 
 def drive(work: Callable[[Connections], Awaitable[T]]) -> T:
-    """Run C{work} with connections that are closed afterwards, and return its result.
+    """Run C{work} in the reactor, with connections that are closed afterwards, and return its result.
 
-    :raises KeyboardInterrupt: a signal cancelled C{work}, which has cleaned up.
+    :raises KeyboardInterrupt: if a signal cancelled C{work}, which has cleaned up.
+    :raises Exception: any exception of C{work}.
     """
     from twisted.internet import reactor
 
@@ -34,9 +35,11 @@ def drive(work: Callable[[Connections], Awaitable[T]]) -> T:
 
 @contextmanager
 def interruptible(handle: Callable[[int, FrameType | None], object] = signal.default_int_handler) -> Iterator[None]:
-    """While a person is asked, let Ctrl-C end the question at once or call C{handle}.
+    """Within the context, call C{handle} at Ctrl-C, which by default raises C{KeyboardInterrupt} at once.
 
-    :raises KeyboardInterrupt: Ctrl-C arrived just before, and the reactor has not stopped yet.
+    Use this while waiting for a person's answer, because the reactor stops only after the wait.
+
+    :raises KeyboardInterrupt: if Ctrl-C was pressed before, and the reactor has not stopped yet.
     """
     before = signal.signal(signal.SIGINT, handle)
     try:
@@ -73,13 +76,16 @@ class _Doing(Generic[T]):
         self._interrupts = _Interrupts(reactor)
 
     def start(self) -> None:
-        """Start the coroutine. The reactor stops when it ends."""
+        """Start the coroutine, and handle Ctrl-C from now on. The reactor stops when it ends."""
         signal.signal(signal.SIGINT, self._interrupts)
         self._under_way = Deferred.fromCoroutine(self._with_connections())
         self._under_way.addBoth(self._note)
 
     def stop(self) -> Deferred[None] | None:
-        """Cancel the rest of the coroutine and let it clean up, after a signal or at its end."""
+        """Cancel the coroutine if it has not ended.
+
+        :return: a Deferred that fires when the coroutine has cleaned up, or None if there is nothing to wait for.
+        """
         if self._ended or self._under_way is None:
             return None
         self._stopped = True
@@ -87,7 +93,10 @@ class _Doing(Generic[T]):
         return self._over
 
     def result(self) -> T:
-        """Return its result, or raise its exception."""
+        """Return the result of the coroutine, or raise its exception.
+
+        :raises KeyboardInterrupt: if the coroutine was cancelled, or has not ended.
+        """
         if self._stopped or not self._ended:
             raise KeyboardInterrupt
         ended = self._ended[0]

@@ -33,7 +33,7 @@ class CommandError(Exception):
     """A command cannot continue. Its message is safe to show.
 
     :ivar hint: the remedy, or None.
-    :ivar output: lines that another process printed about it.
+    :ivar output: lines that another process printed about the error.
     """
 
     def __init__(self, message: str, hint: str | None = None, output: Sequence[str] = ()) -> None:
@@ -44,7 +44,7 @@ class CommandError(Exception):
 
 
 def report(error: BaseException, listing: str = "") -> int:
-    """Print C{error} on standard error, and return its exit code.
+    """Print C{error} on standard error, and return its exit code. For an interruption, print nothing.
 
     :param listing: the command that lists the objects of the requested kind.
     """
@@ -65,7 +65,7 @@ def report(error: BaseException, listing: str = "") -> int:
 
 
 def apart(line: str) -> Sequence[str]:
-    """Split a line before the command at its end, or return it whole if there is none."""
+    """Return a line and the command at its end as two lines, or the line alone if it does not end with a command."""
     found = ends_with_command(line)
     return (line,) if found is None else (found[1], f"  {found[2]}")
 

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def find_features(home: Home) -> FeatureSet:
-    """Return the enabled features: from the running daemon, else from config.yaml, trusted or not."""
+    """Return the enabled features: from the running daemon, else from config.yaml, trusted or not.
+
+    If neither can be read, all built-in features are enabled.
+    """
     try:
         found = live_discovery(home)
         if found is not None:

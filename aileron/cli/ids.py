@@ -33,9 +33,9 @@ class IdKind:
     :ivar noun: its name, in the singular.
     :ivar path: the route that lists such objects.
     :ivar query: restricts the list to objects that a command can act on.
-    :ivar newest_first: the order of the list.
+    :ivar newest_first: whether the list begins with the newest object.
     :ivar label: describes an object, for a person who has to choose.
-    :ivar listing: the command that lists them.
+    :ivar listing: the command that lists IDs of this kind.
     :ivar also: another kind whose IDs are searched as well.
     :ivar number: the key of a number that also identifies an object.
     :ivar at_once: the page size of the list, or 0 if it has no pages.
@@ -55,10 +55,12 @@ class IdKind:
 def id_argument(
     name: str, kind: IdKind, *, many: bool = False, optional: bool = False, required: bool = False
 ) -> Callable[[F], F]:
-    """Add an argument for one or several IDs.
+    """Add an argument for one or several IDs to a command.
 
-    :param optional: whether to omit it if it is not given; otherwise the only object of the kind is meant.
-    :param required: whether it must be given.
+    If no ID is given, the command gets the ID of the only object of the kind, or fails if there are none or several.
+
+    :param optional: if true, the command gets None if no ID is given. Ignored with C{many}.
+    :param required: if true, the user must give an ID.
     """
     return click.argument(
         name,
@@ -82,7 +84,10 @@ def id_option(flag: str, kind: IdKind, description: str) -> Callable[[F], F]:
 
 
 def was_chosen() -> bool:
-    """Return True if an ID of this command was not typed in full: the last, the only, or a part of it."""
+    """Return True if an ID of this command was not typed in full.
+
+    Instead, the person typed a part of the ID or C{@} for the newest object, or nothing since there is only one object.
+    """
     return bool(click.get_current_context().meta.get(_CHOSEN))
 
 
@@ -107,7 +112,8 @@ def _complete_all(
 def find_id(cli: CliContext, kind: IdKind, typed: str | None) -> str:
     """Return the whole ID. If nothing matches, return the typed text: the daemon will refuse it.
 
-    :raises CommandError: several objects match, or nothing was typed and there is not exactly one object.
+    :raises CommandError: if several objects match, or nothing was typed and there is not exactly one object.
+    :raises InvalidRequest, Forbidden: if C{daemon.json} cannot be used.
     """
     if typed is not None and _is_whole(typed):
         return typed

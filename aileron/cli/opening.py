@@ -25,14 +25,16 @@ _TRIES = 3
 def open_with_passphrase(
     cli: CliContext, descriptor: int | None, unattended: Unattended | None = None, *, path: Path | None = None
 ) -> tuple[DataKey, str]:
-    """Return the vault's key, and the passphrase that opened it.
+    """Return the vault's key, and the passphrase that opened the vault.
 
     If a typed passphrase is wrong, ask again, three times in all.
 
     :param descriptor: where the passphrase is read, or None for the terminal.
     :param unattended: other sources, for commands that only unlock.
     :param path: the vault's file, if not the home's.
-    :raises WrongPassphrase: the passphrase does not open the vault.
+    :raises WrongPassphrase: if the passphrase does not open the vault.
+    :raises NoVault: if there is no vault.
+    :raises InvalidRequest: if no passphrase can be read.
     """
     typed = descriptor is None and not (unattended is not None and unattended.given)
 
@@ -47,7 +49,7 @@ def ask_until_right(read: Callable[[], str], opens: Callable[[str], T], *, typed
 
     :param read: reads the passphrase.
     :param typed: whether a person types it, which allows three attempts instead of one.
-    :raises WrongPassphrase: the last passphrase is wrong too.
+    :raises WrongPassphrase: if the last passphrase is wrong too.
     """
     left = _TRIES if typed else 1
     while True:

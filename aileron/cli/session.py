@@ -21,7 +21,7 @@ from .opening import open_with_passphrase
 from .output import Columns, listed, say, show
 
 if TYPE_CHECKING:
-    from aileron.client import Daemon, Operator
+    from aileron.client import Daemon, Operator, OperatorLogin
 
 T = TypeVar("T")
 
@@ -42,6 +42,9 @@ def as_operator(
     :param descriptor: where the passphrase is read, or None for the terminal.
     :param key: the operator's key if it is known, so that no passphrase is requested.
     :param look: see L{look_first}.
+    :raises CommandError: if no daemon runs, it cannot prove its identity, or C{look} raised it.
+    :raises VaultLocked: if the daemon's vault is not unlocked.
+    :raises WrongPassphrase: if the passphrase is wrong.
     """
 
     async def carry_out(links: Links) -> T:
@@ -53,9 +56,13 @@ def as_operator(
 
 
 def as_reader(cli: CliContext, work: Callable[[Operator], Awaitable[T]], descriptor: int | None = None) -> T:
-    """Run C{work} with the operator site's routes that need no login: they read, pause or lock.
+    """Run C{work} with the operator site's routes that need no login: they read, pause or lock. Return its result.
 
-    A daemon of an earlier version has no key for that. In that case log in, as L{as_operator} does.
+    A daemon of an earlier version has no key for that. In that case log in with a passphrase.
+
+    :raises CommandError: if no daemon runs.
+    :raises InvalidRequest, Forbidden: if C{daemon.json} cannot be used.
+    :raises VaultLocked, WrongPassphrase: if it had to log in, and the vault is not unlocked or the passphrase is wrong.
     """
     found = cli.running()
     key = found.local_key
@@ -69,13 +76,16 @@ def as_reader(cli: CliContext, work: Callable[[Operator], Awaitable[T]], descrip
 
 
 async def look_first(cli: CliContext, links: Links, look: Callable[[Operator], Awaitable[object]] | None) -> None:
-    """Run C{look} without a login before a passphrase is requested, so that a mistyped name costs none.
+    """Call C{look} without a login, before a passphrase is requested, so that a mistyped name is reported at once.
 
-    A daemon of an earlier version shows nothing without a login, so nothing is checked.
+    If C{look} is None, or the daemon is of an earlier version, which shows nothing without a login, do nothing.
 
-    The response is not trusted: the daemon proves itself at the login that follows.
+    The response is not trusted, because the daemon proves its identity only at the login. A malformed response is
+    ignored.
 
-    :param look: reads the object of the command, and raises the error to show to the person.
+    :param look: reads the object that the command is about, and raises an error if the command cannot succeed.
+    :raises CommandError: if no daemon runs.
+    :raises InvalidRequest, Forbidden: if C{daemon.json} cannot be used.
     """
     found = cli.running()
     if look is None or found.local_key is None:
@@ -90,7 +100,7 @@ def refuse_paused(cli: CliContext, done: str) -> None:
     """Refuse a command that calls services or decides while everything is paused.
 
     :param done: what was not done, as a participle.
-    :raises CommandError: everything is paused.
+    :raises CommandError: if everything is paused.
     """
     found = live_discovery(cli.home)
     if found is not None and cli.probe(found.url, "/v1/status", found.launch_key).get("pause"):
@@ -98,7 +108,10 @@ def refuse_paused(cli: CliContext, done: str) -> None:
 
 
 def as_session(cli: CliContext, work: Callable[[Daemon], Awaitable[T]]) -> T:
-    """Run C{work} with the agent site in a new session that is ended afterwards."""
+    """Run C{work} with the agent site in a new session that is ended afterwards, and return its result.
+
+    :raises CommandError: if no daemon runs.
+    """
 
     async def carry_out(links: Links) -> T:
         async with session(cli, links) as client:
@@ -127,27 +140,55 @@ class OperatorCommand:
         """Log in, run C{work} with the operator site, and return the result.
 
         :param look: see L{look_first}.
+        :raises CommandError: if no daemon runs, it cannot prove its identity, or C{look} raised it.
+        :raises VaultLocked: if the daemon's vault is not unlocked.
+        :raises WrongPassphrase: if the passphrase is wrong.
         """
         return as_operator(self.cli, self.passphrase_fd, work, look=look)
 
     def read(self, work: Callable[[Operator], Awaitable[T]]) -> T:
-        """Run C{work} with the operator site without a login, and return the result."""
+        """Run C{work} with the operator site without a login, and return the result.
+
+        :raises CommandError: if no daemon runs.
+        """
         return as_reader(self.cli, work, self.passphrase_fd)
 
     def get(self, *path: str, query: Mapping[str, str | int | None] | None = None) -> Mapping[str, Any]:
-        """Send GET to the operator site and return the decoded response. Needs no login."""
+        """Send GET to the operator site and return the decoded response. Needs no login.
+
+        :raises CommandError: if no daemon runs.
+        :raises DaemonError: if the daemon does not answer, or refuses.
+        """
         return self.read(lambda operator: operator.get(*path, query=query))
 
     def post(self, *path: str, body: Mapping[str, JSON] | None = None, wait_seconds: float = 0) -> Mapping[str, Any]:
-        """Send POST to the operator site and return the decoded response."""
+        """Send POST to the operator site and return the decoded response.
+
+        :raises CommandError: if no daemon runs, or it cannot prove its identity.
+        :raises VaultLocked: if the daemon's vault is not unlocked.
+        :raises WrongPassphrase: if the passphrase is wrong.
+        :raises DaemonError: if the daemon does not answer, or refuses.
+        """
         return self.ask(lambda operator: operator.post(*path, body=body, wait_seconds=wait_seconds))
 
     def delete(self, *path: str, body: Mapping[str, JSON] | None = None) -> Mapping[str, Any]:
-        """Send DELETE to the operator site and return the decoded response."""
+        """Send DELETE to the operator site and return the decoded response.
+
+        :raises CommandError: if no daemon runs, or it cannot prove its identity.
+        :raises VaultLocked: if the daemon's vault is not unlocked.
+        :raises WrongPassphrase: if the passphrase is wrong.
+        :raises DaemonError: if the daemon does not answer, or refuses.
+        """
         return self.ask(lambda operator: operator.delete(*path, body=body))
 
     def remove(self, *path: str) -> Mapping[str, Any]:
-        """Check that an object exists, send DELETE for it, and return the decoded response."""
+        """Check that an object exists, send DELETE for it, and return the decoded response.
+
+        :raises CommandError: if no daemon runs, or it cannot prove its identity.
+        :raises VaultLocked: if the daemon's vault is not unlocked.
+        :raises WrongPassphrase: if the passphrase is wrong.
+        :raises DaemonError: if the daemon does not answer, or refuses, as for an unknown object.
+        """
         return self.ask(lambda operator: operator.delete(*path), lambda operator: operator.get(*path))
 
     def list(self, answer: Mapping[str, Any], columns: Columns, nothing: str) -> None:
@@ -204,10 +245,15 @@ def _add_operator(command: Callable[..., None], option: Callable[[Any], Any]) ->
 async def operator(
     cli: CliContext, links: Links, descriptor: int | None, key: bytes | None = None
 ) -> AsyncIterator[Operator]:
-    """Log in, yield the operator site, and log out at the end. For C{key} see L{as_operator}."""
+    """Log in, yield the operator site, and log out at the end. For C{key} see L{as_operator}.
+
+    :raises CommandError: if no daemon runs.
+    :raises InvalidRequest, Forbidden: if C{daemon.json} cannot be used.
+    """
     found = cli.running()
     logging_in = log_in(cli, links, found, descriptor) if key is None else _prove(cli, links, found, key)
-    client = links.operator(found.operator_url, await logging_in)
+    login = await logging_in
+    client = links.operator(found.operator_url, login.token).signing(login.key)
     try:
         yield client
     finally:
@@ -216,7 +262,11 @@ async def operator(
 
 @asynccontextmanager
 async def session(cli: CliContext, links: Links) -> AsyncIterator[Daemon]:
-    """Open a short session, yield its agent site, and end it."""
+    """Open a short session, yield its agent site, and end it. A failure to end it is ignored.
+
+    :raises CommandError: if no daemon runs.
+    :raises DaemonError: if the daemon refuses the session, or does not respond.
+    """
     found = cli.running()
     opened = await links.daemon(found.url, found.launch_key).open_session(SESSION_NAME, os.getcwd())
     client = links.daemon(found.url, opened.token)
@@ -228,13 +278,15 @@ async def session(cli: CliContext, links: Links) -> AsyncIterator[Daemon]:
 
 async def log_in(
     cli: CliContext, links: Links, found: Discovery, descriptor: int | None, secret: bytes | None = None
-) -> str:
-    """Log in, and return a new operator token for the daemon that C{found} names.
+) -> OperatorLogin:
+    """Log in, and return the login at the daemon that C{found} names, with a new key that signs its decisions.
 
     :param secret: the operator's key if it is known, so that no passphrase is requested.
-    :raises CommandError: the daemon cannot prove that it holds the key.
-    :raises VaultLocked: the daemon's vault is not unlocked. No passphrase was requested.
-    :raises WrongPassphrase: the passphrase does not open the vault's file.
+    :raises CommandError: if the daemon cannot prove that it holds the key.
+    :raises VaultLocked: if the daemon's vault is not unlocked. No passphrase was requested.
+    :raises WrongPassphrase: if the passphrase does not open the vault's file.
+    :raises InvalidRequest: if no passphrase can be read.
+    :raises DaemonUnreachable: if the daemon does not answer.
     """
     from aileron.model.errors import VaultLocked
     from aileron.vault.keys import operator_key
@@ -249,8 +301,14 @@ async def log_in(
     return await _prove(cli, links, found, secret)
 
 
-async def _prove(cli: CliContext, links: Links, found: Discovery, secret: bytes) -> str:
-    """Log in. If the connection is lost, as on a flooded site, retry from the start."""
+async def _prove(cli: CliContext, links: Links, found: Discovery, secret: bytes) -> OperatorLogin:
+    """Log in, and return the login.
+
+    If the connection is lost, as on a flooded site, retry from the start for some seconds.
+
+    :raises DaemonUnreachable: if the daemon does not respond, or the connection is still lost.
+    :raises CommandError: if the daemon cannot prove that it holds the key.
+    """
     from aileron.client import DaemonUnreachable
 
     until = time.monotonic() + _PATIENCE_SECONDS
@@ -262,8 +320,15 @@ async def _prove(cli: CliContext, links: Links, found: Discovery, secret: bytes)
                 raise
 
 
-async def _prove_once(cli: CliContext, links: Links, found: Discovery, secret: bytes) -> str:
-    """Log in once. Nothing derived from the key is sent before the daemon has proved that it holds the key."""
+async def _prove_once(cli: CliContext, links: Links, found: Discovery, secret: bytes) -> OperatorLogin:
+    """Log in once, and return the login.
+
+    Nothing derived from the key is sent before the daemon has proved that it holds the key.
+
+    :raises CommandError: if the daemon cannot prove that.
+    :raises DaemonError: if the daemon refuses, or does not respond.
+    """
+    from aileron.client import OperatorLogin, TerminalKey
     from aileron.vault.keys import LoginExchange, client_proof, daemon_proof, new_nonce, same
 
     site = links.operator(found.operator_url, None)
@@ -275,16 +340,18 @@ async def _prove_once(cli: CliContext, links: Links, found: Discovery, secret: b
             f"The program at {found.operator_url} could not prove that it is your daemon.",
             "Nothing was sent to it. Stop that program, then start the daemon: aileron daemon start",
         )
-    return _text(
-        await site.post(
-            "operator", "login", body={"nonce": exchange.daemon_nonce, "proof": client_proof(secret, exchange)}
-        ),
-        "token",
-    )
+    key = TerminalKey.make(found.instance, cli.randomness) if challenge.get("takes_key") else None
+    named = {} if key is None else {"public_key": key.public_key}
+    proof = client_proof(secret, evolve(exchange, **named))
+    answer = await site.post("operator", "login", body={"nonce": exchange.daemon_nonce, "proof": proof, **named})
+    return OperatorLogin(_text(answer, "token"), key)
 
 
 def vault_state(cli: CliContext, found: Discovery) -> str:
-    """Return C{missing locked unlocked lost}, from the operator site, which agents cannot block."""
+    """Return C{missing}, C{locked}, C{unlocked} or C{lost}, from the operator site, which agents cannot block.
+
+    :raises CommandError: if the daemon does not respond.
+    """
     return str(cli.probe(found.operator_url, "/v1/vault/status", None).get("state"))
 
 
@@ -296,7 +363,7 @@ def _text(answer: Mapping[str, Any], name: str) -> str:
 
 
 async def quietly(end: Callable[[], Awaitable[object]]) -> None:
-    """End a session. A failure is ignored: the work is done, and the session expires by itself."""
+    """Call C{end}, which ends a session. A failure is ignored, since the session expires by itself."""
     from aileron.client import DaemonError
 
     with suppress(DaemonError):

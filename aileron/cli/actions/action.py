@@ -104,10 +104,11 @@ _add_switch(
 
 
 async def _find_offered(operator: Operator, name: str) -> Mapping[str, Any]:
-    """Return an offered action. If it is not offered, raise the reason.
+    """Return an action that is offered to agents.
 
-    :raises CommandError: its file exists, but is not trusted or did not load.
-    :raises DaemonFault: there is no such file, or the daemon refuses.
+    :raises CommandError: if the action's file exists, but is not trusted or did not load.
+    :raises DaemonFault: if there is no such file, or the daemon refuses.
+    :raises DaemonError: if the daemon does not answer, or refuses.
     """
     from aileron.client import DaemonFault
 
@@ -151,6 +152,8 @@ def _rules(item: Mapping[str, Any]) -> dict[str, Any]:
         rules["refused after a denial for"] = duration(item["cool_down_seconds"])
     if item.get("on_cancel") == "withdraw":
         rules["when the agent cancels its call"] = "withdrawn, if still pending"
+    if item.get("on_repeat") == "replace":
+        rules["when an identical request arrives"] = "the older one is cancelled, if still pending"
     if item.get("limits"):
         rules["limits"] = "; ".join(map(_limit, item["limits"]))
     return rules

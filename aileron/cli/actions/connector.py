@@ -52,7 +52,10 @@ connector.add_command(distrust_command("connector"))
 
 
 def _find(cli: CliContext, target: str) -> str:
-    """Return the path or the full name of a connector. A short name means a file of the home, else a built-in."""
+    """Return the path or the full name of the connector that the person names by C{target}.
+
+    A short name stands for a file of the home, or else for a built-in connector. Other text is returned unchanged.
+    """
     own = cli.home.connectors / f"{target}.toml"
     if "/" not in target and own.is_file():
         return str(own)
@@ -205,7 +208,10 @@ def show_connector(command: OperatorCommand, name: str) -> None:
 
 
 async def _with_states(operator: Operator) -> tuple[Mapping[str, Any], Mapping[str, str]]:
-    """Return all connectors, and the trust state of each connector file."""
+    """Return all connectors, and the trust state of each connector file.
+
+    :raises DaemonError: if the daemon does not answer, or refuses.
+    """
     items = (await operator.get("trust"))["items"]
     return await operator.get("connectors"), {
         item["name"]: item["state"] for item in items if item["kind"] == "connector"

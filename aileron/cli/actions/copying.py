@@ -42,7 +42,7 @@ class Sort:
 
 
 def check_command(sort: Sort) -> click.Command:
-    """C{aileron <kind> check}."""
+    """Return the command C{aileron action check} or C{aileron connector check}."""
 
     @click.command("check", help=f"Check {sort.kind} files for errors. Needs no daemon.")
     @click.argument("files", nargs=-1, required=True, type=_FILES)
@@ -58,7 +58,7 @@ def check_command(sort: Sort) -> click.Command:
 
 
 def add_command(sort: Sort) -> click.Command:
-    """C{aileron <kind> add}."""
+    """Return the command C{aileron action add} or C{aileron connector add}."""
 
     @click.command("add", help=f"Check {sort.kind} files, copy them into your home, and ask you to trust them.")
     @click.argument("files", nargs=-1, required=True, type=_FILES)
@@ -109,7 +109,7 @@ def _tell_faults(faults: Mapping[Path, Sequence[LoadError]], as_json: bool) -> N
 def _add(home: Home, sort: Sort, files: Sequence[Path], force: bool, *, quiet: bool) -> list[Path]:
     """Copy all files, and return their new paths.
 
-    :raises CommandError: a file has errors or an invalid name, or the home has a different file of that name.
+    :raises CommandError: if a file has errors or an invalid name, or the home has a different file of that name.
     """
     prepare(home)
     if note_faults([fault for path in files for fault in sort.faults(path)]):
@@ -140,7 +140,7 @@ def _copy(path: Path, home: Home, sort: Sort, force: bool, *, quiet: bool) -> Pa
 def _refuse_another(target: Path, sort: Sort, there: bytes | None, wanted: bytes) -> None:
     """Refuse to replace the file of another action or connector, even with C{--force}.
 
-    :raises CommandError: the file there declares another name.
+    :raises CommandError: if the file there declares another name.
     """
     known, new = _find_name(there or b""), _find_name(wanted)
     if known is not None and new is not None and known != new:
@@ -157,7 +157,13 @@ def _find_name(data: bytes) -> str | None:
 
 
 def replace_files(root: Path, old: Mapping[str, bytes | None], new: Mapping[str, bytes | None]) -> None:
-    """Write or remove each file that is unchanged."""
+    """Replace each file whose content is still the one in C{old} by the content in C{new}. None means no file.
+
+    A file with another content was changed by somebody else, and is kept.
+
+    :param root: the directory of the files, which are named by their paths below this directory.
+    :raises OSError: if a file cannot be written. Files before it are replaced.
+    """
     for place, data in new.items():
         if read_private(root / place, _MAX_BYTES) == old.get(place) != data:
             if data is None:
@@ -170,7 +176,8 @@ def write_files(files: Mapping[Path, str], replaced: Collection[Path] = ()) -> N
     """Write all files, or none, to the places that the user chose.
 
     :param replaced: files that may be overwritten.
-    :raises CommandError: another file exists with different contents.
+    :raises CommandError: if another file exists with different contents.
+    :raises OSError: if a file cannot be written.
     """
     different = [path for path, text in files.items() if path not in replaced and _differs(path, text)]
     if different:
@@ -190,7 +197,8 @@ def _differs(path: Path, text: str) -> bool:
 def add_ready(home: Home, sort: Sort, name: str, text: str) -> Path:
     """Write a ready-made file into the home, or keep the existing one.
 
-    :raises CommandError: it has errors.
+    :raises CommandError: if the ready-made file has errors.
+    :raises OSError, Forbidden, InvalidRequest: if a file there cannot be read or written safely.
     """
     path = sort.directory(home) / name
     if read_private(path, _MAX_BYTES) is None:

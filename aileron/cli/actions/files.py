@@ -59,9 +59,9 @@ def edit(cli: CliContext, name: str, new: bool, passphrase_fd: int | None) -> No
 
 
 def begin(home: Home, draft: Draft) -> Path:
-    """Write the file of a new action that already works.
+    """Write the file of a new action into the home, and return its path. The action works as written.
 
-    :raises CommandError: the name is invalid, or the action exists.
+    :raises CommandError: if the name is invalid, or the action exists.
     """
     if not is_action_name(draft.name):
         raise CommandError(
@@ -133,9 +133,12 @@ def new(
 
 
 def _connector(cli: CliContext, named: str | None) -> tuple[ConnectorDescription, Mapping[str, Sequence[str]]]:
-    """Return the chosen connector, and the inputs of its operations. A plugin's connector is not checked.
+    """Return the connector that the person chooses, and the inputs of its operations.
 
-    :raises CommandError: it is unknown, and no version was given.
+    The connector of a plugin has no file, so nothing but its name and version is known.
+
+    :param named: the connector's name, with a version after C{@} if wanted, or None to ask for it.
+    :raises CommandError: if there is no file of this connector, and no version was given.
     """
     from aileron.connectors import read_descriptions
 
@@ -158,7 +161,7 @@ def _operation(
 ) -> tuple[str, Sequence[str]]:
     """Return the chosen operation and its inputs. For a plugin's operation the inputs are unknown.
 
-    :raises CommandError: the connector has no such operation.
+    :raises CommandError: if the connector has no such operation.
     """
     choices = "Operations: " + ", ".join(f"{each.name} ({each.effect})" for each in operations.values())
     if named is None and operations:
@@ -170,7 +173,11 @@ def _operation(
 
 
 def _is_gated(cli: CliContext, said: bool | None) -> bool:
-    """Return whether the new action needs approval. Without a terminal it does."""
+    """Return whether the new action needs approval.
+
+    :param said: the option of the command line, which counts if it was given. Otherwise the person is asked. Without a
+        terminal the action needs approval.
+    """
     if said is not None or not cli.interactive():
         return said is not False
     return cli.ask("Require your approval before each run? [Y/n] ").strip().lower() not in {"n", "no"}

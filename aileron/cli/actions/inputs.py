@@ -52,7 +52,7 @@ def _describe_input(about: Input, name: str) -> None:
 
 
 def _write_json(types: Mapping[str, str]) -> str:
-    """Return the option that passes inputs as JSON, with each input's type in place of its value."""
+    """Return the option C{--args} with the inputs as JSON, in which the type of each input stands for its value."""
     values = {name: '"TEXT"' if kind == "string" else kind.upper() for name, kind in types.items()}
     pairs = ", ".join(f"{json.dumps(name)}: {value}" for name, value in values.items())
     return f"--args '{{{pairs}}}'"
@@ -68,7 +68,10 @@ def _list_actions(cli: CliContext) -> Iterator[Action]:
 
 
 def _describe(actions: Iterable[Action], connector: str, operation: str) -> dict[str, Input]:
-    """Return the inputs of actions that are passed unchanged to the operation, by the operation's input names."""
+    """Return the inputs of actions whose values a step passes unchanged to the operation.
+
+    They are keyed by the names of the operation's inputs. If several actions pass one input, the first action counts.
+    """
     found = dict[str, Input]()
     for action in actions:
         passed = {f"${{args.{each.name}}}": each for each in action.inputs}

@@ -28,7 +28,10 @@ _COMPLETING = {"action": _completion.actions, "connector": _completion.connector
 
 
 def find_file(home: Home, sort: Sort, name: str) -> Path | None:
-    """Return the file in the home that is named C{name} or declares that name, or None if there is none."""
+    """Return the file in the home that is named C{name} or declares that name, or None if there is none.
+
+    :raises Forbidden, InvalidRequest: if a file of that name cannot be read safely.
+    """
     files = sorted(sort.directory(home).glob(f"*{sort.suffix}"))
     called = [path for path in files if path.stem == name and read_private(path, _MAX_BYTES) is not None]
     named = (path for path in files if _completion.name_in(path) == name)
@@ -38,7 +41,8 @@ def find_file(home: Home, sort: Sort, name: str) -> Path | None:
 def require_file(home: Home, sort: Sort, name: str) -> Path:
     """Return the file in the home that declares that name.
 
-    :raises CommandError: there is none.
+    :raises CommandError: if there is none.
+    :raises Forbidden, InvalidRequest: if a file of that name cannot be read safely.
     """
     path = find_file(home, sort, name)
     if path is None:
@@ -52,7 +56,7 @@ def require_file(home: Home, sort: Sort, name: str) -> Path:
 def edit_and_trust(cli: CliContext, sort: Sort, path: Path, passphrase_fd: int | None) -> None:
     """Open a file in the editor until it has no errors, then ask whether to trust it.
 
-    :raises CommandError: the person aborted, or did not trust it. The file keeps the person's text.
+    :raises CommandError: if the person aborted, or did not trust it. The file keeps the person's text.
     """
     # No passphrase is read until the editor is closed: it must not inherit from a process that held one.
     edit_file(path, cli.environ)
@@ -69,7 +73,7 @@ def edit_and_trust(cli: CliContext, sort: Sort, path: Path, passphrase_fd: int |
 
 
 def edit_command(sort: Sort) -> click.Command:
-    """C{aileron <kind> edit}."""
+    """Return the command C{aileron action edit} or C{aileron connector edit}."""
 
     @click.command(
         "edit",
@@ -86,27 +90,36 @@ def edit_command(sort: Sort) -> click.Command:
 
 
 def remove_command(sort: Sort) -> click.Command:
-    """C{aileron <kind> remove}."""
+    """Return the command C{aileron action remove} or C{aileron connector remove}."""
 
     @click.command("remove", help=f"Delete a {sort.kind} file of your home, and revoke trust in it.")
     @click.argument("name", shell_complete=_COMPLETING[sort.kind])
     @click.option("--yes", is_flag=True, help="Delete it without asking.")
     @operator_command
     def remove(command: OperatorCommand, /, name: str, yes: bool) -> None:
-        cli = command.cli
-        if command.as_json and not yes:
-            raise click.UsageError("--json asks nothing: add --yes.")
-        path = require_file(cli.home, sort, name)
-        shown = read_private(path, _MAX_BYTES)
-        if not yes:
-            confirm(cli, f"Delete {path}? [y/N] ", "deleted")
-        used = command.ask(lambda operator: _revoke(operator, sort, path))
-        if read_private(path, _MAX_BYTES) != shown:
-            raise CommandError(f"{path} was changed by another program meanwhile. It was left, and is not trusted.")
-        path.unlink()
-        command.show({"removed": str(path), "used_by": used}, lambda _: _tell_removed(path, used))
+        remove_file(command, sort, name, yes=yes)
 
     return remove
+
+
+def remove_file(command: OperatorCommand, sort: Sort, name: str, *, yes: bool) -> None:
+    """Delete a file of the home, and revoke trust in it.
+
+    :param yes: whether to skip the question.
+    :raises CommandError: if there is no such file, the person declined, or another program changed it meanwhile.
+    """
+    cli = command.cli
+    if command.as_json and not yes:
+        raise click.UsageError("--json asks nothing: add --yes.")
+    path = require_file(cli.home, sort, name)
+    shown = read_private(path, _MAX_BYTES)
+    if not yes:
+        confirm(cli, f"Delete {path}? [y/N] ", "deleted")
+    used = command.ask(lambda operator: _revoke(operator, sort, path))
+    if read_private(path, _MAX_BYTES) != shown:
+        raise CommandError(f"{path} was changed by another program meanwhile. It was left, and is not trusted.")
+    path.unlink()
+    command.show({"removed": str(path), "used_by": used}, lambda _: _tell_removed(path, used))
 
 
 def _tell_removed(path: Path, used: list[str]) -> None:
@@ -116,7 +129,10 @@ def _tell_removed(path: Path, used: list[str]) -> None:
 
 
 async def _revoke(operator: Operator, sort: Sort, path: Path) -> list[str]:
-    """Revoke trust in a file, if it has any, and return the names of the actions that depend on it."""
+    """Revoke trust in a file, if it has any, and return the names of the actions that depend on it.
+
+    :raises DaemonError: if the daemon does not answer, or refuses.
+    """
     items = (await operator.get("trust"))["items"]
     found = next((each for each in items if each["path"] and Path(each["path"]).parts[-2:] == path.parts[-2:]), None)
     if found is None:

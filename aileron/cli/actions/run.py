@@ -77,7 +77,11 @@ def run_action(
 
 
 async def _ask_and_wait(daemon: Daemon, name: str, arguments: Mapping[str, JSON], wait: float) -> DaemonAnswer:
-    """Run an action and wait for the result. If the run needs an approval, print that first."""
+    """Run an action and return its answer. If the run needs an approval, print that first.
+
+    :param wait: the seconds to wait for the result. If there is none by then, the answer has status 202.
+    :raises DaemonError: if the daemon does not answer, or refuses.
+    """
     key = Call.mint_key(secrets.token_urlsafe(24))
     asked = await daemon.run(name, arguments, key, 0)
     if asked.status != _WAITS:
@@ -90,7 +94,11 @@ async def _ask_and_wait(daemon: Daemon, name: str, arguments: Mapping[str, JSON]
 
 @contextmanager
 def _for_person(name: str) -> Iterator[None]:
-    """Replace errors worded for an agent by errors for a person, since this command runs actions as an agent does."""
+    """Replace errors worded for an agent by errors for a person, since this command runs actions as an agent does.
+
+    :raises CommandError: in place of an unknown outcome or a denial.
+    :raises DaemonFault: any other error, unchanged.
+    """
     from aileron.client import DaemonFault
 
     try:
@@ -146,7 +154,7 @@ def read_pairs(pairs: Sequence[str], schema: Mapping[str, Any]) -> dict[str, JSO
 
     :param pairs: C{name=text} each.
     :param schema: the action's.
-    :raises click.UsageError: a pair is malformed, unknown or given twice, or its text is no value of its type.
+    :raises click.UsageError: if a pair is malformed, unknown or given twice, or its text is no value of its type.
     """
     properties = schema.get("properties", {})
     found: dict[str, JSON] = {}
@@ -163,7 +171,10 @@ def read_pairs(pairs: Sequence[str], schema: Mapping[str, Any]) -> dict[str, JSO
 
 
 def read_complete(pairs: Sequence[str], schema: Mapping[str, Any]) -> dict[str, JSON]:
-    """Parse the arguments of a call. Every argument that the action requires must be given."""
+    """Parse the arguments of a call. Every argument that the action requires must be given.
+
+    :raises click.UsageError: if a pair is not valid, see L{read_pairs}, or a required argument is missing.
+    """
     found = read_pairs(pairs, schema)
     missing = [f"--arg {name}=…" for name in schema.get("required", ()) if name not in found]
     if missing:
@@ -184,7 +195,7 @@ def _value(name: str, text: str, kind: str) -> JSON:
 def read_object(text: str) -> Mapping[str, JSON]:
     """Parse arguments given as one JSON object.
 
-    :raises click.UsageError: the text is not a JSON object.
+    :raises click.UsageError: if the text is not a JSON object.
     """
     try:
         value = loads_strict(text.encode("utf-8", "surrogateescape"))

@@ -44,10 +44,11 @@ class TrustRequest:
     """A request to trust some files.
 
     :ivar kind: the kind of the named files.
-    :ivar names: the names. The files that they need are included.
-    :ivar paths: additional files by path.
-    :ivar all: whether all untrusted files of that kind are meant.
-    :ivar digests: the only digests accepted at these paths, and then nothing else is trusted; empty accepts any.
+    :ivar names: the names of actions or connectors. The connectors that actions need are trusted with them.
+    :ivar paths: the paths of further files to trust.
+    :ivar all: whether to trust all files of that kind that are not trusted yet.
+    :ivar digests: the only digests that the files at C{paths} may have, or empty to accept any. If there are some, the
+        connectors that an action needs are not trusted with it.
     :ivar unshown: files to trust in the same step without showing them.
     :ivar sure: whether to skip the question.
     """
@@ -66,7 +67,7 @@ async def trust(cli: CliContext, operator: Operator, request: TrustRequest) -> l
     """Show every untrusted file that C{request} means, ask once, and trust exactly what was shown.
 
     :return: the newly trusted items.
-    :raises CommandError: a file does not exist or changed, or the person declined. Nothing was trusted.
+    :raises CommandError: if a file does not exist or changed, or the person declined. Nothing was trusted.
     """
     unread = await _find_unread(operator, request)
     if not unread and not request.unshown:
@@ -88,7 +89,8 @@ async def _find_unread(operator: Operator, request: TrustRequest, *, quiet: bool
     """Return every untrusted item that C{request} means.
 
     :param quiet: whether to omit messages about excluded files.
-    :raises CommandError: a file does not exist or changed.
+    :raises CommandError: if a file does not exist or changed.
+    :raises DaemonError: if the daemon does not answer, or refuses.
     """
     named = _choose((await operator.get("trust"))["items"], request)
     _refuse_replaced(named, request)
@@ -96,7 +98,11 @@ async def _find_unread(operator: Operator, request: TrustRequest, *, quiet: bool
 
 
 def _trust_as_operator(command: OperatorCommand, request: TrustRequest) -> list[Item]:
-    """Trust the files that C{request} means. If there are none or all are trusted, no passphrase is requested."""
+    """Trust the files that C{request} means. If there are none or all are trusted, no passphrase is requested.
+
+    :return: the newly trusted items.
+    :raises CommandError: if no daemon runs, a file does not exist or changed, or the person declined.
+    """
     cli = command.cli
 
     async def carry_out(links: Links) -> list[Item]:
@@ -125,7 +131,10 @@ def as_values(trusted: Sequence[Item]) -> list[Mapping[str, JSON]]:
 
 
 def _choose(items: Sequence[Item], request: TrustRequest) -> list[Item]:
-    """Return the items that the request means and those that they need, which come first."""
+    """Return the items that the request means, and the connectors that they need. Connectors come first.
+
+    :raises CommandError: if the request names an item that does not exist.
+    """
     found = [item for item in items if _is_meant(item, request)]
     _refuse_unknown(found, request)
     needed = {name for item in found for name in item["needs"] if not request.digests}
@@ -136,7 +145,8 @@ def _choose(items: Sequence[Item], request: TrustRequest) -> list[Item]:
 async def _tell_unsound(operator: Operator, kind: str) -> None:
     """Print which files cannot be trusted because they have errors.
 
-    :raises CommandError: the only file of this kind has errors.
+    :raises CommandError: if the only file of this kind has errors.
+    :raises DaemonError: if the daemon does not answer, or refuses.
     """
     errors = (await operator.get("actions"))["load_errors"]
     ours = [error for error in errors if _kind_of(Path(error["file"])) == kind]
@@ -159,7 +169,10 @@ def _is_meant(item: Item, request: TrustRequest) -> bool:
 
 
 def _lies_at(item: Item, paths: Sequence[Path]) -> bool:
-    """Return True if an item is the file at one of the paths, by whichever name the home is mounted."""
+    """Return True if an item is the file at one of the paths.
+
+    Only the name of the file and of its directory are compared, since the home may be mounted under another path.
+    """
     return item["path"] is not None and Path(item["path"]).parts[-2:] in {path.parts[-2:] for path in paths}
 
 
@@ -181,7 +194,7 @@ def _refuse_unknown(found: Sequence[Item], request: TrustRequest) -> None:
 def _leave_out_lacking(items: Sequence[Item], request: TrustRequest, *, quiet: bool) -> list[Item]:
     """Return the items that could run, and print why others could not.
 
-    :raises CommandError: one of the named items could not run.
+    :raises CommandError: if the person named an item that could not run.
     """
     for item in items:
         if item.get("lacks"):
@@ -196,7 +209,7 @@ def _leave_out_lacking(items: Sequence[Item], request: TrustRequest, *, quiet: b
 def _confirm_name(cli: CliContext, name: str) -> None:
     """Require the person to type the name of an action that will run without asking.
 
-    :raises CommandError: the answer differs, or there is no terminal.
+    :raises CommandError: if the answer differs, or there is no terminal.
     """
     try:
         answer = cli.ask(f"{name} will run without asking you. To trust it, type its name: ")
@@ -214,9 +227,12 @@ def ask(
     default: str | None = None,
     put: Callable[[str], str] | None = None,
 ) -> T:
-    """Ask until C{read} accepts the answer. Its C{ValueError} completes the sentence printed for a bad answer.
+    """Ask until C{read} accepts the answer, and return the result of C{read}.
 
-    :param put: asks for an answer, or None to ask for one line.
+    :param what: the question, without its colon.
+    :param read: parses the answer. If it raises C{ValueError}, the message completes the sentence "The answer …".
+    :param default: the answer that an empty line means, or None if an empty line is passed to C{read}.
+    :param put: prints a question and returns the answer. None reads one line.
     """
     question = f"{what}: " if default is None else f"{what} [{default}]: "
     while True:
@@ -227,7 +243,10 @@ def ask(
 
 
 def pick(cli: CliContext, things: Sequence[T], default: str | None = None) -> T:
-    """Ask the person for the number of one item of a list."""
+    """Ask the person for the number of one item of a list until the answer is valid, and return the item.
+
+    :param default: the number that an empty line means, or None.
+    """
     numbered = {str(number): each for number, each in enumerate(things, 1)}
 
     def read(text: str) -> T:
@@ -239,7 +258,10 @@ def pick(cli: CliContext, things: Sequence[T], default: str | None = None) -> T:
 
 
 def choose(cli: CliContext, what: str, things: Sequence[T], default: str) -> Sequence[T]:
-    """Ask the person to choose items from a numbered list."""
+    """Ask the person to choose items from a numbered list until the answer is valid, and return the chosen items.
+
+    :param default: the answer that an empty line means: numbers separated by commas, or C{all}.
+    """
 
     def read(text: str) -> Sequence[T]:
         numbered = {str(number): each for number, each in enumerate(things, 1)}
@@ -254,9 +276,9 @@ def choose(cli: CliContext, what: str, things: Sequence[T], default: str) -> Seq
 def confirm(cli: CliContext, question: str, done: str, hint: str = "To skip the question, add --yes.") -> None:
     """Return only if the person answers yes.
 
-    :param done: what is not done otherwise, as a participle.
+    :param done: the participle for the message if nothing is done, such as C{trusted}.
     :param hint: what to do if there is no terminal.
-    :raises CommandError: the answer is not yes, or there is no terminal.
+    :raises CommandError: if the answer is not yes, or there is no terminal.
     """
     note_multiplexer(cli.environ)
     try:
@@ -287,7 +309,7 @@ yes = click.option("--yes", is_flag=True, help="Trust what is shown, without ask
 
 
 def trust_command(kind: str, metavar: str = "NAME") -> click.Command:
-    """C{aileron <kind> trust}."""
+    """Return the command C{aileron action trust} or C{aileron connector trust}."""
 
     @click.command(
         "trust", help=f"Show new and changed files, ask once, and trust exactly what was shown. {_NOTE[kind]}"
@@ -308,7 +330,7 @@ def trust_command(kind: str, metavar: str = "NAME") -> click.Command:
 
 
 def distrust_command(kind: str) -> click.Command:
-    """C{aileron <kind> distrust}."""
+    """Return the command C{aileron action distrust} or C{aileron connector distrust}."""
 
     @click.command(
         "distrust", help="Revoke trust: the file has no effect any more, and its pending requests become stale."
@@ -331,7 +353,7 @@ def distrust_command(kind: str) -> click.Command:
 def refuse_unasked(as_json: bool, sure: bool) -> None:
     """Refuse to trust files without showing them to a person and asking.
 
-    :raises click.UsageError: the output is JSON and the question is not skipped.
+    :raises click.UsageError: if the output is JSON and the question is not skipped.
     """
     if as_json and not sure:
         raise click.UsageError("--json shows nothing for review: add --yes.")
@@ -343,7 +365,7 @@ def trust_added(cli: CliContext, descriptor: int | None, request: TrustRequest) 
     If there is no vault, guide the person through creating one, and use its key for the following steps.
 
     :return: the newly trusted items, or None if the person could not be asked.
-    :raises CommandError: the vault is lost.
+    :raises CommandError: if the vault is lost.
     """
     key = None
     if not cli.home.secrets.exists() and descriptor is None and not request.as_json and cli.interactive():

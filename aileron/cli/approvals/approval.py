@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from aileron.base.json import compact, timestamp, utc
+from aileron.base.json import timestamp, utc
 from aileron.cli import completion as _completion
 from aileron.cli import options as _options
 from aileron.cli._tree import hide
@@ -20,9 +20,10 @@ from aileron.cli.things import APPROVAL, DENIED_RUN, SESSION
 from aileron.model.runs import RunState
 
 from . import grant as granting
-from .deciding import DecisionRequest, decide_each, deny_with_sessions, look, look_at_each
+from .deciding import DecisionRequest, check_requests, decide_each, deny_with_sessions, read_approval
 from .edit import edit
 from .grant import moment_of
+from .identical import count_members, decide_together, join_identical
 from .review import show_review
 from .rows import describe, find_mark, list_warnings
 from .watch import watch
@@ -30,8 +31,7 @@ from .watch import watch
 if TYPE_CHECKING:
     from aileron.client import Operator
 
-_MINTED_KEY = "aileron-"
-"""The prefix of idempotency keys that our MCP server made, not the agent."""
+_IDENTICAL = click.option("--identical", is_flag=True, help="Decide all identical pending requests together.")
 _REASON = click.option("--reason", help="Reason; saved in the audit log and shown to the agent.")
 _DIGEST = click.option("--digest", help="Decide only if the request has this digest.")
 _WAIT = click.option(
@@ -66,30 +66,10 @@ def list_approvals(command: OperatorCommand, /, **filters: str | int | None) -> 
     if any(item.get("stale") for item in answer.get("items", ())):
         columns = {**columns, "NOTE": lambda item: item.get("stale") or ""}
     if not command.as_json:
-        answer = {**answer, "items": (rows := _group_twins(answer.get("items", ())))}
-        if any(row["count"] > 1 for row in rows):
-            columns = {**columns, "IDENTICAL": lambda row: str(row["count"]) if row["count"] > 1 else ""}
+        answer = {**answer, "items": (rows := join_identical(answer.get("items", ())))}
+        if any(row["others"] for row in rows):
+            columns = {**columns, "IDENTICAL": count_members}
     command.list(answer, columns, "No pending approvals.")
-
-
-def _group_twins(items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return one row for identical requests of a session: the oldest, with their number as C{count}.
-
-    Requests with different idempotency keys chosen by the agent are not identical.
-    """
-    rows, alike = list[dict[str, Any]](), dict[tuple[object, ...], dict[str, Any]]()
-    for item in items:
-        run = item["run"]
-        key = str(run.get("idempotency_key") or _MINTED_KEY)
-        own = None if key.startswith(_MINTED_KEY) else key
-        arguments = compact(run.get("arguments") or {})
-        same = (run.get("session_id") or run["id"], run["action"], arguments, run["state"], own)
-        row = alike.get(same)
-        if row is None:
-            alike[same] = row = {**item, "count": 0}
-            rows.append(row)
-        row["count"] += 1
-    return rows
 
 
 @approval.command("show")
@@ -99,7 +79,7 @@ def _group_twins(items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 @reading_command
 def show_approval(command: OperatorCommand, /, approval_id: str, raw: bool) -> None:
     """Show one request in full: who made it, its arguments, and the HTTP requests to be sent."""
-    found, session = command.read(lambda operator: look(operator, approval_id))
+    found, session = command.read(lambda operator: read_approval(operator, approval_id))
     command.show({**found, "session": session}, lambda _: show_review(found, session, raw=raw))
 
 
@@ -113,10 +93,14 @@ def show_approval(command: OperatorCommand, /, approval_id: str, raw: bool) -> N
 )
 @_WAIT
 @granting.options
+@_IDENTICAL
 @operator_command
-def approve(command: OperatorCommand, /, approval_ids: tuple[str, ...], yes: bool, **how: Any) -> None:
+def approve(command: OperatorCommand, /, approval_ids: tuple[str, ...], yes: bool, identical: bool, **how: Any) -> None:
     """Show each request in full, ask, and approve exactly what was shown. With --grant also allow similar calls."""
     as_json = command.as_json
+    if identical:
+        options = {"--yes": yes, "--json": as_json, "--digest": how["digest"], "--grant": how["grant"]}
+        _refuse_identical(approval_ids, options)
     if as_json and not yes:
         raise click.UsageError("--json shows nothing for review: add --yes, and preferably --digest.")
     if yes and was_chosen() and how["digest"] is None:
@@ -134,9 +118,10 @@ def approve(command: OperatorCommand, /, approval_ids: tuple[str, ...], yes: boo
         )
         for each in dict.fromkeys(approval_ids)
     ]
+    work = decide_together if identical else decide_each
     command.ask(
-        lambda operator: decide_each(command.cli, operator, requests),
-        lambda operator: look_at_each(command.cli, operator, requests),
+        lambda operator: work(command.cli, operator, requests),
+        lambda operator: check_requests(command.cli, operator, requests),
     )
 
 
@@ -147,9 +132,15 @@ def approve(command: OperatorCommand, /, approval_ids: tuple[str, ...], yes: boo
 @click.option(
     "--end-session", is_flag=True, help="Also end the session that made the request, and deny its other requests."
 )
+@_IDENTICAL
 @operator_command
-def deny(command: OperatorCommand, /, approval_ids: tuple[str, ...], end_session: bool, **how: Any) -> None:
+def deny(
+    command: OperatorCommand, /, approval_ids: tuple[str, ...], end_session: bool, identical: bool, **how: Any
+) -> None:
     """Deny one or more requests. Nothing is sent."""
+    if identical:
+        options = {"--json": command.as_json, "--digest": how["digest"], "--end-session": end_session}
+        _refuse_identical(approval_ids, options)
     if command.as_json and end_session:
         raise click.UsageError("--json reports a single denial: remove --end-session.")
     _refuse_many(approval_ids, {"--json": command.as_json, "--digest": how["digest"]})
@@ -157,10 +148,10 @@ def deny(command: OperatorCommand, /, approval_ids: tuple[str, ...], end_session
         DecisionRequest(each, approved=False, sure=True, as_json=command.as_json, **how)
         for each in dict.fromkeys(approval_ids)
     ]
-    work = deny_with_sessions if end_session else decide_each
+    work = deny_with_sessions if end_session else decide_together if identical else decide_each
     command.ask(
         lambda operator: work(command.cli, operator, requests),
-        lambda operator: look_at_each(command.cli, operator, requests),
+        lambda operator: check_requests(command.cli, operator, requests),
     )
 
 
@@ -215,10 +206,21 @@ def snooze(command: OperatorCommand, /, approval_id: str, until: str, end: bool)
     command.say(answer, "Shown in the inbox again." if moment is None else f"Hidden in the inbox until {when(moment)}.")
 
 
+def _refuse_identical(approval_ids: tuple[str, ...], options: Mapping[str, object]) -> None:
+    """Refuse C{--identical} with several approvals, or with an option that applies to one request only.
+
+    :raises click.UsageError: if there are several approvals, or such an option.
+    """
+    _refuse_many(approval_ids, {"--identical": True})
+    named = [name for name, given in options.items() if given]
+    if named:
+        raise click.UsageError(f"--identical shows what it decides, and asks: remove {named[0]}.")
+
+
 def _refuse_many(approval_ids: tuple[str, ...], options: Mapping[str, object]) -> None:
     """Refuse several approvals with an option that applies to one only.
 
-    :raises click.UsageError: there are several approvals and such an option.
+    :raises click.UsageError: if there are several approvals and such an option.
     """
     named = [name for name, given in options.items() if given]
     if len(approval_ids) > 1 and named:

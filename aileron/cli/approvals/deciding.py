@@ -50,8 +50,11 @@ class DecisionRequest:
     not_before: str | None = None
 
 
-async def look(operator: Operator, approval_id: str) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
-    """Return the current version of an approval, and the requesting session or None if the request has no session."""
+async def read_approval(operator: Operator, approval_id: str) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
+    """Return the current version of an approval, and the requesting session or None if the request has no session.
+
+    :raises DaemonError: if the daemon does not answer, or refuses.
+    """
     found = await operator.get("action-approvals", approval_id)
     session_id = found["run"].get("session_id")
     return found, None if session_id is None else await operator.get("sessions", session_id)
@@ -60,9 +63,10 @@ async def look(operator: Operator, approval_id: str) -> tuple[Mapping[str, Any],
 async def decide(cli: CliContext, operator: Operator, request: DecisionRequest) -> None:
     """Show an approval, ask, decide, and print the outcome.
 
-    :raises CommandError: it is already decided, differs from what was shown, or the person declined.
+    :raises CommandError: if the approval is already decided or differs from what was shown, or the person declined.
+    :raises DaemonError: if the daemon does not answer, or refuses.
     """
-    shown, session = await look(operator, request.approval_id)
+    shown, session = await read_approval(operator, request.approval_id)
     refuse_decided(shown)
     if request.approved and not request.as_json:
         show_review(shown, session)
@@ -72,7 +76,8 @@ async def decide(cli: CliContext, operator: Operator, request: DecisionRequest) 
 async def decide_shown(cli: CliContext, operator: Operator, request: DecisionRequest, shown: Mapping[str, Any]) -> None:
     """Decide an approval that the person has already seen.
 
-    :raises CommandError: it is already decided, differs from what was shown, or the person declined.
+    :raises CommandError: if the approval is already decided or differs from what was shown, or the person declined.
+    :raises DaemonError: if the daemon does not answer, or refuses, for example because the approval has changed.
     """
     from aileron.client import DaemonFault
 
@@ -101,12 +106,13 @@ async def cast(
 ) -> Mapping[str, Any]:
     """Send a decision bound to exactly what was shown, and return the decided approval.
 
-    :raises DaemonFault: the approval has changed or is already decided.
+    :raises DaemonFault: if the approval has changed or is already decided.
+    :raises DaemonError: if the daemon does not answer, or refuses.
     """
     body: dict[str, JSON] = {"approved": request.approved, "digest": request.digest or shown["digest"]}
     given = {"reason": request.reason, "not_before": request.not_before, "grant": grant}
     body |= {name: value for name, value in given.items() if value is not None}
-    return await operator.post("action-approvals", request.approval_id, "decide", body=body)
+    return await operator.decide(request.approval_id, body)
 
 
 def outcome(decided: Mapping[str, Any], result: Mapping[str, Any]) -> str:
@@ -130,7 +136,7 @@ def outcome(decided: Mapping[str, Any], result: Mapping[str, Any]) -> str:
 def refuse_decided(shown: Mapping[str, Any]) -> None:
     """Refuse an approval that is no longer pending.
 
-    :raises CommandError: it is not pending.
+    :raises CommandError: if the approval is not pending.
     """
     state = shown["run"]["state"]
     if state != _PENDING:
@@ -154,7 +160,10 @@ def _refuse_other(shown: Mapping[str, Any], request: DecisionRequest) -> None:
 
 
 async def _show_change(operator: Operator, request: DecisionRequest, shown: Mapping[str, Any]) -> None:
-    """Print what differs from what was shown."""
+    """Fetch the approval again, and print how it differs from what was shown and that nothing was decided.
+
+    :raises DaemonError: if the daemon does not answer, or refuses.
+    """
     import difflib
 
     now = await operator.get("action-approvals", request.approval_id)
@@ -193,7 +202,7 @@ async def _tell(operator: Operator, request: DecisionRequest, decided: Mapping[s
 
 
 def _next_step(run_id: str, status: str) -> str:
-    """Return the next step for a failed run."""
+    """Return a sentence with the command to run next, for a run that failed or whose outcome is unknown."""
     if status == "unknown":
         return f"Check the service, then run: {settling(run_id)}"
     return f"See the run: aileron run show {run_id}"
@@ -204,10 +213,12 @@ def settling(run_id: str) -> str:
     return f"aileron run settle {run_id} --happened (or --did-not-happen)"
 
 
-async def look_at_each(cli: CliContext, operator: Operator, requests: Sequence[DecisionRequest]) -> None:
+async def check_requests(cli: CliContext, operator: Operator, requests: Sequence[DecisionRequest]) -> None:
     """Check that at least one request can be decided, before a passphrase is requested.
 
-    :raises CommandError: none can be decided. The reason is that of the last one.
+    :raises CommandError: if requests are to be approved and everything is paused.
+    :raises CommandError, DaemonFault: if no request can be decided. This is the last request's error. Those of the
+        others were printed.
     """
     from aileron.client import DaemonFault
 
@@ -231,7 +242,8 @@ async def look_at_each(cli: CliContext, operator: Operator, requests: Sequence[D
 async def decide_each(cli: CliContext, operator: Operator, requests: Sequence[DecisionRequest]) -> None:
     """Decide the requests in order. If one fails or is not confirmed, print that and continue.
 
-    :raises CommandError: not all were decided. For a single request, its reason.
+    :raises CommandError: if not all were decided. For a single request, its reason.
+    :raises DaemonError: if for a single request the daemon does not answer, or refuses.
     """
     if len(requests) == 1:
         await decide(cli, operator, requests[0])
@@ -246,7 +258,8 @@ async def decide_each(cli: CliContext, operator: Operator, requests: Sequence[De
 async def deny_with_sessions(cli: CliContext, operator: Operator, requests: Sequence[DecisionRequest]) -> None:
     """Deny each request and all other requests of their sessions, and end the sessions.
 
-    :raises CommandError: one was not requested by an agent's session. Nothing was denied.
+    :raises CommandError: if a request does not belong to an agent's session. Nothing was denied.
+    :raises DaemonError: if the daemon does not answer, or refuses.
     """
     runs = [(await operator.get("action-approvals", request.approval_id))["run"] for request in requests]
     lone = [run["id"] for run in runs if run.get("session_id") is None]
@@ -273,5 +286,8 @@ async def _decide_or_report(cli: CliContext, operator: Operator, request: Decisi
 
 
 async def deny_all_of(operator: Operator, session_id: str, reason: str | None) -> int:
-    """End a session, deny its pending requests, and return their number."""
+    """End a session, deny its pending requests, and return their number.
+
+    :raises DaemonError: if the daemon does not answer, or refuses.
+    """
     return len((await operator.post("sessions", session_id, "deny", body={"reason": reason}))["denied"])

@@ -27,7 +27,7 @@ from aileron.cli.things import APPROVAL
 from aileron.home.paths import prepare
 from aileron.model.errors import InvalidRequest
 
-from .deciding import look, refuse_decided
+from .deciding import read_approval, refuse_decided
 from .review import show_review
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _USUAL = ("sensible-editor", "nano", "vi")
 def editor_command(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the editor's command: C{VISUAL}, C{EDITOR}, or a common editor.
 
-    :raises CommandError: there is no editor, or the variable is not a command line.
+    :raises CommandError: if there is no editor, or the variable is not a command line.
     """
     chosen = environ.get("VISUAL", "").strip() or environ.get("EDITOR", "").strip()
     if not chosen:
@@ -59,7 +59,7 @@ def editor_command(environ: Mapping[str, str]) -> tuple[str, ...]:
 def edit_file(path: Path, environ: Mapping[str, str]) -> None:
     """Open C{path} in the editor and wait until it is closed.
 
-    :raises CommandError: there is no editor, or it failed.
+    :raises CommandError: if there is no editor, or it failed.
     """
     from aileron.cli.drive import interruptible
 
@@ -117,8 +117,9 @@ async def _check(
 ) -> tuple[Mapping[str, Any], Mapping[str, JSON]]:
     """Return the current request, and its new arguments.
 
-    :raises CommandError: it is already decided.
-    :raises click.UsageError: an argument is unknown, or its value has the wrong type.
+    :raises CommandError: if the request is already decided.
+    :raises click.UsageError: if an argument is unknown, or its value has the wrong type.
+    :raises DaemonError: if the daemon does not answer, or refuses.
     """
     shown = await operator.get("action-approvals", approval_id)
     refuse_decided(shown)
@@ -131,13 +132,23 @@ async def _check(
 
 
 async def edit_shown(operator: Operator, shown: Mapping[str, Any], wanted: Mapping[str, JSON]) -> Looked:
-    """Request other arguments in place of those shown, and return the edited approval."""
+    """Request other arguments in place of those shown.
+
+    Return the edited approval and its session, or None for no session.
+
+    :raises DaemonError: if the daemon does not answer, or refuses.
+    """
     await operator.post("action-approvals", shown["id"], "edit", body={"args": wanted, "digest": shown["digest"]})
-    return await look(operator, shown["id"])
+    return await read_approval(operator, shown["id"])
 
 
 def _in_editor(cli: CliContext, approval_id: str) -> Looked:
-    """Edit all arguments as JSON. No passphrase is read in this process until the editor is closed."""
+    """Edit all arguments as JSON in the editor. Return the edited approval and its session, or None for no session.
+
+    No passphrase is read in this process until the editor is closed.
+
+    :raises CommandError: if the request is already decided, cannot be read, or was not edited.
+    """
     shown = shown_by_child(cli, approval_id)
     refuse_decided(shown)
     with rewritten(cli, shown["run"]["arguments"]) as wanted:
@@ -146,9 +157,9 @@ def _in_editor(cli: CliContext, approval_id: str) -> Looked:
 
 @contextmanager
 def rewritten(cli: CliContext, before: Mapping[str, JSON]) -> Iterator[Mapping[str, JSON]]:
-    """Yield the arguments as the person edited them. If the caller fails, keep the edited text.
+    """Yield the arguments as the person edited them in a file. If the caller fails, keep the file, else delete it.
 
-    :raises CommandError: the text was not changed.
+    :raises CommandError: if there is no editor, or the text was not changed.
     """
     prepare(cli.home)
     path = _write(cli.home.root, before)
@@ -167,7 +178,7 @@ def rewritten(cli: CliContext, before: Mapping[str, JSON]) -> Iterator[Mapping[s
 def shown_by_child(cli: CliContext, approval_id: str) -> Mapping[str, Any]:
     """Return the approval that a child process has shown in this terminal.
 
-    :raises CommandError: it could not be shown. The child has printed the reason.
+    :raises CommandError: if the approval could not be shown. The child has printed the reason.
     """
     arguments = command("approval", "show", "--json", "--", approval_id)
     ended = subprocess.run(arguments, env=dict(cli.environ), stdout=subprocess.PIPE, check=False)
@@ -178,7 +189,7 @@ def shown_by_child(cli: CliContext, approval_id: str) -> Mapping[str, Any]:
 
 
 def _write(directory: Path, arguments: JSON) -> Path:
-    """Write the arguments to a private file."""
+    """Write the arguments to a new private file in the directory, and return its path."""
     descriptor, name = tempfile.mkstemp(prefix="edit-", suffix=".json", dir=directory)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(in_words(arguments) + "\n")
@@ -186,7 +197,10 @@ def _write(directory: Path, arguments: JSON) -> Path:
 
 
 def _read_edited(cli: CliContext, path: Path) -> Mapping[str, JSON]:
-    """Parse the arguments that the person edited."""
+    """Open the file in the editor until it has valid arguments, and return them.
+
+    :raises CommandError: if there is no editor, it failed, or the person gave up.
+    """
     while True:
         edit_file(path, cli.environ)
         try:
@@ -204,7 +218,8 @@ def _read_edited(cli: CliContext, path: Path) -> Mapping[str, JSON]:
 def ask_again(cli: CliContext, question: str, refusal: str) -> None:
     """Ask whether to edit a file again; anything but "no" means yes.
 
-    :raises CommandError: the answer is no, or there is no terminal to ask in; its message is C{refusal}.
+    :param refusal: the message of the error.
+    :raises CommandError: if the answer is no, or there is no terminal to ask in.
     """
     try:
         answer = cli.ask(f"{question} [Y/n] ")

@@ -52,9 +52,9 @@ def options(command: F) -> F:
 
 @frozen
 class GrantRequest:
-    """The calls that the person wants to allow.
+    """The options of a grant: the calls that the person wants to allow.
 
-    :ivar allowed: as typed, C{name=kind:value}.
+    :ivar allowed: the predicates as typed: C{name=kind:value}.
     """
 
     uses: int
@@ -66,7 +66,7 @@ class GrantRequest:
         """Return the request in the daemon's format.
 
         :param arguments: the call's arguments, which determine the type of each value.
-        :raises click.UsageError: a predicate is malformed.
+        :raises click.UsageError: if a predicate is malformed.
         """
         predicates = [to_json(_predicate(text, arguments)) for text in self.allowed]
         until = timestamp(now + self.lasting)
@@ -78,7 +78,7 @@ def read_grant_request(
 ) -> GrantRequest | None:
     """Parse the options of L{options}, or return None if no grant is requested.
 
-    :raises click.UsageError: the options contradict each other.
+    :raises click.UsageError: if the options contradict each other.
     """
     if not grant:
         if uses or lasting or session is not None or allowed:
@@ -101,7 +101,11 @@ def show_grant_request(asked: Mapping[str, Any], arguments: Mapping[str, JSON]) 
 
 
 def show_allowed(predicates: Sequence[Mapping[str, Any]], arguments: Mapping[str, JSON]) -> None:
-    """Print for each argument the values allowed, and the fixed value of those that must not change."""
+    """Print which values a grant allows for each argument.
+
+    :param predicates: the rules of the grant. An argument without a rule must keep its value.
+    :param arguments: the arguments of the call for which the grant is created.
+    """
     for each in predicates:
         said = Predicate(each["argument"], PredicateKind(each["kind"]), each.get("given")).in_words()
         say("    {name}: {said}", name=each["argument"], said=said)
@@ -150,7 +154,10 @@ def _bounds(text: str) -> JSON:
 
 
 def _value(text: str, like: JSON) -> JSON:
-    """Parse a value with the type that the call has: text as typed, anything else as JSON."""
+    """Return the value that C{text} stands for: as typed if C{like} is a text or null, else parsed as JSON.
+
+    :param like: the call's value for the same argument.
+    """
     return text if like is None or isinstance(like, str) else _read(text)
 
 
@@ -167,7 +174,7 @@ def moment_of(text: str, now: datetime) -> datetime:
     When daylight saving time begins or ends, a skipped or repeated local time can mean two times. The later one is
     returned, so that a run never starts an hour early.
 
-    :raises click.BadParameter: C{text} is neither.
+    :raises click.BadParameter: if C{text} is neither.
     """
     ahead = _AHEAD.fullmatch(text)
     if ahead is not None:

@@ -77,7 +77,10 @@ def remove_cap(command: OperatorCommand, /, **which: Any) -> None:
 
 
 def _read_given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given options in the daemon's format."""
+    """Return the given options in the daemon's format.
+
+    :raises click.UsageError: if there is an argument without an action.
+    """
     if options["argument"] is not None and options["action"] is None:
         raise click.UsageError("--argument requires an action.")
     return {name: value for name, value in options.items() if value is not None}
@@ -140,7 +143,7 @@ def resume(command: OperatorCommand, /, session: str | None) -> None:
 
 
 def _find(session: str | None) -> Callable[[Operator], Awaitable[object]] | None:
-    """Return a check that the session exists, or None if no session is meant."""
+    """Return a function that raises an error if the session does not exist, or None if C{session} is None."""
     return None if session is None else lambda operator: operator.get("sessions", session)
 
 

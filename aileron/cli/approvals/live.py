@@ -21,7 +21,7 @@ from prompt_toolkit.output import ColorDepth, Output
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
-from aileron.base.json import timestamp, utc
+from aileron.base.json import JSON, timestamp, utc
 from aileron.base.text import visible
 from aileron.cli.context import CliContext
 from aileron.cli.errors import CommandError, lines_of
@@ -31,6 +31,7 @@ from aileron.client import DaemonFault, DaemonUnreachable, Operator
 from . import deciding
 from .edit import edit_shown, rewritten
 from .grant import moment_of
+from .identical import cast_together, join_identical, list_members, name_requesters
 from .reading import PROMPTS, OpenedApproval, Question
 from .review import show_review
 from .rows import LOOK_CLOSELY, approval_row, key_hints, shorten, sort_closely, wrap
@@ -39,6 +40,8 @@ TOGETHER_SECONDS = 0.03
 """Input that arrives within this time after a key arrived with it: an escape sequence, or a paste."""
 POLL_SECONDS = 1.0
 _OUTCOME_SECONDS = 3.0
+_HOLD_SECONDS = 5.0
+"""The time for which an approval of several requests can be undone."""
 _FRAME_ROWS, _MOST_NEWS_ROWS = 2, 4
 _STEPS = {"up": -1, "k": -1, "down": 1, "j": 1}
 _ENTER = ("c-m", "c-j")
@@ -57,12 +60,14 @@ class LiveScreen:
     def __init__(self, cli: CliContext, operator: Operator, typed: Input, shown: Output, *, bell: bool) -> None:
         self._cli, self._operator, self._bell = cli, operator, bell
         self._items: Sequence[Mapping[str, Any]] = ()
+        self._pending = frozenset[str]()
         self._busy = False
         self._agents: dict[str, str] = {}
         self._chosen: str | None = None  # by its ID, so that a new approval does not replace it
         self._opened: OpenedApproval | None = None
+        self._together: Sequence[Mapping[str, Any]] = ()  # the identical approvals that the next decision covers
         self._question: Question | None = None
-        self._undoable: str | None = None
+        self._undoable: Sequence[str] = ()
         self._news = self._away = ""
         self._typed: list[str] = []
         self._under_way: dict[str, Deferred[None]] = {}
@@ -97,7 +102,7 @@ class LiveScreen:
     async def run(self) -> None:
         """Run the screen until the person quits or the terminal is closed.
 
-        :raises DaemonFault: the login has ended.
+        :raises DaemonFault: if the login has ended.
         """
         await self._follow(first=True)
         loop = asyncio.get_running_loop()
@@ -116,7 +121,7 @@ class LiveScreen:
                 each.cancel()
 
     def _start(self, name: str, work: Coroutine[Deferred[Any], Any, None]) -> None:
-        """Run this in the background, replacing the previous work of that name. A failure ends the screen."""
+        """Run C{work} in the background, and cancel earlier work of the same name. A failure of it ends the screen."""
         if before := self._under_way.pop(name, None):
             before.cancel()
         self._under_way[name] = Deferred.fromCoroutine(work).addErrback(self._fail)
@@ -136,7 +141,10 @@ class LiveScreen:
             await self._cli.pause(POLL_SECONDS)
 
     async def _follow(self, *, first: bool = False) -> None:
-        """Poll the pending approvals. If the daemon does not respond or is busy, retry."""
+        """Fetch the pending approvals once. If the daemon does not respond or is busy, show that until the next poll.
+
+        :raises DaemonFault: if the login has ended.
+        """
         try:
             await self._look_around(first)
             self._away = ""
@@ -146,24 +154,32 @@ class LiveScreen:
 
     async def _look_around(self, first: bool) -> None:
         answer = await self._operator.get("action-approvals", query={"limit": deciding.MOST})
-        found = sort_closely(answer["items"])
-        for session in {item["run"].get("session_id") for item in found} - {None, *self._agents}:
+        found = sort_closely(join_identical(answer["items"]))
+        for session in {item["run"].get("session_id") for item in answer["items"]} - {None, *self._agents}:
             self._agents[session] = str((await self._operator.get("sessions", session))["agent"])
-        position, before = self._position(), {item["id"] for item in self._items}
+        position, before = self._position(), self._pending
         ids = [item["id"] for item in found]
-        self._items = found
+        self._items, self._pending = found, frozenset(item["id"] for item in answer["items"])
         if self._chosen not in ids:  # the chosen approval was removed: choose a neighbour
             self._chosen = ids[min(position, len(ids) - 1)] if ids else None
-        if self._bell and not first and not before.issuperset(ids):
+        if self._bell and not first and not before.issuperset(self._pending):
             self._app.output.bell()
         if self._opened and not self._opened.changed:
             await self._compare(self._opened)
 
     async def _compare(self, opened: OpenedApproval) -> None:
-        """Compare the open approval with the daemon's. If it differs, disable deciding."""
+        """Compare the open approval with the daemon's. If it differs, disable deciding.
+
+        :raises DaemonError: if the daemon does not answer, or refuses.
+        """
         opened.compare(await self._operator.get("action-approvals", opened.shown["id"]))
         if opened.changed and opened is self._opened:
             self._question = None
+
+    def _find_members(self, approval_id: str) -> Sequence[Mapping[str, Any]]:
+        """Return the approvals of the row that represents this one, itself included; empty if it is not listed."""
+        rows = map(list_members, self._items)
+        return next((row for row in rows if any(each["id"] == approval_id for each in row)), ())
 
     def _position(self) -> int:
         return next((number for number, item in enumerate(self._items) if item["id"] == self._chosen), 0)
@@ -228,9 +244,27 @@ class LiveScreen:
             self._opened = None
         elif key == "r":
             return self._open(opened.shown["id"])
+        elif key == "t":
+            self._toggle_together(opened)
         elif key in (*PROMPTS, "e"):
             return self._ask(opened, key)
         return None
+
+    def _toggle_together(self, opened: OpenedApproval) -> None:
+        """Switch the next decision between all identical approvals that are listed now and the open one alone."""
+        members = () if self._together else self._find_members(opened.shown["id"])
+        # guard of signing: the list shows the open one as it is open
+        #    -> cli.test_live.DecideTests.test_together_changed
+        if not any((each["id"], each["digest"]) == (opened.shown["id"], opened.shown["digest"]) for each in members):
+            members = ()
+        if self._together or len(members) > 1:
+            self._together = members
+        words = f"y and d decide {len(members)} together, for {name_requesters(members, self._agents)}."
+        self._news = words if self._together else "y and d decide this request alone."
+
+    def _say_times(self) -> str:
+        many = len(self._together)
+        return f", {many} times, for {name_requesters(self._together, self._agents)}" if many else ""
 
     def _ask(self, opened: OpenedApproval, key: str) -> Work:
         if opened.changed:
@@ -242,7 +276,8 @@ class LiveScreen:
         elif key == "x" and opened.session is None:
             self._news = "This was not requested in an agent session, so there is none to end."
         else:
-            self._question = Question(key, PROMPTS[key].format(session=visible(str(opened.session)), when=""))
+            session, times = visible(str(opened.session)), self._say_times()
+            self._question = Question(key, PROMPTS[key].format(session=session, when="", times=times))
         return None
 
     def _answer(self, opened: OpenedApproval, question: Question, key: str) -> Work:
@@ -259,10 +294,10 @@ class LiveScreen:
         elif question.key == "d":
             return self._deny(opened, question.text.strip(), end=False)
         else:
-            self._question = self._ask_when(question.text.strip())
+            self._question = self._ask_when(question.text.strip(), self._say_times())
         return None
 
-    def _ask_when(self, text: str) -> Question | None:
+    def _ask_when(self, text: str, times: str) -> Question | None:
         """Return the question with the start time that the text names. If it is invalid, print that and return None."""
         try:
             begins = timestamp(moment_of(text, utc(self._cli.wall()))) if text else ""
@@ -270,10 +305,17 @@ class LiveScreen:
             begins, self._news = "", f"{error.message} {_UNDECIDED}"
         else:
             self._news = "" if begins else _UNDECIDED
-        return Question("y", PROMPTS["y"].format(when=f", starting {when(begins)}"), begins) if begins else None
+        return (
+            Question("y", PROMPTS["y"].format(when=f", starting {when(begins)}", times=times), begins)
+            if begins
+            else None
+        )
 
     async def _do(self, work: Coroutine[Deferred[Any], Any, None]) -> None:
-        """Await the work. If it fails, show the error and keep the screen open."""
+        """Await C{work}, then discard the keys typed meanwhile. If it fails, show the error and keep the screen open.
+
+        :raises DaemonFault: if the login has ended.
+        """
         try:
             await work
         except (DaemonFault, DaemonUnreachable, CommandError) as error:
@@ -292,13 +334,14 @@ class LiveScreen:
         with suppress(termios.error):
             termios.tcflush(self._app.input.fileno(), termios.TCIFLUSH)
 
-    async def _take_back(self, approval_id: str) -> None:
-        await self._operator.withdraw(approval_id)
-        self._undoable, self._news = None, "Undone; nothing was sent."
+    async def _take_back(self, approval_ids: Sequence[str]) -> None:
+        for each in approval_ids:
+            await self._operator.withdraw(each)
+        self._undoable, self._news = (), "Undone; nothing was sent."
 
     async def _open(self, approval_id: str) -> None:
-        shown, session = await deciding.look(self._operator, approval_id)
-        self._opened = None
+        shown, session = await deciding.read_approval(self._operator, approval_id)
+        self._opened, self._together = None, ()
         deciding.refuse_decided(shown)
         self._opened, self._chosen = (
             OpenedApproval(shown, capture_lines(lambda: show_review(shown, session))),
@@ -306,13 +349,29 @@ class LiveScreen:
         )
 
     async def _approve(self, opened: OpenedApproval, not_before: str) -> None:
+        if self._together:
+            held = not_before or timestamp(utc(self._cli.wall() + _HOLD_SECONDS))
+            await self._decide_together({"approved": True, "not_before": held})
+            return
         decided = await self._cast(opened, approved=True, not_before=not_before or None)
         begins = decided["run"].get("start_after")
         result = await self._operator.result(decided["id"], 0.0 if begins else _OUTCOME_SECONDS)
-        self._undoable = decided["id"] if begins else None
+        self._undoable = (decided["id"],) if begins else ()
         self._news, self._opened = deciding.outcome(decided, result), None
 
+    async def _decide_together(self, decision: Mapping[str, JSON]) -> None:
+        """Decide the identical approvals that the question named, and show how many were decided."""
+        results = await cast_together(self._operator, self._together, decision)
+        done = [each["id"] for each in results if isinstance(each, Mapping)]
+        refused = next((each.message for each in results if not isinstance(each, Mapping)), "")
+        self._undoable = done if decision["approved"] else ()
+        word = "approved" if decision["approved"] else "denied"
+        self._news, self._opened = f"{len(done)} of {len(results)} {word}. {refused}".rstrip(), None
+
     async def _deny(self, opened: OpenedApproval, reason: str, *, end: bool) -> None:
+        if self._together and not end:
+            await self._decide_together({"approved": False, "reason": reason or None})
+            return
         await self._cast(opened, approved=False, reason=reason or None)
         self._news = "Denied; nothing was sent."
         if end:
@@ -321,7 +380,7 @@ class LiveScreen:
         self._opened = None
 
     async def _cast(self, opened: OpenedApproval, **decision: Any) -> Mapping[str, Any]:
-        """Decide what was shown. If the approval has changed, show that at once."""
+        """Decide what was shown, and return the decided approval. If the approval has changed, show that at once."""
         request = deciding.DecisionRequest(opened.shown["id"], sure=True, as_json=True, **decision)
         try:
             return await deciding.cast(self._operator, request, opened.shown)
@@ -359,8 +418,8 @@ class LiveScreen:
     def _title(self) -> str:
         opened = self._opened
         if opened is None:
-            closely = sum(item.get("group") == LOOK_CLOSELY for item in self._items)
-            return f"Aileron: {len(self._items)} pending" + (f", {closely} to look at closely" if closely else "")
+            closely = sum(len(list_members(item)) for item in self._items if item.get("group") == LOOK_CLOSELY)
+            return f"Aileron: {len(self._pending)} pending" + (f", {closely} to look at closely" if closely else "")
         total = len(opened.rows)
         read = "read to the end" if max(opened.read, opened.end) >= total else "Space for more"
         place = f"{self._position() + 1} of {len(self._items)}"
@@ -374,7 +433,9 @@ class LiveScreen:
         for item in () if self._opened else self._items:
             selected = item["id"] == self._chosen
             yield "[SetCursorPosition]" if selected else "", ""
-            agent, width = self._agents.get(item["run"].get("session_id"), "you"), self._app.output.get_size().columns
+            sessions = dict.fromkeys(each["run"].get("session_id") for each in list_members(item))
+            agent = ", ".join(dict.fromkeys(self._agents.get(each, "you") for each in sessions))
+            width = self._app.output.get_size().columns
             row = f"{'>' if selected else ' '} {approval_row(item, agent, self._cli.wall(), width - 2)}"
             yield "reverse" if selected else "", row + "\n" * (item is not self._items[-1])
 
@@ -393,7 +454,8 @@ class LiveScreen:
         return len(self._bottom())
 
     def _hints(self) -> str:
-        return key_hints(self._opened is not None, bool(self._undoable), self._app.output.get_size().columns)
+        identical = self._opened is not None and len(self._find_members(self._opened.shown["id"])) > 1
+        return key_hints(self._opened is not None, bool(self._undoable), identical, self._app.output.get_size().columns)
 
     def _cut(self, text: str) -> str:
         return shorten(text, self._app.output.get_size().columns)

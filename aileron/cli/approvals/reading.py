@@ -10,9 +10,9 @@ from attrs import define, frozen
 from .rows import LEAST_COLUMNS, rows_of
 
 PROMPTS: Mapping[str, str] = {
-    "y": "Approve exactly this{when}? [y/N] ",
-    "l": "Approve, and start when (for example +2h)? ",
-    "d": "Deny; reason (Enter: none, Esc: cancel)? ",
+    "y": "Approve exactly this{when}{times}? [y/N] ",
+    "l": "Approve{times}, and start when (for example +2h)? ",
+    "d": "Deny{times}; reason (Enter: none, Esc: cancel)? ",
     "x": "Deny all requests of session {session}, and end it? [y/N] ",
 }
 """The question for each key."""
@@ -81,7 +81,10 @@ class OpenedApproval:
         self.top = max(0, min(self.top + rows, len(self.rows) - self.height, self.read))
 
     def compare(self, now: Mapping[str, Any]) -> None:
-        """Record a change if this differs from the daemon's current version."""
+        """Set C{changed} if the approval is no longer pending, or differs from what is shown.
+
+        :param now: the daemon's current version of the approval.
+        """
         if now["run"]["state"] != "pending_approval":
             self.changed = f"It is now {now['run']['state']}."
         elif now["digest"] != self.shown["digest"] or now.get("stale") != self.shown.get("stale"):

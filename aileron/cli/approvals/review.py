@@ -29,6 +29,7 @@ from aileron.review import (
     find_in_cards,
     join_values,
     place,
+    strip_label,
 )
 
 from .rows import MARKS
@@ -68,7 +69,7 @@ def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None, 
 def _show_headline(
     approval: Mapping[str, Any], session: Mapping[str, Any] | None, review: Review, cards: Sequence[Card]
 ) -> None:
-    """Print what would be done, then in one line who requests it, where, and when."""
+    """Print the title of the request, then one line with the requester, the directory, and the time."""
     run = approval["run"]
     own = run.get("session_id") is None
     said = Headline.of(run["action"], RunState(run["state"]), own, review, cards)
@@ -97,9 +98,12 @@ def _find_noted(review: Review, run: Mapping[str, Any], cards: Sequence[Card]) -
 
 
 def _show_warnings(warnings: Sequence[Mapping[str, Any]], noted: Collection[str]) -> None:
-    """Print the warnings, the most severe first, except those printed at the top or below a value.
+    """Print the warnings that the review does not show elsewhere.
 
-    A red one is printed here as well.
+    These are all but the one that the approval is stale, those that apply to every call of the action, and those shown
+    below a value. A severe one below a value is printed here as well.
+
+    :param noted: the texts of the warnings shown below values.
     """
     left = [
         each
@@ -116,7 +120,7 @@ def _show_warnings(warnings: Sequence[Mapping[str, Any]], noted: Collection[str]
 
 
 def _show_facts(warnings: Sequence[Mapping[str, Any]]) -> None:
-    """Print what holds at every call of the action."""
+    """Print the warnings that apply to every call of the action."""
     standing = [each for each in warnings if each.get("standing")]
     if standing:
         heading("At every call of this action")
@@ -125,9 +129,9 @@ def _show_facts(warnings: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _read_warning(warning: Mapping[str, Any]) -> dict[str, str]:
-    """Return the label and the rest of the sentence, which may begin with the label."""
+    """Return a warning's label, and its text without the label at the beginning."""
     label = str(warning["label"])
-    return {"label": label, "message": str(warning["text"]).removeprefix(label).lstrip(". ")}
+    return {"label": label, "message": strip_label(str(warning["text"]), label)}
 
 
 def _show_details(approval: Mapping[str, Any], review: Review) -> None:
@@ -177,7 +181,7 @@ def _show_session(session: Mapping[str, Any] | None) -> None:
 
 
 def process(peer: Mapping[str, Any] | None) -> str:
-    """Return a description of the process that opened a session."""
+    """Return a description of the process that opened a session, or C{unknown} if C{peer} is None."""
     if peer is None:
         return "unknown"
     return f"PID {peer['pid']}, {peer['executable'] or '(hidden)'} in {peer['working_dir'] or '(hidden)'}"
@@ -214,7 +218,7 @@ def _show_arguments(
 
 
 def _show_cautions(given: JSON, *more: str) -> None:
-    """Print below a value what may mislead its reader."""
+    """Print notes below a value about characters that may mislead the reader."""
     for caution in dict.fromkeys((*filter(None, more), *find_deceptive(given))):
         say("    Caution: {caution}", caution=caution)
 

@@ -28,7 +28,7 @@ _OPEN_KEYS = (
     "y approve d deny l later e edit x end q",
     "Space y d q l e x",
 )
-_UNDO_KEYS = "u undo approval  "
+_UNDO_KEYS, _TOGETHER_KEYS = "u undo approval  ", "t all identical  "
 
 
 def columns(text: str) -> int:
@@ -63,13 +63,16 @@ def age(seconds: float) -> str:
     return f"{max(0, int(seconds))}s"
 
 
-def key_hints(opened: bool, undo: bool, width: int) -> str:
+def key_hints(opened: bool, undo: bool, identical: bool, width: int) -> str:
     """Return the functions of the keys, as briefly as the width requires.
 
     :param opened: whether an approval is open, or the list is shown.
     :param undo: whether the last approval can be undone.
+    :param identical: whether identical approvals can be decided together with the open one.
     """
-    texts = [f"{_UNDO_KEYS * undo}{keys}" for keys in (_OPEN_KEYS if opened else _LIST_KEYS)]
+    texts = [
+        f"{_UNDO_KEYS * undo}{_TOGETHER_KEYS * identical}{keys}" for keys in (_OPEN_KEYS if opened else _LIST_KEYS)
+    ]
     return next((text for text in texts if columns(text) <= width), shorten(texts[-1], width))
 
 
@@ -95,13 +98,16 @@ def find_mark(item: Mapping[str, Any]) -> str:
 
 
 def list_warnings(item: Mapping[str, Any]) -> str:
-    """Return the labels of an approval's warnings, the most severe first, without those of standing ones."""
+    """Return the labels of an approval's warnings as one text, or an empty text if there are none.
+
+    Warnings that apply to every call of the action are left out.
+    """
     labels = [str(each["label"]) for each in item.get("warnings") or () if not each.get("standing")]
     return ", ".join(dict.fromkeys(labels))
 
 
 def describe(item: Mapping[str, Any]) -> str:
-    """Return the title of an approval, or its action and its arguments if no connector words it."""
+    """Return the title of an approval, or its action and arguments if no connector provides a title."""
     run = item["run"]
     title, action = str(item.get("title") or ""), visible(run["action"])
     if title not in ("", f"Run {action}"):
@@ -109,16 +115,27 @@ def describe(item: Mapping[str, Any]) -> str:
     return f"{action}  {visible(in_line(run.get('arguments') or {}))}".rstrip()
 
 
+def describe_row(item: Mapping[str, Any]) -> str:
+    """Return the title of an approval, with the number of identical ones that the row represents, if several."""
+    count = 1 + len(item.get("others") or ())
+    return f"{count} × {describe(item)}" if count > 1 else describe(item)
+
+
 def sort_closely(items: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """Return approvals with those to look at closely first, each group in its order."""
+    """Return the approvals in the order of the inbox: first the group C{look_closely}, then the routine ones."""
     return sorted(items, key=lambda item: item.get("group") == ROUTINE)
 
 
 def approval_row(item: Mapping[str, Any], agent: str, now: float, width: int) -> str:
-    """Return the row of an approval: age, agent, mark and title, and whether it changed, which is never cut."""
+    """Return the row of an approval: age, agent, mark and title, and whether it changed, which is never cut.
+
+    If the row represents several identical approvals, their number is in front of the title.
+
+    :param agent: the agents of these approvals.
+    """
     room = min(_AGENT_COLUMNS, width // 4)
     agent = shorten(visible(agent), room)
     waits = age(now - from_timestamp(item["requested_at"]).timestamp())
     changed = _CHANGED * bool(item.get("stale"))
-    row = f"{waits:5} {agent}{' ' * (room - columns(agent))} {find_mark(item):2} {describe(item)}"
+    row = f"{waits:5} {agent}{' ' * (room - columns(agent))} {find_mark(item):2} {describe_row(item)}"
     return shorten(row, max(columns(_CUT), width - columns(changed))) + changed

@@ -16,11 +16,12 @@ from aileron.cli.vault.operator import as_signed_in
 from aileron.cli.vault.terminal import Terminal, note_multiplexer
 from aileron.model.errors import InvalidRequest
 
-from .deciding import MOST, DecisionRequest, decide_shown, deny_all_of, look, refuse_decided, refuse_ended
+from .deciding import MOST, DecisionRequest, decide_shown, deny_all_of, read_approval, refuse_decided, refuse_ended
 from .edit import edit_shown, rewritten
 from .grant import moment_of
+from .identical import decide_together, join_identical
 from .review import show_review
-from .rows import age, describe, find_mark, list_warnings, sort_closely
+from .rows import age, describe_row, find_mark, list_warnings, sort_closely
 
 if TYPE_CHECKING:
     from aileron.client import Operator
@@ -31,6 +32,7 @@ _INSTALL = (
     "pip install prompt_toolkit",
 )
 _ASK_WHICH = "Number to open, Enter to refresh, q to quit: "
+_ASK_ALL = "(ay) approve all identical, (ad) deny all identical, "
 _ASK_WHAT = "(y) approve, (l) approve for later, (d) deny, (x) deny all and end session, (e) edit, Enter to go back: "
 
 
@@ -65,7 +67,7 @@ def watch(cli: CliContext, bell: bool, plain: bool, passphrase_fd: int | None) -
 def _check_terminal(cli: CliContext) -> None:
     """Require a terminal.
 
-    :raises CommandError: this process has none.
+    :raises CommandError: if this process has none.
     """
     try:
         with cli.terminal():
@@ -91,17 +93,21 @@ async def _view(cli: CliContext, operator: Operator, bell: bool) -> None:
 
 
 async def converse(cli: CliContext, operator: Operator) -> None:
-    """List approvals, ask for one, show and decide it, until the person quits."""
+    """List approvals, ask for one, show and decide it, until the person quits.
+
+    :raises DaemonError: if the daemon does not answer, or refuses.
+    """
     from aileron.client import DaemonFault, DaemonUnreachable
 
     while True:
-        waiting = sort_closely((await operator.get("action-approvals", query={"limit": MOST}))["items"])
+        items = (await operator.get("action-approvals", query={"limit": MOST}))["items"]
+        waiting = sort_closely(join_identical(items))
         waits = [cli.wall() - from_timestamp(item["requested_at"]).timestamp() for item in waiting]
         rows = [
             (
                 number,
                 age(waits[number - 1]),
-                f"{find_mark(item):2} {describe(item)}",
+                f"{find_mark(item):2} {describe_row(item)}",
                 list_warnings(item),
                 item["id"],
             )
@@ -114,19 +120,32 @@ async def converse(cli: CliContext, operator: Operator) -> None:
         if not (answer.isascii() and answer.isdigit() and 0 < int(answer) <= len(waiting)):
             continue
         try:
-            await _review(cli, operator, waiting[int(answer) - 1]["id"])
+            row = waiting[int(answer) - 1]
+            await _review(cli, operator, row["id"], identical=bool(row["others"]))
         except (DaemonFault, DaemonUnreachable, CommandError, click.UsageError) as error:
             refuse_ended(error)
             report(error)
 
 
-async def _review(cli: CliContext, operator: Operator, approval_id: str) -> None:
-    """Show one approval whole, and carry out the answer."""
-    shown, session = await look(operator, approval_id)
+async def _review(cli: CliContext, operator: Operator, approval_id: str, *, identical: bool) -> None:
+    """Show one approval whole, and carry out the answer.
+
+    :param identical: whether the row represents identical approvals, which can be decided together.
+    :raises CommandError: if it is decided already, or the edited arguments are not usable.
+    :raises BadParameter: if the start time is invalid.
+    :raises DaemonFault: if the daemon refuses the decision.
+    """
+    shown, session = await read_approval(operator, approval_id)
     refuse_decided(shown)
     show_review(shown, session)
-    answer = cli.ask(_ASK_WHAT).strip().lower()
-    if answer in ("y", "l"):
+    answer = cli.ask(_ASK_ALL * identical + _ASK_WHAT).strip().lower()
+    if identical and answer in ("ay", "ad"):
+        reason = (cli.ask("Reason (Enter: none)? ").strip() or None) if answer == "ad" else None
+        all_of_them = DecisionRequest(
+            approval_id, approved=answer == "ay", sure=False, as_json=False, reason=reason, wait=10.0
+        )
+        await decide_together(cli, operator, [all_of_them])
+    elif answer in ("y", "l"):
         when = cli.ask("Start when (for example +2h)? ").strip() if answer == "l" else ""
         begins = timestamp(moment_of(when, utc(cli.wall()))) if when else None
         request = DecisionRequest(approval_id, approved=True, sure=False, as_json=False, wait=10.0, not_before=begins)

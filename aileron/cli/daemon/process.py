@@ -48,8 +48,8 @@ def start(cli: CliContext, key: DataKey | None) -> Discovery:
     """Start the daemon, or return the running one. It is healthy on return.
 
     :param key: unlocks a new daemon's vault. It is sent through a socket, never in arguments or environment.
-    :raises NoHome: the home cannot be created.
-    :raises CommandError: the daemon ended, or was not healthy in time. The message has its last output.
+    :raises NoHome: if the home cannot be created.
+    :raises CommandError: if the daemon ended, or was not healthy in time. The message has its last output.
     """
     home = cli.home
     found = live_discovery(home)
@@ -73,7 +73,8 @@ def stop(cli: CliContext) -> bool:
     """Ask the daemon to end, and wait until it has ended.
 
     :return: whether a daemon was running.
-    :raises CommandError: it takes longer than L{STOP_SECONDS}. It is not killed.
+    :raises CommandError: if the daemon takes longer than L{STOP_SECONDS}, or runs in another container. It is not
+        killed.
     """
     home = cli.home
     pid = running_pid(home)
@@ -213,7 +214,7 @@ def _until_healthy(cli: CliContext, home: Home, child: subprocess.Popen[bytes]) 
 
 
 def last_words(home: Home) -> Sequence[str]:
-    """Return the last lines of the daemon's standard output and error."""
+    """Return the last lines of the daemon's standard output and error, or nothing if they cannot be read."""
     try:
         data = output_of(home).read_bytes()[-_TAIL_BYTES:]
     except OSError:
@@ -243,7 +244,10 @@ def private_pair() -> tuple[int, int]:
 
 
 def _above_standard(descriptor: int) -> int:
-    """Duplicate a descriptor above 2 if it has a standard number, where a child would overwrite it."""
+    """Return a descriptor above 2. A lower one is duplicated and closed.
+
+    Otherwise a child's standard streams would overwrite it.
+    """
     if descriptor > _STANDARD_ERROR:
         return descriptor
     moved: int = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _STANDARD_ERROR + 1)

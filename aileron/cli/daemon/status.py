@@ -58,7 +58,8 @@ def status(cli: CliContext, short: bool, as_json: bool) -> None:
 def _tell_stopped(cli: CliContext, as_json: bool) -> None:
     """Print that no daemon serves the home, or that one is starting or stopping.
 
-    :raises CommandError: no daemon runs, and the output is not JSON.
+    :raises CommandError: if no daemon runs, and the output is not JSON.
+    :raises InvalidRequest, Forbidden: if C{daemon.json} cannot be used.
     """
     pid = running_pid(cli.home)
     if as_json:

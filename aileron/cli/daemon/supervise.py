@@ -66,7 +66,7 @@ def run_daemon(cli: CliContext, passphrase_fd: int | None, passphrase_file: Path
 def ending_later() -> Iterator[None]:
     """Delay signals until the end of the block, because a starting daemon cannot be stopped yet.
 
-    :raises KeyboardInterrupt: a signal arrived. Its cause is the exception of the block, if any.
+    :raises KeyboardInterrupt: if a signal arrived. Its cause is the exception of the block, if any.
     """
     told: list[int] = []
     failed: BaseException | None = None
@@ -86,7 +86,7 @@ def ending_later() -> Iterator[None]:
 def wait_for_end(cli: CliContext, home: Home) -> None:
     """Return when no daemon has served the home for L{REPLACED_SECONDS}.
 
-    :raises CommandError: the last daemon ended unexpectedly: its files are still in the home.
+    :raises CommandError: if the last daemon ended unexpectedly: its files are still in the home.
     """
     last = cli.seconds()
     while cli.seconds() - last < REPLACED_SECONDS:
@@ -99,9 +99,9 @@ def wait_for_end(cli: CliContext, home: Home) -> None:
 
 
 def end(cli: CliContext) -> None:
-    """Stop the daemon, and the one that a command is starting in its place.
+    """Stop the daemon, and any daemon that a command is starting in its place.
 
-    :raises CommandError: one of them takes too long.
+    :raises CommandError: if a daemon takes too long.
     """
     stop(cli)
     began = cli.seconds()

@@ -13,7 +13,7 @@ from aileron import __version__
 from aileron.base.json import JSON
 from aileron.cli import options as _options
 from aileron.cli.context import CliContext, pass_cli
-from aileron.cli.output import progress, say, show, values
+from aileron.cli.output import note, progress, say, show, values
 from aileron.features import FeatureSet
 from aileron.home.discovery import live_discovery
 from aileron.home.paths import Home
@@ -25,7 +25,7 @@ _UNFINISHED = frozenset(state for state in RunState if not state.settled) - {Run
 
 
 class Age(StrEnum):
-    """The age of a file's format compared with the one that this version writes."""
+    """The age of a file's format, compared with the format that this version writes."""
 
     MISSING = "missing"
     OLDER = "older"
@@ -60,6 +60,8 @@ class UpgradeState:
     :ivar pending: how many approvals are pending, or None if there is no database or it is newer and was not read.
     :ivar unfinished: how many runs are neither pending nor settled.
     :ivar advice: the advice of features.
+    :ivar unverified: the features that config.yaml disables, if no daemon runs and so it is unknown whether the file
+        is trusted. Their advice is included.
     :ivar copies: copies of the database made before earlier upgrades of its schema.
     """
 
@@ -69,6 +71,7 @@ class UpgradeState:
     pending: int | None
     unfinished: int | None
     advice: Sequence[UpgradeAdvice]
+    unverified: Sequence[str]
     copies: Sequence[Path]
 
     @property
@@ -104,7 +107,7 @@ def upgrade(cli: CliContext, context: click.Context, check: bool, as_json: bool)
 def _inspect(home: Home, features: FeatureSet) -> UpgradeState:
     """Read the state of the home without changing it.
 
-    :raises AileronError: its database or its vault is damaged, or not Aileron's.
+    :raises AileronError: if the home's database or vault is damaged, or not Aileron's.
     """
     from aileron.store.copy import survey
     from aileron.vault.keys import format_versions
@@ -119,7 +122,8 @@ def _inspect(home: Home, features: FeatureSet) -> UpgradeState:
         vault=Format(*(format_versions(home.secrets) or ())),
         pending=None if counted is None else counted.get(RunState.PENDING, 0),
         unfinished=None if counted is None else sum(counted.get(state, 0) for state in _UNFINISHED),
-        advice=features.before_upgrade(home),
+        advice=(FeatureSet(features.known) if running is None else features).before_upgrade(home),
+        unverified=features.off if running is None else (),
         copies=sorted(home.root.glob(f"{home.database.name}.backup-*[0-9]")),
     )
 
@@ -153,6 +157,7 @@ def _to_json(home: Home, state: UpgradeState, steps: Sequence[str]) -> Mapping[s
         "pending_approvals": state.pending,
         "unfinished_runs": state.unfinished,
         **{name: member for each in state.advice for name, member in each.members.items()},
+        "unverified_features_off": list(state.unverified),
         "database_copies": [str(path) for path in state.copies],
         "next": list(steps),
     }
@@ -181,6 +186,12 @@ def _tell(home: Home, state: UpgradeState, steps: Sequence[str]) -> None:
             _NEWER: "A newer version of Aileron wrote this home, so this version refuses it. Nothing was changed.",
         }[state.code]
     )
+    if state.unverified:
+        note(
+            "config.yaml has features off: {names}. While no daemon runs, it is not known whether you trusted that. "
+            "Their commands are refused until you remove them from the file.",
+            names=", ".join(state.unverified),
+        )
     if steps:
         say("Next:")
     for step in steps:

@@ -30,7 +30,10 @@ _STATES = {
 
 
 async def ask(operator: Operator) -> Answers:
-    """Return the daemon's lists for the operator, by name."""
+    """Return the daemon's lists for the operator, by name.
+
+    :raises DaemonError: if the daemon does not answer, or refuses.
+    """
     return {
         "actions": await operator.get("actions"),
         "connectors": await operator.get("connectors"),
@@ -74,13 +77,13 @@ def authority(told: Answers, since: datetime) -> Iterator[DoctorFinding]:
 def open_and_close(host: str, port: int, seconds: float = 3.0) -> None:
     """Connect to a host and port, and disconnect.
 
-    :raises OSError: the host cannot be reached.
+    :raises OSError: if the host cannot be reached.
     """
     socket.create_connection((host, port), seconds).close()
 
 
 def network(told: Answers, connect: Connect = open_and_close) -> Iterator[DoctorFinding]:
-    """Find services with a credential that cannot be reached.
+    """Yield a finding for each service that has a credential and cannot be reached.
 
     :param connect: opens and closes a connection to host and port, or raises an OSError with the reason.
     """

@@ -70,7 +70,7 @@ def configuration(home: Home) -> Iterator[DoctorFinding]:
 
 
 def process(cli: CliContext, found: Discovery | None) -> Iterator[DoctorFinding]:
-    """Yield whether the daemon runs, responds, and is closed to other processes."""
+    """Yield findings about the daemon's process: whether it runs, responds, and is closed to other processes."""
     home = cli.home
     pid = running_pid(home) if home.root.exists() else None
     if pid is None:
@@ -88,7 +88,7 @@ def process(cli: CliContext, found: Discovery | None) -> Iterator[DoctorFinding]
 
 
 def hardening(pid: int, proc: Path = Path("/proc"), platform: str = sys.platform) -> Iterator[DoctorFinding]:
-    """Yield the kernel's facts about a process that should be closed to others."""
+    """Yield a finding for each way in which the daemon's process is not closed to other processes. Linux only."""
     if not platform.startswith("linux"):
         return
     try:
@@ -142,7 +142,7 @@ def found_daemon(home: Home) -> Discovery | None:
 
 
 def report_status(cli: CliContext, found: Discovery | None) -> Iterator[DoctorFinding]:
-    """Yield the findings of features in the daemon's status."""
+    """Yield the findings of features in the daemon's status. If no daemon runs or responds, yield nothing."""
     if found is None:
         return
     try:

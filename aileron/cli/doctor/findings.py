@@ -70,7 +70,7 @@ def tell(findings: Iterable[DoctorFinding]) -> None:
 
 
 def _summarize(findings: Sequence[DoctorFinding]) -> str:
-    """Return the number of findings of each severity as text."""
+    """Return the number of findings of each severity as text. If there are none, the text says that all is in order."""
     numbers = Counter(each.severity for each in findings)
     parts = [
         f"{numbers[each]} {each.label if numbers[each] == 1 else several}"

@@ -111,7 +111,10 @@ def _private(path: Path, uid: int, what: str) -> Iterator[DoctorFinding]:
 
 
 def _sound(path: Path, uid: int) -> Iterator[DoctorFinding]:
-    """Check a file that is trusted by its digest: others may read it, and a change only makes it untrusted."""
+    """Yield a finding if a file that is trusted by its digest is a link, another user's, or writable by everybody.
+
+    Others may read the file, and its group may write it: a change only makes the file untrusted.
+    """
     found = _status(path)
     if found is None:
         return

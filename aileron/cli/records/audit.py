@@ -44,7 +44,7 @@ def _short_actor(record: Mapping[str, Any]) -> str:
 
 
 def _end(id_: str | None) -> str | None:
-    """Return the end of an ID, which identifies it in a command."""
+    """Return the last characters of an ID, which commands accept instead of the whole ID, or None if C{id_} is None."""
     return None if id_ is None else id_[-_END:]
 
 
@@ -176,7 +176,7 @@ def verify(
 @click.option("--until", metavar="TIME", help="Before this time.")
 @pass_cli
 def export(cli: CliContext, /, path: Path | None, since: str | None, until: str | None) -> None:
-    """Print the audit log as lines of JSON, of your home or of a copy of its database.
+    """Print the audit log of your home, or of a copy of its database, as lines of JSON.
 
     An exported part can be verified by itself: aileron audit verify FILE
     """

@@ -45,7 +45,7 @@ class Confirmation:
 
     @property
     def sealed(self) -> Mapping[str, tuple[int, str]]:
-        """Return the heads of the record that verification must reach."""
+        """Return the sequence number and hash that verification must reach, by their source. Empty if unknown."""
         # guard against attack: the daemon is asked for its newest record -> test_agent.RecordTests.test_while_it_runs,
         #    instead return {}
         return {} if self.head is None else {NAME: self.head}
@@ -57,9 +57,12 @@ class Confirmation:
 
 
 def ask_daemon(cli: CliContext, path: Path) -> Confirmation | None:
-    """Return the statement of the daemon that writes the record at C{path}, or may, or None if none does.
+    """Ask the running daemon about the audit record at C{path}.
 
-    Call before the file is read: the daemon may append meanwhile, and never removes anything.
+    Call this before reading the file: the daemon may append events meanwhile, and never removes any.
+
+    :return: the daemon's statement. If a process may be the daemon but cannot be asked, or does not report its newest
+        event, C{problem} is the reason. None if no daemon runs, or if C{path} is not the record of this home.
     """
     home = cli.home
     if not home.database.exists() or not path.samefile(home.database):
@@ -111,7 +114,7 @@ def held_against(cli: CliContext, path: Path, found: Verdict) -> Verdict:
 
 
 def record_of(cli: CliContext, found: Discovery) -> Mapping[str, Any]:
-    """Return the part of the daemon's status about the audit record, or an empty mapping."""
+    """Return the part of the daemon's status about the audit record, or an empty mapping if the daemon does not say."""
     return in_status(cli.probe(found.url, "/v1/status", found.launch_key))
 
 
@@ -179,6 +182,7 @@ def tell(found: Verdict, running: Confirmation | None = None) -> None:
             "consistent up to": f"{found.last}, {found.head}",
             "signed up to": str(found.signed),
             "checkpoints": f"{found.checkpoints} stored with it, {found.anchored} from an anchor",
+            "decisions": f"{found.proved} proved by signatures",
             "records without contents": str(found.pruned),
             **{f"key {number}": each for number, each in enumerate(fingerprints(found), 1)},
         },

@@ -25,7 +25,7 @@ def look_at(
     :param keys: the public keys or fingerprints that must sign its checkpoints; empty accepts any key.
     :param anchored: checkpoints stored elsewhere.
     :param sealed: further pairs of sequence number and hash that a database must reach, by their source.
-    :raises CommandError: the file is not an audit record.
+    :raises CommandError: if the file is not an audit record.
     """
     if not is_database(path):
         return _look_at_export(path, keys, anchored)

@@ -136,7 +136,7 @@ def cancel(command: OperatorCommand, run_id: str, reason: str | None) -> None:
 
 
 def _look(run_id: str, states: Collection[str]) -> Callable[[Operator], Awaitable[object]]:
-    """Return a check that the run exists and is in one of the states."""
+    """Return a check that the run exists and is in one of the states. Otherwise the check raises L{CommandError}."""
 
     async def look(operator: Operator) -> None:
         state = (await operator.get("runs", run_id))["state"]
@@ -252,7 +252,7 @@ def saved(attachments: Sequence[Attachment], directory: Path, name: str) -> Iter
     """Write each attachment to a new file, such as C{NAME-1.png}, and yield its path.
 
     :param directory: created if it does not exist.
-    :raises OSError: a file of that name exists, which is not changed, or writing fails.
+    :raises OSError: if a file of that name exists, which is not changed, or writing fails.
     """
     directory.mkdir(parents=True, exist_ok=True)
     for number, attachment in enumerate(attachments, 1):

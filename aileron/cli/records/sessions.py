@@ -165,7 +165,10 @@ def watch_session(command: OperatorCommand, session: str) -> None:
 
 
 async def _watch(command: OperatorCommand, operator: Operator, session: str) -> None:
-    """Print each event of a session once, in order, until the session has ended."""
+    """Print each event of a session once, in order, until the session has ended.
+
+    :raises DaemonError: if the daemon does not answer, or refuses.
+    """
     from twisted.internet.defer import Deferred
 
     from aileron.client import DaemonError
@@ -173,7 +176,7 @@ async def _watch(command: OperatorCommand, operator: Operator, session: str) -> 
     news: list[None] = []
 
     async def follow() -> None:
-        """Signal each new event until the stream ends, and once more then."""
+        """Signal each new event, and the end of the stream."""
         with suppress(DaemonError):
             await operator.follow(lambda: news.append(None))
         news.append(None)
@@ -196,7 +199,10 @@ async def _watch(command: OperatorCommand, operator: Operator, session: str) -> 
 
 
 async def _records_after(operator: Operator, session: str, last: int) -> list[Mapping[str, Any]]:
-    """Return the session's records after number C{last}, oldest first."""
+    """Return the session's records after number C{last}, oldest first.
+
+    :raises DaemonError: if the daemon does not answer, or refuses.
+    """
     found: list[Mapping[str, Any]] = []
     cursor = None
     while True:

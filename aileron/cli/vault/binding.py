@@ -217,7 +217,7 @@ def _find(name: str) -> Callable[[Operator], Awaitable[object]]:
 
 
 def _find_connector(connector: str, targets: tuple[str, ...]) -> Callable[[Operator], Awaitable[object]]:
-    """Return a check that a connector of this name exists.
+    """Return a check that a connector of this name exists. Otherwise the check raises L{CommandError}.
 
     :param targets: the prefixes of features' target names, which the daemon checks later.
     """
@@ -249,11 +249,13 @@ def _ask_place(cli: CliContext, connector: str, given: Mapping[str, str]) -> Map
 
 
 def ask_place(cli: CliContext, template: UrlTemplate, given: Mapping[str, str]) -> Mapping[str, JSON]:
-    """Return C{base_url} and C{variables} of a binding if they differ from the connector's own.
+    """Return the members C{base_url} and C{variables} of a request to bind, each only if it differs from the default.
 
-    If variables are missing and there is a terminal, ask for them.
+    If values of variables are missing and there is a terminal, ask for them.
 
-    :raises CommandError: they do not form a base URL.
+    :param template: the connector's base URL with its variables.
+    :param given: the values of variables that the person set by options.
+    :raises CommandError: if the values do not form a base URL.
     """
     values = dict(given)
     for each in template.variables if cli.interactive() else ():
@@ -271,9 +273,11 @@ def ask_place(cli: CliContext, template: UrlTemplate, given: Mapping[str, str]) 
 
 
 async def _rebind(cli: CliContext, operator: Operator, name: str, sure: bool, quiet: bool) -> Mapping[str, Any]:
-    """Rebind exactly what was shown.
+    """Show how a binding's scope changes, and rebind its credential if the person agrees. Return the binding.
 
-    :raises CommandError: it needs no change, its connector does not exist, or the person declined.
+    :raises CommandError: if the binding's address is invalid, it needs no change, its connector does not exist, or the
+        person declined.
+    :raises DaemonError: if the daemon does not answer, or refuses.
     """
     shown = await operator.get("bindings", name)
     if (problem := _address_problem(shown)) is not None:
@@ -360,7 +364,7 @@ def _tell_what_to_do(items: Sequence[Mapping[str, Any]]) -> None:
 def service_of(connector: str) -> str:
     """Return the last part of a connector's name: C{slack} of C{builtin://slack}.
 
-    :raises CommandError: the name has no part that could name a service.
+    :raises CommandError: if the name has no part that could name a service.
     """
     last = connector.rstrip("/").rpartition("/")[2]
     if not _service(last):

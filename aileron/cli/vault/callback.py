@@ -40,7 +40,9 @@ class _QuietSite(Site):
 
 
 class CallbackListener(Resource):
-    """A listener for one sign-in. It refuses all other and later requests without a change.
+    """A listener for the browser's return from one sign-in.
+
+    Only the first valid return is read. No other request changes the result of the sign-in.
 
     :ivar redirect_uri: the URL to which the browser returns.
     """
@@ -50,7 +52,7 @@ class CallbackListener(Resource):
     def __init__(self, reactor: Any, port: int) -> None:
         """Listen on C{port} of 127.0.0.1, or on any free port if it is 0.
 
-        :raises CommandError: the port is in use.
+        :raises CommandError: if the port is in use.
         """
         super().__init__()  # type: ignore[no-untyped-call]
         self._reactor = reactor
@@ -71,7 +73,7 @@ class CallbackListener(Resource):
     async def wait(self, read: Callable[[str], str]) -> str:
         """Wait for the browser, pass its query to C{read}, stop listening, and return the result.
 
-        :raises SignInRefused: C{read} raised it, or the browser did not return in time.
+        :raises SignInRefused: if C{read} raised it, or the browser did not return in time.
         """
         self._read = read
         try:
@@ -82,7 +84,7 @@ class CallbackListener(Resource):
             self.close()
 
     def close(self) -> None:
-        """Stop listening, and ignore requests on open connections. Idempotent."""
+        """Stop listening, and refuse requests on open connections. Idempotent."""
         self._read = None
         port, self._port = self._port, None
         if port is not None:

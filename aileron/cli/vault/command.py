@@ -10,14 +10,13 @@ import click
 from aileron.cli import options as _options
 from aileron.cli.context import CliContext, pass_cli
 from aileron.cli.errors import LOST, CommandError
-from aileron.cli.opening import open_with_passphrase
 from aileron.cli.output import note, progress, say, say_json
 from aileron.cli.records.confirming import record_of, tell_key, tell_tampering
 from aileron.cli.session import OperatorCommand, reading_command, vault_state
 from aileron.home.discovery import Discovery, live_discovery
 from aileron.home.paths import prepare
 
-from .unlocking import change_passphrase, refuse_lost, restart_with, state_of_file, unlocking_key
+from .unlocking import attended_key, change_passphrase, refuse_lost, restart_with, state_of_file, unlocking_key
 from .unlocking import reset as begin_anew
 
 if TYPE_CHECKING:
@@ -38,11 +37,14 @@ def init(cli: CliContext, passphrase_fd: int | None) -> None:
         raise CommandError("The vault already exists and was left as it is.", "To unlock it: aileron vault unlock")
     refuse_lost(cli)
     make_vault(cli, passphrase_fd)
-    _tell_next()
+    _tell_next(cli)
 
 
 def make_vault(cli: CliContext, descriptor: int | None) -> bytes:
-    """Create the vault, start the daemon with it, print that, and return the operator's key."""
+    """Create the vault, start the daemon with it, print that, and return the operator's key.
+
+    :raises CommandError: if the vault was not created, or the daemon does not start.
+    """
     from aileron.vault.keys import operator_key
 
     key = _create(cli, descriptor)
@@ -55,7 +57,12 @@ def make_vault(cli: CliContext, descriptor: int | None) -> bytes:
 
 
 def ensure_open_vault(cli: CliContext) -> bytes | None:
-    """If the vault is open, return None. Otherwise create or unlock it, and return the operator's key."""
+    """If the vault is open, return None. Otherwise create or unlock it, and return the operator's key.
+
+    :raises CommandError: if the vault is lost, or the daemon does not start.
+    :raises WrongPassphrase: if the passphrase does not open the vault.
+    :raises InvalidRequest: if no passphrase can be read.
+    """
     from aileron.vault.keys import operator_key
 
     if not cli.home.secrets.exists():
@@ -66,7 +73,7 @@ def ensure_open_vault(cli: CliContext) -> bytes | None:
     if found is not None and vault_state(cli, found) == "unlocked":
         say("The vault is unlocked.")
         return None
-    key, _ = open_with_passphrase(cli, None)
+    key = attended_key(cli, None)
     secret = operator_key(key)
     restart_with(cli, key)
     say("The vault is unlocked.")
@@ -80,7 +87,8 @@ def ensure_open_vault(cli: CliContext) -> bytes | None:
 def unlock(cli: CliContext, passphrase_fd: int | None, passphrase_file: Path | None) -> None:
     """Unlock the vault until the daemon stops. The daemon is started, or restarted.
 
-    Agents keep their sessions. The passphrase can also be set in AILERON_VAULT_PASSPHRASE.
+    If a security key unlocks the vault, you are asked to touch it instead of the passphrase. Agents keep their
+    sessions. The passphrase can also be set in AILERON_VAULT_PASSPHRASE.
     """
     found = live_discovery(cli.home)
     if found is not None and vault_state(cli, found) == "unlocked":
@@ -88,7 +96,7 @@ def unlock(cli: CliContext, passphrase_fd: int | None, passphrase_file: Path | N
         return
     found = restart_with(cli, unlocking_key(cli, passphrase_fd, passphrase_file))
     _tell_open(found)
-    _tell_next()
+    _tell_next(cli)
     tell_tampering(record_of(cli, found))
 
 
@@ -111,22 +119,23 @@ def passphrase(cli: CliContext, passphrase_fd: int | None, new_passphrase_fd: in
     again.
     """
     _tell_open(change_passphrase(cli, passphrase_fd, new_passphrase_fd))
-    _tell_next()
+    _tell_next(cli)
 
 
 @vault.command("reset")
 @_options.new_passphrase_fd
 @pass_cli
 def reset(cli: CliContext, new_passphrase_fd: int | None) -> None:
-    """Start over with an empty vault, if the old one is lost or its passphrase is forgotten.
+    """Replace the vault by an empty one with a new passphrase, and restart the daemon.
 
-    The new vault has no credentials, trust, grants, limits or passkeys, and approved runs that have not started need
+    Use it if the vault is lost or its passphrase is forgotten; a working vault is replaced too. The new vault has no
+    credentials, trust, grants, limits, passkeys, SSH keys or key sources, and approved runs that have not started need
     approval again. You confirm in the terminal by typing the word reset.
     """
     found = begin_anew(cli, new_passphrase_fd)
     _tell_open(found)
     tell_key(cli, found)
-    _tell_next()
+    _tell_next(cli)
 
 
 @vault.command("status")
@@ -163,5 +172,6 @@ def _tell_open(found: Discovery) -> None:
     say("The daemon is running and the vault is unlocked (PID {pid}).", pid=found.pid)
 
 
-def _tell_next() -> None:
-    say("  Next: aileron open (your pages), or aileron launch opencode (an agent)")
+def _tell_next(cli: CliContext) -> None:
+    step = next(iter(cli.features.next_steps("first")), "aileron mcp config CLIENT")
+    say("  Next: aileron open (your pages), or {step} (an agent)", step=step)

@@ -16,12 +16,13 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from aileron.base.addresses import PAGES_DOMAIN, read_origin
+from aileron.base.json import JSON
 from aileron.cli import options as _options
 from aileron.cli.context import CliContext, Conversation, Links, pass_cli
 from aileron.cli.errors import CommandError
@@ -33,7 +34,7 @@ from aileron.home.paths import Home
 from aileron.model.errors import InvalidRequest
 from aileron.model.sessions import HandOverState
 
-from .operator import token_from_child, unlock_with_child
+from .operator import login_from_child, unlock_with_child
 from .terminal import note_multiplexer
 from .unlocking import is_unlocked
 
@@ -44,7 +45,7 @@ _PASSKEYS = "/settings/passkeys"
 _APPROVALS = "/approvals/"
 _POLL_SECONDS = 0.4
 _MOST_LOOKS = 15
-"""How often it is looked whether a browser that may decide has fetched the page, before its words are asked for."""
+"""How many polls wait for a browser that may decide to fetch the page, before the words are requested."""
 _NO_WORDS = "The two words were not entered within two minutes, so no browser was logged in."
 _ELSEWHERE = "Another `aileron open` replaced this one, so no browser was logged in here."
 _SHOWN = """Open this address in the browser.
@@ -83,34 +84,44 @@ _LINK = """<!doctype html>
 
 
 @frozen
-class _Way:
+class Way:
     """One way to pass a code to a browser, with its messages.
 
-    :ivar command: the command that uses it.
+    :ivar command: the command that uses this way.
     :ivar opened: the message when a browser connected; C{url} is the operator site's.
     :ivar late: the message when none connected in time.
     :ivar twice: the message when two connected.
+    :ivar body: what the daemon is asked for.
     """
 
     command: str
     opened: str
     late: str
     twice: str
+    body: Mapping[str, JSON] | None = None
 
 
-_BY_FILE = _Way(
+BY_FILE = Way(
     "aileron open",
     "A browser opened the file. If yours shows no two words at {url}, another program opened it: press Ctrl-C.",
     "No browser opened the file within a minute, so it was deleted.",
     "The file was opened twice, so no browser was logged in. If you did not open it twice, another program reads your "
     "files. This is recorded in the audit log.",
 )
-_BY_CODE = _Way(
+BY_CODE = Way(
     "aileron open --code",
     "A browser used the code. If yours shows no two words at {url}, another program used it: press Ctrl-C.",
     "No browser used the code within two minutes, so it is no longer valid.",
     "The code was used twice, so no browser was logged in. If you did not enter it twice, another program knows it. "
     "This is recorded in the audit log.",
+    {"typed": True},
+)
+_BY_NEW_PASSKEY = evolve(
+    BY_FILE,
+    command="aileron passkey add",
+    opened="A browser opened the file. Create the passkey there. If yours shows no such page at {url}, another program "
+    "opened the file: press Ctrl-C.",
+    body={"adds_passkey": True},
 )
 
 
@@ -144,13 +155,37 @@ def open_pages(
         terminal, given = None, None
         if not is_unlocked(cli):
             terminal = _terminal(cli, stack)
-            given = unlock_with_child(cli, passphrase_fd)
+            given = unlock_with_child(cli, passphrase_fd).token
         path = _path(cli, what, approval_id)
         login_wanted = by_code or login or given is not None
         one = _BrowserLogin(cli.running().operator_url, path, by_code, passphrase_fd, given)
         shown = _log_browser_in(cli, lambda: terminal or _terminal(cli, stack), one, only_if_needed=not login_wanted)
     words = "Opened, and the browser can decide: {url}{path}" if shown else "The browser is logged in: {url}{path}"
     say(words, url=one.url, path=path)
+
+
+def add_passkey(cli: CliContext, passphrase_fd: int | None) -> Mapping[str, Any]:
+    """Add a passkey that a browser creates, confirmed by the two words of its page, and return it.
+
+    The browser is logged in. The daemon is started, and the vault unlocked, if necessary.
+
+    :raises CommandError: if there is no terminal, the pages have no name that passkeys can be bound to, or no browser
+        was logged in.
+    :raises DaemonFault: if the words are wrong, or the daemon refuses the passkey.
+    :raises InvalidRequest, Forbidden: if C{daemon.json} cannot be used.
+    """
+    with ExitStack() as stack:
+        terminal = _terminal(cli, stack)
+        given = None if is_unlocked(cli) else unlock_with_child(cli, passphrase_fd).token
+        url = cli.running().operator_url
+
+        async def carry_out(links: Links) -> Mapping[str, Any]:
+            token = given or login_from_child(cli, url, passphrase_fd).token
+            operator = links.operator(url, token)
+            words = await let_in(cli, terminal, operator, url, _PASSKEYS, way=_BY_NEW_PASSKEY)
+            return await operator.post("operator", "passkeys", "confirm", body={"words": words})
+
+        return cli.drive(carry_out)
 
 
 @frozen
@@ -178,12 +213,14 @@ def _path(cli: CliContext, what: str | None, approval_id: str | None) -> str:
 def _log_browser_in(
     cli: CliContext, terminal: Callable[[], Conversation], login: _BrowserLogin, *, only_if_needed: bool
 ) -> bool:
-    """Log a browser in, and return whether none had to be: it can decide already, and shows the page.
+    """Log a browser in, unless one that may decide is logged in already and shows the page.
 
-    The reactor runs once, so both are one conversation with the daemon.
-
-    :param terminal: opens the terminal for the words.
-    :param only_if_needed: whether to look for a browser that can decide first.
+    :param terminal: opens the terminal, in which the person types the two words.
+    :param only_if_needed: whether to look first for a browser that is logged in. If false, always log a browser in.
+    :return: True if a browser was logged in already.
+    :raises CommandError: if there is no terminal, no browser or a second one connected, or the words were not
+        typed in time.
+    :raises DaemonFault: if the words are wrong, or there is no such approval.
     """
 
     async def look(operator: Operator) -> None:
@@ -191,24 +228,28 @@ def _log_browser_in(
             await operator.get("action-approvals", login.path.removeprefix(_APPROVALS))
 
     async def carry_out(links: Links) -> bool:
+        await look_first(cli, links, look)  # before a browser opens the page of a request that does not exist
         if only_if_needed and await _is_shown(cli, links, login):
             return True
         asked = terminal()
-        await look_first(cli, links, look)
         # A child reads the passphrase: a browser that we start must not inherit from a process that held it.
-        token = login.token or token_from_child(cli, login.url, login.passphrase_fd)
+        token = login.token or login_from_child(cli, login.url, login.passphrase_fd).token
         # No logout after admission: the browser may decide no longer than the login that created its session.
         operator = links.operator(login.url, token)
-        await let_in(cli, asked, operator, login.url, login.path, by_code=login.by_code)
+        await let_in(cli, asked, operator, login.url, login.path, way=BY_CODE if login.by_code else BY_FILE)
         return False
 
     return cli.drive(carry_out)
 
 
 async def _is_shown(cli: CliContext, links: Links, login: _BrowserLogin) -> bool:
-    """Open the page if a browser may decide already, and return whether such a browser has then used its login.
+    """If a browser is logged in and may decide, open the page, and wait briefly until such a browser uses its login.
 
-    The daemon has not proved itself, so nothing is sent to it but the local key.
+    The daemon has not proved its identity, so it is sent nothing but the local key.
+
+    :return: True if a browser that may decide shows the page. False if none did in time, or none is logged in.
+    :raises CommandError: if no daemon runs.
+    :raises InvalidRequest, Forbidden: if C{daemon.json} cannot be used.
     """
     key = cli.running().local_key
     if key is None:
@@ -227,13 +268,19 @@ async def _is_shown(cli: CliContext, links: Links, login: _BrowserLogin) -> bool
 
 
 async def _last_use(operator: Operator) -> str:
-    """Return when a browser that may decide was used last, or an empty text if there is none."""
+    """Return when a browser that may decide was used last, or an empty text if there is none.
+
+    :raises DaemonError: if the daemon does not answer, or refuses.
+    """
     logins = (await operator.get("operator", "sessions"))["items"]
     return max((str(each["used_at"]) for each in logins if each["browser"] and each.get("decides")), default="")
 
 
 def _terminal(cli: CliContext, stack: ExitStack) -> Conversation:
-    """Return the terminal. Opened first, because without one the words cannot be confirmed."""
+    """Open the terminal, which is closed with C{stack}. Call before a browser is opened.
+
+    :raises CommandError: if there is no terminal, so that the browser's two words could not be typed.
+    """
     try:
         return stack.enter_context(cli.terminal())
     except InvalidRequest:
@@ -244,47 +291,52 @@ def _terminal(cli: CliContext, stack: ExitStack) -> Conversation:
 
 
 async def let_in(
-    cli: CliContext, terminal: Conversation, operator: Operator, url: str, path: str, *, by_code: bool = False
-) -> None:
+    cli: CliContext, terminal: Conversation, operator: Operator, url: str, path: str, *, way: Way
+) -> str | None:
     """Admit one browser to the page at C{path}. If that fails or is aborted, the login ends.
 
     :param url: the URL of the operator site.
-    :param by_code: whether the person types the code there, without a file.
-    :raises CommandError: no browser or a second one connected, or the words were not typed in time.
-    :raises DaemonFault: the words are wrong.
+    :return: the two words that were typed, or None if a passkey has let the browser in.
+    :raises CommandError: if no browser or a second one connected, or the words were not typed in time.
+    :raises DaemonFault: if the words are wrong.
     """
     note_multiplexer(cli.environ)
     try:
-        code = (await operator.post("operator", "handover", body={"typed": True} if by_code else None))["code"]
-        if by_code:
+        code = (await operator.post("operator", "handover", body=way.body))["code"]
+        if way is BY_CODE:
             there = read_origin(url)
             host = "localhost" if _has_fresh_name(url) else there.host  # ssh asks a DNS resolver
             terminal.say(_SHOWN.format(url=url, path=path, host=host, port=there.port, code=code))
-            await _wait_for_browser(cli, operator, url, _BY_CODE)
+            await _wait_for_browser(cli, operator, url, way)
         else:
-            await _send_file(cli, operator, url, code, path)
-        words = await _words(cli, terminal, operator, url, _BY_CODE if by_code else _BY_FILE)
-        await operator.post("operator", "handover", "confirm", body={"words": words})
+            await _send_file(cli, operator, url, code, path, way)
+        words = await _words(cli, terminal, operator, url, way)
+        if words is not None:
+            await operator.post("operator", "handover", "confirm", body={"words": words})
     except BaseException:
         await quietly(operator.logout)
         raise
+    return words
 
 
-async def _send_file(cli: CliContext, operator: Operator, url: str, code: str, path: str) -> None:
-    """Open a file with the code in a browser, and delete it once a browser has connected."""
+async def _send_file(cli: CliContext, operator: Operator, url: str, code: str, path: str, way: Way) -> None:
+    """Open a file with the code in a browser, and delete it once a browser has connected.
+
+    :raises CommandError: if no browser connected in time.
+    """
     sweep(cli.home)
     file = write_page(cli.home, url, code, path)
     try:
         _tell(file, open_file(file, cli.environ))
         if is_for_safari(url):
             note(_NOT_FOUND)
-        await _wait_for_browser(cli, operator, url, _BY_FILE)
+        await _wait_for_browser(cli, operator, url, way)
     finally:
         file.unlink(missing_ok=True)
 
 
-async def _wait_for_browser(cli: CliContext, operator: Operator, url: str, way: _Way) -> None:
-    in_safari = _has_fresh_name(url) if way is _BY_CODE else is_for_safari(url)  # the code may be typed on an iPhone
+async def _wait_for_browser(cli: CliContext, operator: Operator, url: str, way: Way) -> None:
+    in_safari = _has_fresh_name(url) if way is BY_CODE else is_for_safari(url)  # the code may be typed on an iPhone
     late = f"{way.late} {_NOT_FOUND}" if in_safari else way.late
     while await _state(operator, way, late) is HandOverState.MADE:
         await cli.pause(_POLL_SECONDS)
@@ -307,27 +359,34 @@ def _tell(file: Path, opened: bool) -> None:
         note("For a browser on another machine, run: aileron open --code")
 
 
-async def _words(cli: CliContext, terminal: Conversation, operator: Operator, url: str, way: _Way) -> str:
-    """Ask for the two words until some are typed, and check meanwhile that the login is still pending."""
+async def _words(cli: CliContext, terminal: Conversation, operator: Operator, url: str, way: Way) -> str | None:
+    """Ask for the two words until some are typed, and return them, or None if a passkey has let the browser in.
+
+    :raises CommandError: if the login cannot succeed any more, see L{_state}.
+    """
     note(way.opened, url=url)
     while True:
         terminal.put(f"The two words shown at {url}/: ")
         typed = terminal.answered()
         while typed is None:
-            await _state(operator, way, _NO_WORDS)
+            if await _state(operator, way, _NO_WORDS) is HandOverState.CONFIRMED:
+                terminal.say("\nYour passkey has logged the browser in.\n")
+                return None
             await cli.pause(_POLL_SECONDS)
             typed = terminal.answered()
         if typed.strip():
             return typed
 
 
-async def _state(operator: Operator, way: _Way, when_late: str) -> HandOverState:
-    """Return the state of the login.
+async def _state(operator: Operator, way: Way, when_late: str) -> HandOverState:
+    """Return the state of the browser's login: C{MADE}, C{OPENED} or C{CONFIRMED}.
 
-    :raises CommandError: it has ended.
+    :param when_late: the message of the error if the time limit has passed.
+    :raises CommandError: if the login has any other state, so that it cannot succeed any more.
+    :raises DaemonError: if the daemon does not answer, or refuses.
     """
     state = HandOverState((await operator.get("operator", "handover"))["state"])
-    if state in (HandOverState.MADE, HandOverState.OPENED):
+    if state in (HandOverState.MADE, HandOverState.OPENED, HandOverState.CONFIRMED):
         return state
     why = {HandOverState.TWICE: way.twice, HandOverState.LATE: when_late}.get(state, _ELSEWHERE)
     raise CommandError(why, f"Try again: {way.command}")
@@ -351,12 +410,15 @@ def browser_command(environ: Mapping[str, str], platform: str = sys.platform) ->
 
 
 def open_file(file: Path, environ: Mapping[str, str]) -> bool:
-    """Open C{file} in the person's browser, and return whether there is a browser."""
+    """Open C{file} in the person's browser. Return False if there is no browser, or its command cannot be started."""
     return open_address(str(file), environ)
 
 
 def open_address(address: str, environ: Mapping[str, str]) -> bool:
-    """Open an address, or the path of a file, in the person's browser, and return whether there is a browser."""
+    """Open an address, or the path of a file, in the person's browser. Do not wait for it.
+
+    Return False if there is no browser, or its command cannot be started.
+    """
     command = browser_command(environ)
     if command is None:
         return False
@@ -375,7 +437,7 @@ def open_address(address: str, environ: Mapping[str, str]) -> bool:
 
 
 def write_page(home: Home, operator_url: str, code: str, path: str) -> Path:
-    """Write the file that posts the code. Only this user can read it. The caller deletes it.
+    """Write the file that posts the code, and return its path. Only this user can read it. The caller deletes it.
 
     :param code: works once, within 60 s.
     :param path: the path of the page to show, below C{operator_url}.
@@ -385,7 +447,7 @@ def write_page(home: Home, operator_url: str, code: str, path: str) -> Path:
 
 
 def write_link(home: Home, url: str) -> Path:
-    """Write a private file that redirects to C{url}, which is secret. The caller deletes it."""
+    """Write a private file that redirects to C{url}, which is secret, and return its path. The caller deletes it."""
     return _write(home, _LINK.format(url=html.escape(url)))
 
 

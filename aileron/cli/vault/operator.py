@@ -8,28 +8,25 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from aileron.base.json import JSON
 from aileron.cli import options as _options
 from aileron.cli.context import CliContext, Links, pass_cli
 from aileron.cli.errors import INTERRUPTED, CommandError
 from aileron.cli.ids import id_argument
-from aileron.cli.output import Columns, say, time_at
+from aileron.cli.output import Columns, time_at
 from aileron.cli.session import (
     OperatorCommand,
     log_in,
     look_first,
     operator_command,
-    plain_command,
     quietly,
     reading_command,
 )
 from aileron.cli.things import LOGIN
 
-from .terminal import note_multiplexer
 from .unlocking import unlock_for_login
 
 if TYPE_CHECKING:
-    from aileron.client import Operator
+    from aileron.client import Operator, OperatorLogin
 
 T = TypeVar("T")
 
@@ -59,13 +56,13 @@ def login(cli: CliContext, token_fd: int, at: str | None, unlock: bool, passphra
         told = f"The daemon is at {found.operator_url}, not at {at}."
         raise CommandError(told, "You were not logged in. If the daemon was just restarted, run the command again.")
 
-    async def carry_out(links: Links) -> str:
+    async def carry_out(links: Links) -> OperatorLogin:
         return await log_in(cli, links, found, passphrase_fd, secret)
 
-    token = cli.drive(carry_out)
+    logged_in = cli.drive(carry_out)
     try:
         with open(token_fd, "wb") as pipe:
-            pipe.write(token.encode("ascii"))
+            pipe.write(logged_in.write().encode("ascii"))
     except (OSError, ValueError):
         raise CommandError(
             "Cannot write the token to its descriptor. The login is not used.",
@@ -73,31 +70,34 @@ def login(cli: CliContext, token_fd: int, at: str | None, unlock: bool, passphra
         ) from None
 
 
-def token_from_child(cli: CliContext, url: str, passphrase_fd: int | None) -> str:
-    """Return a token from a child, in whose terminal the person typed the passphrase. This process never holds it.
+def login_from_child(cli: CliContext, url: str, passphrase_fd: int | None) -> OperatorLogin:
+    """Return a login from a child, in whose terminal the person typed the passphrase. This process never holds it.
 
     :param url: the operator site that the token is for. If a program replaces C{daemon.json} between our check and the
         child's, it must not receive a token of the true daemon.
-    :raises CommandError: the child could not log in, and has printed the reason.
-    :raises KeyboardInterrupt: the person pressed Ctrl-C there.
+    :raises CommandError: if the child could not log in, and has printed the reason.
+    :raises KeyboardInterrupt: if the person pressed Ctrl-C there.
     """
     return _log_in_child(cli, passphrase_fd, "--at", url)
 
 
-def unlock_with_child(cli: CliContext, passphrase_fd: int | None) -> str:
-    """Return a token as L{token_from_child} does, from a child that first starts the daemon and unlocks the vault.
+def unlock_with_child(cli: CliContext, passphrase_fd: int | None) -> OperatorLogin:
+    """Return a login from a child that first starts the daemon and unlocks the vault.
 
-    :raises CommandError: the child could not, and has printed the reason.
-    :raises KeyboardInterrupt: the person pressed Ctrl-C there.
+    The person types the passphrase in the child's terminal. This process never holds it.
+
+    :raises CommandError: if the child could not, and has printed the reason.
+    :raises KeyboardInterrupt: if the person pressed Ctrl-C there.
     """
     return _log_in_child(cli, passphrase_fd, "--unlock")
 
 
-def _log_in_child(cli: CliContext, passphrase_fd: int | None, *options: str) -> str:
+def _log_in_child(cli: CliContext, passphrase_fd: int | None, *options: str) -> OperatorLogin:
     import subprocess
 
     from aileron.cli.daemon.process import command, private_pair
     from aileron.cli.drive import interruptible
+    from aileron.client import OperatorLogin
 
     cli.conceal()
     reading, writing = private_pair()
@@ -111,13 +111,13 @@ def _log_in_child(cli: CliContext, passphrase_fd: int | None, *options: str) -> 
     finally:
         os.close(writing)
     with interruptible(lambda _number, _frame: None), open(reading, "rb") as pipe:  # Ctrl-C is the child's
-        token = pipe.read().decode("ascii", "replace")
+        line = pipe.read().decode("ascii", "replace")
         status = child.wait()
     if status == INTERRUPTED:
         raise KeyboardInterrupt
-    if status != 0 or not token:
+    if status != 0 or not line:
         raise CommandError("Login failed, so nothing was done.")
-    return token
+    return OperatorLogin.read(line)
 
 
 def as_signed_in(
@@ -128,14 +128,20 @@ def as_signed_in(
 ) -> T:
     """Log in with a child, so that other programs may be started, run C{work} with the operator site, and log out.
 
+    Return the result of C{work}. Its errors are raised unchanged.
+
     :param look: see L{look_first}.
+    :raises CommandError: if no daemon runs, C{look} raised it, or the child could not log in and has printed the
+        reason.
+    :raises KeyboardInterrupt: if the person pressed Ctrl-C in the child.
+    :raises InvalidRequest, Forbidden: if C{daemon.json} cannot be used.
     """
     url = cli.running().operator_url
 
     async def carry_out(links: Links) -> T:
         await look_first(cli, links, look)
-        token = token_from_child(cli, url, passphrase_fd)
-        operator = links.operator(url, token)
+        login = login_from_child(cli, url, passphrase_fd)
+        operator = links.operator(url, login.token).signing(login.key)
         try:
             return await work(operator)
         finally:
@@ -183,69 +189,3 @@ def revoke(command: OperatorCommand, login: str | None, every: bool) -> None:
 
     answer = command.ask(lambda operator: operator.delete(*path), look)
     command.say(answer, "Ended: {ids}.", ids=", ".join(answer["ended"]) or "none")
-
-
-@operator.group("passkey")
-def passkey() -> None:
-    """Require a passkey for approvals."""
-
-
-@passkey.command("list")
-@_options.exact_times
-@reading_command
-def list_passkeys(command: OperatorCommand) -> None:
-    """List your passkeys, and what requires one.
-
-    A passkey can be used at the address for which it was made. `operator_host` in config.yaml sets the address.
-    """
-    answer = command.get("operator", "passkeys")
-    columns: Columns = {
-        "NAME": "name",
-        "SINCE": time_at("made_at"),
-        "STATE": lambda item: "usable" if item["site"] == answer["site"] else f"only at {item['site']}",
-        "ID": "id",
-    }
-    command.list(answer, columns, "No passkeys.")
-    if not command.as_json:
-        say("{rule}", rule=_tell(answer["rule"]))
-
-
-@passkey.command("add")
-@plain_command
-def add(command: OperatorCommand) -> None:
-    """Confirm the passkey that you created on the page of `aileron open passkeys`."""
-    note_multiplexer(command.cli.environ)
-    words = command.cli.ask("The two words shown on the page: ")
-    added = command.post("operator", "passkeys", "confirm", body={"words": words})
-    say("Passkey {name} added.", name=added["name"])
-
-
-@passkey.command("require")
-@click.argument("actions", metavar="[ACTION]...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Every approval.")
-@plain_command
-def require(command: OperatorCommand, actions: tuple[str, ...], everything: bool) -> None:
-    """Require your passkey for all approvals, or for those of some actions.
-
-    A name that ends with * matches all actions with that prefix. The list replaces the previous one.
-    """
-    if everything is bool(actions):
-        raise click.UsageError("Specify names of actions, or --all.")
-    rule: dict[str, JSON] = {"everything": everything, "actions": list(actions)}
-    answer = command.post("operator", "passkeys", "rule", body=rule)
-    say("{rule}", rule=_tell(answer["rule"]))
-
-
-@passkey.command("reset")
-@plain_command
-def reset(command: OperatorCommand) -> None:
-    """Remove all passkeys, and require none any more."""
-    command.delete("operator", "passkeys")
-    say("All passkeys removed. No approval requires one.")
-
-
-def _tell(rule: dict[str, Any]) -> str:
-    if rule["everything"]:
-        return "All approvals require a passkey."
-    names = ", ".join(rule["actions"])
-    return f"Approvals of these actions require a passkey: {names}." if names else "No approval requires a passkey."

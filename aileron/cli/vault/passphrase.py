@@ -53,7 +53,7 @@ def read_passphrase(prompt: str, descriptor: int | None = None, unattended: Unat
     :param prompt: the prompt, without the colon.
     :param descriptor: inherited, from C{--passphrase-fd}. It is read to its end and closed.
     :param unattended: given only by callers that need no person.
-    :raises InvalidRequest: there is no terminal, or the input is not text.
+    :raises InvalidRequest: if there is no terminal, or the input cannot be read, is empty, too long or not text.
     """
     if descriptor is not None:
         return from_descriptor(descriptor)
@@ -69,8 +69,9 @@ def new_passphrase(descriptor: int | None = None, generate: Callable[[], str] = 
 
     The words are erased from the screen, because an agent started there later may read the terminal's content.
 
-    :raises WeakPassphrase: the passphrase from the descriptor is too weak. On the terminal the person is asked again.
-    :raises InvalidRequest: there is no terminal, the input is not text, or too many attempts failed.
+    :raises WeakPassphrase: if the passphrase from the descriptor is too weak. On the terminal the person is asked
+        again.
+    :raises InvalidRequest: if there is no terminal, the input is not text, or too many attempts failed.
     """
     if descriptor is not None:
         passphrase = from_descriptor(descriptor)
@@ -83,7 +84,7 @@ def new_passphrase(descriptor: int | None = None, generate: Callable[[], str] = 
 def from_descriptor(descriptor: int) -> str:
     """Read an inherited descriptor to its end, strip one final newline, and close it.
 
-    :raises InvalidRequest: it is not open, or its content is empty, too long, or not UTF-8.
+    :raises InvalidRequest: if the descriptor is not open, or its content is empty, too long, or not UTF-8.
     """
     try:
         with open(descriptor, "rb", buffering=0) as source:

@@ -13,6 +13,7 @@ def read_secret(cli: CliContext, what: str, descriptor: int | None) -> str:
 
     :param what: the secret's name, for the prompt.
     :param descriptor: where the secret is read, or None for the terminal.
+    :raises InvalidRequest: if there is no terminal, or the input is not text.
     """
     from aileron.credentials import header_problem
 

@@ -103,7 +103,9 @@ async def sign_in(cli: CliContext, target: Mapping[str, Any], choice: SignInChoi
     """Sign in for a credential, ask the person to confirm, and return the result.
 
     :param target: the daemon's data: its scope, and the scopes that trusted actions need, if known.
-    :raises CommandError: the sign-in failed. Nothing is stored.
+    :raises CommandError: if the connector file lacks a needed URL, the sign-in failed, or the person declined. Nothing
+        is stored.
+    :raises InvalidRequest, Forbidden: if C{daemon.json} cannot be used.
     """
     from aileron.credentials import DISCOVER, SignInRefused
 
@@ -145,9 +147,9 @@ async def _find_client(
     Until the person confirms, no request is sent to an authorization server that only the resource names, or that
     differs from the previous one.
 
-    :raises CommandError: the person declined, or a client ID is needed and was not entered. Nothing is stored.
-    :raises SignInRefused: the servers' metadata is invalid or inconsistent.
-    :raises NetworkError, BindingFailed: a server cannot be reached.
+    :raises CommandError: if the person declined, or a client ID is needed and was not entered. Nothing is stored.
+    :raises SignInRefused: if the servers' metadata is invalid or inconsistent.
+    :raises NetworkError, BindingFailed: if a server cannot be reached.
     """
     from aileron.credentials import AuthorizationServer, ProtectedResource, found_client
 
@@ -192,7 +194,7 @@ async def _find_declared_client(
     If the file has no client ID, ask for the ID. If the authorization server or its token endpoint differs from the
     previous sign-in's, or that is unknown, ask the person to confirm.
 
-    :raises CommandError: there is no terminal, no client ID was entered, or the person declined. Nothing is stored.
+    :raises CommandError: if there is no terminal, no client ID was entered, or the person declined. Nothing is stored.
     """
     client = _ask_for_client(cli, settings)
     if _tell_moved(choice.before, None, settings["token_url"]):
@@ -235,7 +237,7 @@ def _tell_moved(before: Mapping[str, Any] | None, issuer: str | None, token_url:
 def _ask_for_client(cli: CliContext, settings: Mapping[str, str]) -> SignInClient:
     """Return the client that the connector file names, or the one that the person registered.
 
-    :raises CommandError: there is no terminal, or no answer.
+    :raises CommandError: if there is no terminal, or no answer.
     """
     from aileron.credentials import SignInClient
 
@@ -249,7 +251,10 @@ def _ask_for_client(cli: CliContext, settings: Mapping[str, str]) -> SignInClien
 
 
 def _ask_for_secret(cli: CliContext, client: SignInClient) -> SignInClient:
-    """Ask for the client's secret. No browser can be started after that (L{CliContext})."""
+    """Ask for the client's secret, and return the client with it, or without a secret if the answer is empty.
+
+    No browser can be started after that (L{CliContext}).
+    """
     return evolve(client, client_secret=cli.secret("Client secret", None) or None)
 
 
@@ -270,7 +275,12 @@ async def _in_browser(cli: CliContext, client: SignInClient, exchange: TokenExch
 
 
 async def _come_back(cli: CliContext, begun: BrowserSignIn, listener: CallbackListener, choice: SignInChoice) -> str:
-    """Open the service's page in the browser, and return the code that it returns with."""
+    """Open the service's page in the browser, and return the code that it returns with.
+
+    The address is passed to the browser in a private file, which is deleted afterwards.
+
+    :raises SignInRefused: if the service refused, or the browser did not return in time.
+    """
     sweep(cli.home)
     file = write_link(cli.home, begun.authorize_url)
     try:
@@ -309,7 +319,11 @@ async def _on_device(cli: CliContext, client: SignInClient, exchange: TokenExcha
 
 
 async def _as_client(cli: CliContext, client: SignInClient, exchange: TokenExchange) -> SignedIn:
-    """Request a first token, which proves that the client's ID and secret are valid."""
+    """Request a first token, which proves that the client's ID and secret are valid, and return the result.
+
+    :raises SignInRefused: if the service refuses.
+    :raises AileronError: if the service cannot be reached.
+    """
     from aileron.credentials import CLIENT
 
     client = _ask_for_secret(cli, client)

@@ -23,7 +23,10 @@ _APART, _BACK = "\x1b[?1049h\x1b[2J\x1b[H", "\x1b[2J\x1b[H\x1b[?1049l"
 
 
 def note_multiplexer(environ: Mapping[str, str]) -> None:
-    """Before a question that decides, print once a command that in tmux or screen others can read and type."""
+    """If the terminal runs in tmux or screen, warn that other programs can read the screen and type.
+
+    Call this before the operator is asked for a decision. A command prints the warning only once.
+    """
     name = "tmux" if environ.get("TMUX") else "screen" if environ.get("STY") else ""
     context = click.get_current_context(silent=True)
     if name and (context is None or not context.meta.setdefault(_NOTED, False)):
@@ -47,7 +50,7 @@ class Terminal:
     def open(cls, path: Path = _TTY) -> Iterator[Terminal]:
         """Open the terminal, and close it at the end of the block.
 
-        :raises InvalidRequest: this process has no terminal.
+        :raises InvalidRequest: if this process has no terminal, or the path is not one.
         """
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
@@ -73,7 +76,7 @@ class Terminal:
     def ask(self, prompt: str) -> str:
         """Ask for one line with echo. Input typed before the prompt is discarded.
 
-        :raises InvalidRequest: the line is not UTF-8 or too long, or the terminal is closed.
+        :raises InvalidRequest: if the line is not UTF-8 or too long, or the terminal is closed.
         """
         self.put(prompt)
         return self._line()
@@ -83,7 +86,7 @@ class Terminal:
 
         Text pasted after it is discarded, so that no shell receives it.
 
-        :raises InvalidRequest: the line is not UTF-8 or too long, or the terminal is closed.
+        :raises InvalidRequest: if the line is not UTF-8 or too long, or the terminal is closed.
         """
         try:
             text = self.ask(prompt)
@@ -111,7 +114,7 @@ class Terminal:
     def answered(self) -> str | None:
         """Return the line typed since L{put}, or None if there is none yet.
 
-        :raises InvalidRequest: the line is not UTF-8 or too long, or the terminal is closed.
+        :raises InvalidRequest: if the line is not UTF-8 or too long, or the terminal is closed.
         """
         ready, _, _ = select.select([self._descriptor], [], [], 0)
         return self._line() if ready else None
@@ -121,7 +124,7 @@ class Terminal:
 
         The terminal's settings are restored however the wait ends, also by Ctrl-C.
 
-        :raises InvalidRequest: the line is not UTF-8 or too long, or the terminal is closed.
+        :raises InvalidRequest: if the line is not UTF-8 or too long, or the terminal is closed.
         """
         with self._silent():
             self.say(prompt)

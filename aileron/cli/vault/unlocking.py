@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,10 @@ from aileron.cli.output import note, say
 from aileron.cli.session import vault_state
 from aileron.home.discovery import Discovery, live_discovery
 from aileron.home.paths import prepare
+from aileron.model.errors import Forbidden, InvalidRequest, VaultDamaged
 
 if TYPE_CHECKING:
+    from aileron.model.interfaces.vault import IKeySource
     from aileron.vault.keys import DataKey
 
 
@@ -26,9 +29,11 @@ def state_of_file(cli: CliContext) -> str | None:
 
 
 def refuse_lost(cli: CliContext) -> None:
-    """Require that a missing vault never existed. If there is history, the daemon decides.
+    """Refuse to create a vault if there was one before and its file is lost.
 
-    :raises CommandError: the vault is lost, and must not be replaced implicitly.
+    If there is no vault's file but a database, start the daemon and ask it.
+
+    :raises CommandError: if the vault is lost.
     """
     if state_of_file(cli) is not None:
         return
@@ -40,30 +45,76 @@ def refuse_lost(cli: CliContext) -> None:
 def any_key(cli: CliContext, descriptor: int | None, file: Path | None) -> DataKey | None:
     """Return the vault's key, or None if there is no vault or no passphrase can be read.
 
-    :raises WrongPassphrase: it does not open the vault.
+    If a key source fails, print why.
+
+    :raises WrongPassphrase: if the given passphrase does not open the vault.
+    :raises InvalidRequest: if no passphrase can be read from the descriptor or the file.
     """
+    from aileron.vault.keys import SystemdCredential
+
     from .passphrase import VARIABLE
 
     given = descriptor is not None or file is not None or VARIABLE in cli.environ
+    if not given and (key := _key_by_source(cli, [SystemdCredential(cli.environ)])) is not None:
+        return key
     if not cli.home.secrets.exists() or not (given or cli.interactive()):
         return None
     return unlocking_key(cli, descriptor, file)
 
 
+def _key_by_source(cli: CliContext, sources: Sequence[IKeySource]) -> DataKey | None:
+    """Return the vault's key by a key source, or None if there is none. If a source fails, print why."""
+    from aileron.vault import keys
+
+    if not cli.home.secrets.exists():
+        return None
+    try:
+        return keys.open_by_source(cli.home.secrets, sources)
+    except (
+        VaultDamaged
+    ):  # reported by what opens the vault next: the passphrase, or the daemon, which starts without it
+        return None
+    except (Forbidden, InvalidRequest) as error:
+        note("The vault was not unlocked by its key source. {why}", why=error.message)
+        return None
+
+
 def unlocking_key(cli: CliContext, descriptor: int | None, file: Path | None) -> DataKey:
     """Return the vault's key, also from sources that prove no person is present. Use it only to unlock.
 
-    :raises NoVault: there is no vault.
-    :raises WrongPassphrase: the passphrase does not open the vault.
+    If no passphrase is given, a security key is asked first.
+
+    :raises NoVault: if there is no vault.
+    :raises WrongPassphrase: if the passphrase does not open the vault.
+    :raises InvalidRequest: if no passphrase can be read.
     """
     from .passphrase import Unattended
 
-    key, _ = open_with_passphrase(cli, descriptor, Unattended(cli.environ, file))
-    return key
+    unattended = Unattended(cli.environ, file)
+    if unattended.given:
+        return open_with_passphrase(cli, descriptor, unattended)[0]
+    return attended_key(cli, descriptor)
+
+
+def attended_key(cli: CliContext, descriptor: int | None) -> DataKey:
+    """Return the vault's key from the person at the terminal: by a security key, or else by the passphrase.
+
+    If a security key fails, print why, and ask for the passphrase.
+
+    :param descriptor: where the passphrase is read, or None for a security key or the terminal.
+    :raises NoVault: if there is no vault.
+    :raises WrongPassphrase: if the passphrase does not open the vault.
+    :raises InvalidRequest: if no passphrase can be read.
+    """
+    found = None if descriptor is not None else _key_by_source(cli, cli.features.key_sources(cli))
+    return open_with_passphrase(cli, descriptor)[0] if found is None else found
 
 
 def is_unlocked(cli: CliContext) -> bool:
-    """Return whether the daemon runs with an unlocked vault."""
+    """Return whether the daemon runs with an unlocked vault.
+
+    :raises InvalidRequest, Forbidden: if C{daemon.json} cannot be used.
+    """
     found = live_discovery(cli.home)
     return found is not None and vault_state(cli, found) == "unlocked"
 
@@ -71,8 +122,9 @@ def is_unlocked(cli: CliContext) -> bool:
 def unlock_for_login(cli: CliContext, descriptor: int | None) -> bytes | None:
     """Start the daemon and unlock its vault, and return the operator's key, or None if the vault is unlocked already.
 
-    :raises CommandError: there is no vault.
-    :raises WrongPassphrase: the passphrase does not open the vault.
+    :raises CommandError: if there is no vault.
+    :raises WrongPassphrase: if the passphrase does not open the vault.
+    :raises InvalidRequest: if no passphrase can be read.
     """
     from aileron.vault.keys import operator_key
 
@@ -80,8 +132,9 @@ def unlock_for_login(cli: CliContext, descriptor: int | None) -> bytes | None:
         return None
     refuse_lost(cli)
     if not cli.home.secrets.exists():
-        raise CommandError("There is no vault yet. Nothing was opened.", "Set up Aileron: aileron setup")
-    key, _ = open_with_passphrase(cli, descriptor)
+        step = next(iter(cli.features.next_steps("missing")), "aileron vault init")
+        raise CommandError("There is no vault yet. Nothing was opened.", f"Set up Aileron: {step}")
+    key = attended_key(cli, descriptor)
     secret = operator_key(key)
     restart_with(cli, key)
     say("The vault is unlocked.")
@@ -91,10 +144,10 @@ def unlock_for_login(cli: CliContext, descriptor: int | None) -> bytes | None:
 def restart_with(cli: CliContext, key: DataKey) -> Discovery:
     """Unlock the daemon's vault. A daemon that runs with a locked vault, or none, is replaced.
 
-    Agents keep their sessions, because ports and tokens stay. The addresses of providers stay as well, unless a person
-    chooses those of this terminal.
+    Return the running daemon. Agents keep their sessions, because ports and tokens stay. The addresses of providers
+    stay as well, unless a person chooses those of this terminal.
 
-    :raises CommandError: the daemon does not start, or a feature refused the environment. The key is erased.
+    :raises CommandError: if the daemon does not start, or a feature refused the environment. The key is erased.
     """
     found = live_discovery(cli.home)
     if found is not None and vault_state(cli, found) == "unlocked":
@@ -119,13 +172,15 @@ WORD = "reset"
 
 
 def change_passphrase(cli: CliContext, descriptor: int | None, new_descriptor: int | None) -> Discovery:
-    """Change the vault's passphrase, and restart the daemon.
+    """Change the vault's passphrase, and restart the daemon. Return the new daemon.
 
     Both passphrases are checked before the daemon is asked to end. If the file cannot be written, the daemon starts
     again with the old passphrase.
 
-    :raises WrongPassphrase, WeakPassphrase, CommandError, StoreUnavailable: nothing was changed, or it was printed
-        before.
+    :raises WrongPassphrase: if the old passphrase is wrong. Nothing was changed.
+    :raises WeakPassphrase: if the new passphrase is too weak. Nothing was changed.
+    :raises StoreUnavailable: if the file cannot be written.
+    :raises CommandError: if the daemon does not end, or does not start with the new passphrase.
     """
     from aileron.vault import keys
 
@@ -149,10 +204,12 @@ def change_passphrase(cli: CliContext, descriptor: int | None, new_descriptor: i
 
 
 def reset(cli: CliContext, new_descriptor: int | None) -> Discovery:
-    """Replace a lost, damaged or permanently locked vault by an empty one, and start the daemon.
+    """Replace a lost, damaged or permanently locked vault by an empty one, and start the daemon. Return the new daemon.
 
-    :raises CommandError: the person did not type L{WORD}. Nothing was changed.
-    :raises WeakPassphrase, StoreUnavailable: nothing was changed.
+    :raises CommandError: if the person did not type L{WORD}, and nothing was changed; or if the daemon does not end, or
+        does not start with the new vault.
+    :raises WeakPassphrase: if the new passphrase is too weak. Nothing was changed.
+    :raises StoreUnavailable: if the file cannot be written. Nothing was changed.
     """
     from aileron.vault import keys
 
@@ -175,7 +232,11 @@ def reset(cli: CliContext, new_descriptor: int | None) -> Discovery:
 
 
 def start_with(cli: CliContext, key: DataKey | None) -> Discovery:
-    """Start the daemon as L{start} does, and erase the key."""
+    """Start the daemon, or return the running one, and erase the key in any case.
+
+    :raises NoHome: if the home cannot be created.
+    :raises CommandError: if the daemon ended, or was not healthy in time. The message has its last output.
+    """
     try:
         return start(cli, key)
     finally:
@@ -187,7 +248,7 @@ def _tell_what_is_void(cli: CliContext) -> None:
     note("This creates an empty vault with a new passphrase. You lose:")
     note("  all bound credentials (bind each again);")
     note("  trust in all actions, connectors and config.yaml (review and trust each again);")
-    note("  grants, your own limits and passkeys;")
+    note("  grants, your own limits, passkeys, SSH keys and key sources;")
     note("  approvals of runs that have not started (approve each again).")
     note("The audit log is kept.")
     if cli.home.secrets.exists():
