@@ -22,6 +22,7 @@ from .blocks import (
     back,
     chip,
     command_line,
+    copied,
     draw_whole,
     empty,
     facts,
@@ -46,6 +47,7 @@ async def draw_actions(deps: Dependencies, visit: Visit) -> Tag:
         "Actions",
         count(len(offers), "action", "actions"),
         heading("Actions"),
+        quiet("What agents can request. An action is a file that has an effect once you trust it."),
         tags.p(tags.a("New action", href="/actions/_new", id="new-action", **{"class": "button"}), " ", answer()),
         *_warn_unasked(offers),
         table("Actions", ("Action", "Approval", "Effect", "State", ""), map(row, offers), _draw_nothing(deps)),
@@ -75,7 +77,10 @@ def _draw_nothing(deps: Dependencies) -> Tag:
 
 
 async def draw_action(deps: Dependencies, visit: Visit, name: str) -> Drawing:
-    """Draw the page of one action."""
+    """Draw the page of one action.
+
+    :raises NotFound: if no action has this name.
+    """
     offer = deps.submission.offering().offers.get(name)
     if offer is None:
         raise NotFound("No action has this name.")
@@ -125,7 +130,7 @@ def problems(errors: Iterable[LoadError]) -> Iterator[Part]:
 
 
 def _repair(error: LoadError) -> Cell:
-    """Draw a link to the editor if the error is in an action's file with a valid action name."""
+    """Draw a link to the editor if the error is in an action's file with a valid action name, else nothing."""
     name = error.file.rpartition("/")[2].removesuffix(".md")
     return tags.span(*_ways(name)) if error.boundary == "action" and is_action_name(name) else ""
 
@@ -176,7 +181,7 @@ def _about(offer: Offer) -> Iterator[tuple[str, Cell]]:
     yield "Limits", limits(action.limits)
     yield "Timeout", duration(action.timeout_seconds)
     yield "File", action.path
-    yield "Digest", action.digest
+    yield "Digest", copied(action.digest, "digest")
 
 
 def _asks(rule: ApprovalRule) -> str:
@@ -187,7 +192,8 @@ def _asks(rule: ApprovalRule) -> str:
     ends = "" if seconds is None else f"; expires after {duration(seconds)}"
     shown = "" if rule.preview is None else f"; with a preview by {rule.preview.operation} of {rule.preview.connector}"
     cancelled = "; cancelled when the agent cancels its call" if rule.withdrawn_on_cancel else ""
-    return f"Required{shown}{undo}{ends}{cancelled}"
+    replaced = "; replaced by an identical later request" if rule.replaced_on_repeat else ""
+    return f"Required{shown}{undo}{ends}{cancelled}{replaced}"
 
 
 def _input(declared: Input) -> tuple[Cell, ...]:

@@ -19,6 +19,7 @@ from .blocks import (
     answer,
     back,
     choice,
+    copied,
     draw_whole,
     empty,
     facts,
@@ -51,7 +52,10 @@ _LOGINS = [("", "Left out"), ("yes", "Listed")]
 
 
 async def draw_audit(deps: Dependencies, visit: Visit) -> Tag:
-    """Draw the list of audit events, newest first."""
+    """Draw the list of audit events, newest first.
+
+    :raises InvalidRequest: if the cursor is not of this list.
+    """
     found = await deps.audit.list(_read_wanted(visit))
     kept = {name: value for name, value in visit.query.items() if name != "cursor"}
     fields = [field(name, label, kept.get(name, "")) for name, label in _WORDS.items()]
@@ -74,7 +78,7 @@ async def draw_audit(deps: Dependencies, visit: Visit) -> Tag:
 async def draw_record(deps: Dependencies, visit: Visit, audit_id: str) -> Drawing:
     """Draw one audit event with all its fields.
 
-    :raises NotFound: no record has that ID.
+    :raises NotFound: if no record has that ID.
     """
     record = await deps.audit.get(audit_id)
     if record is None:
@@ -103,7 +107,7 @@ def _page(record: Record) -> Tag:
 
 
 def _leaves_out_logins(given: Mapping[str, str]) -> bool:
-    """Return True if the list hides logins of commands: no filter asks for them or for a narrower set."""
+    """Return True if the list hides logins of commands: neither the filter of logins nor one of a field is set."""
     return not any(given.get(name) for name in (*_WORDS, "logins"))
 
 
@@ -125,9 +129,9 @@ def _read_wanted(visit: Visit) -> AuditQuery:
 
 
 def _moment(visit: Visit, name: str) -> datetime | None:
-    """Parse a moment from the query, with a time zone or as a browser's date field writes it.
+    """Parse a moment from the query, in UTC if it has no time zone. Return None if the query has none.
 
-    :raises InvalidRequest: the value is not a moment.
+    :raises InvalidRequest: if the value is not a moment.
     """
     text = visit.query.get(name)
     if not text:
@@ -171,7 +175,7 @@ def _find_subject(event: Event) -> str:
 
 def _about(record: Record) -> Iterator[tuple[str, Cell]]:
     event = record.event
-    yield "ID", event.id
+    yield "ID", copied(event.id, "ID")
     yield "Time", event.at
     yield "Time (UTC)", timestamp(event.at)
     yield "Actor", _name_actor(event)
@@ -183,6 +187,6 @@ def _about(record: Record) -> Iterator[tuple[str, Cell]]:
 
 
 def _draw_sealed(record: Record) -> Iterator[tuple[str, Cell]]:
-    yield "Hash", record.hash
+    yield "Hash", copied(record.hash, "hash")
     yield "Previous hash", record.previous_hash
     yield "Contents digest", record.payload_digest

@@ -50,7 +50,10 @@ async def draw_connectors(deps: Dependencies, visit: Visit) -> Tag:
 
 
 async def draw_connector(deps: Dependencies, visit: Visit, fqn: str) -> Tag:
-    """Draw one connector."""
+    """Draw one connector.
+
+    :raises NotFound: if no loaded connector has this name.
+    """
     connector = deps.connectors.get(fqn)
     if connector is None:
         raise NotFound("No connector has this name, or its file has errors.")
@@ -112,7 +115,7 @@ def _connector(about: ConnectorDescription, bound: Sequence[ComparedBinding]) ->
 
 
 def _needs_one(about: ConnectorDescription) -> bool:
-    """Return True if the connector works only with a credential, including one that holds its base URL."""
+    """Return True if the connector requires a credential, to log in or because it has no base URL of its own."""
     return about.credential is not None or about.base_url is None
 
 
@@ -168,7 +171,10 @@ def _test(about: ConnectorDescription, tests: Sequence[str], lanes: Sequence[Lan
 
 
 def _is_test(offer: Offer) -> bool:
-    """Return True if the action can test this connector: it is ungated, changes nothing and calls no other one."""
+    """Return True if the action can serve as a test of its connector.
+
+    It must be enabled, need no approval and no arguments, change nothing, and call a single connector.
+    """
     action = offer.action
     harmless = offer.enabled and offer.read_only and not action.approval.gated
     alone = len({step.connector for step in action.steps}) == 1

@@ -14,12 +14,10 @@ from aileron.api import Dependencies, read_body
 from aileron.base.text import visible
 from aileron.model.actions import Offer
 from aileron.model.errors import InvalidRequest, NotFound
-from aileron.model.runs import Approval
 from aileron.review import RequestReview
 
 from .approvals.decision import edit_fields
 from .approvals.page import (
-    ApprovalQuestion,
     draw_facts,
     draw_payload,
     draw_requests,
@@ -40,7 +38,11 @@ async def draw_new(deps: Dependencies, visit: Visit) -> Fragment:
 
 
 async def draw_edit(deps: Dependencies, visit: Visit, name: str) -> Drawing:
-    """Draw the editor with the action's file from disk."""
+    """Draw the editor with the action's file from disk.
+
+    :raises NotFound: if there is no such file.
+    :raises Forbidden, InvalidRequest: if the file is a link or too large.
+    """
     found = deps.action_files.read(name)
     if found is None:
         raise NotFound("No action file has this name.")
@@ -62,7 +64,11 @@ def _editor(name: str, text: str, before: str | None) -> Fragment:
 
 
 async def draw_try(deps: Dependencies, visit: Visit, name: str) -> Drawing:
-    """Draw the form of an action's arguments, as its file on disk declares them."""
+    """Draw the form of an action's arguments, as its file on disk declares them.
+
+    :raises NotFound: if there is no such file, or it has errors.
+    :raises Forbidden, InvalidRequest: if the file is a link or too large.
+    """
     found = deps.action_files.read(name)
     action = None if found is None else found.action
     if action is None:
@@ -83,26 +89,33 @@ async def draw_try(deps: Dependencies, visit: Visit, name: str) -> Drawing:
 
 
 async def draw_dry_run(deps: Dependencies, visit: Visit, name: str) -> Drawing:
-    """Draw the approval of a call with the arguments in the request body, without running it."""
+    """Draw the approval of a call with the arguments in the request body, without running it.
+
+    If the arguments are not valid, draw the problems.
+
+    :raises NotFound: if there is no such action.
+    :raises BindingRequired, CapabilityDenied: if a binding or capability is missing.
+    """
     try:
         found = deps.submission.dry_run(name, read_body(visit.body))
     except InvalidRequest as error:
         return Drawing(partial(_refused, error))
     (before,) = await deps.decisions.precedents((found.approval,))
-    asked = ApprovalQuestion(RequestReview(found.approval, before, found.offer, found.cards))
-    return Drawing(lambda: _result(found.approval, found.offer, asked))
+    review = RequestReview(found.approval, before, found.offer, found.cards)
+    return Drawing(lambda: _result(review, found.offer))
 
 
-def _result(approval: Approval, offer: Offer, asked: ApprovalQuestion) -> Tag:
+def _result(review: RequestReview, offer: Offer) -> Tag:
+    approval, warnings = review.approval, review.warnings
     gate = "Requires your approval" if offer.action.approval.gated else "Runs without your approval"
     return tags.section(
         tags.h2(headline(approval), tabindex="-1"),
-        quiet(*origin(approval, None, asked.review.cards)),
+        quiet(*origin(approval, None, review.cards)),
         quiet(f"{gate}. This was a dry run: nothing was sent or stored."),
-        draw_warnings(asked.review.warnings),
-        draw_payload(approval, asked),
-        draw_facts(asked.review.warnings),
-        draw_requests(approval, asked),
+        draw_warnings(warnings),
+        draw_payload(approval, review.cards, review.before),
+        draw_facts(warnings),
+        draw_requests(approval, review.cards),
     )
 
 

@@ -30,7 +30,10 @@ _NO_GRANTS = empty(
 
 
 async def draw_grants(deps: Dependencies, visit: Visit) -> Tag:
-    """Draw the page of grants, limits and pauses."""
+    """Draw the page of grants, limits and pauses.
+
+    :raises VaultLocked: if the vault was never unlocked in this process.
+    """
     standing = sorted(await deps.grants.grants(), key=lambda each: each.grant.made_at, reverse=True)
     live = [each for each in standing if each.state is GrantState.LIVE]
     past = [each for each in standing if each.state is not GrantState.LIVE]
@@ -56,10 +59,11 @@ def _grant(standing: StandingGrant) -> Iterator[Tag]:
     revoke = act("Revoke", f"DELETE /v1/grants/{grant.id}", name=f"revoke-{grant.id}")
     yield tags.h2(link(f"/actions/{grant.action}", grant.action))
     yield tags.p(state, " ", revoke)
-    yield facts(_about(standing))
+    yield facts(describe_grant(standing))
 
 
-def _about(standing: StandingGrant) -> Iterator[tuple[str, Cell]]:
+def describe_grant(standing: StandingGrant) -> Iterator[tuple[str, Cell]]:
+    """Yield what a grant allows, for whom and how often, and how much of it was used."""
     grant = standing.grant
     yield "Suspended", standing.suspended
     for predicate in grant.predicates:
@@ -71,7 +75,7 @@ def _about(standing: StandingGrant) -> Iterator[tuple[str, Cell]]:
     whose = None if grant.session_id is None else link(f"/sessions/{grant.session_id}", grant.session_id)
     yield "Sessions", "All sessions" if whose is None else whose
     yield "Created", grant.made_at
-    yield "Created with", link(f"/approvals/{grant.run_id}", "This approval")
+    yield "Created with", link(f"/runs/{grant.run_id}", "This approval")
     yield "Last used", grant.used_at
 
 

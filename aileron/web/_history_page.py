@@ -19,7 +19,7 @@ from aileron.model.sessions import Session
 
 from ._daily import Day, draw_days, read_days
 from ._runs_page import VIEWS
-from .blocks import Part, chip, choice, empty, field, filters, heading, link, older, page, quiet, segments
+from .blocks import Part, chip, choice, empty, field, filters, heading, link, older, page, part, quiet, segments
 from .event_names import KINDS, PERSON, event_names
 from .parts import Drawing, Visit
 from .texts import agent, count, moment
@@ -51,7 +51,7 @@ class Timeline:
 async def draw_history(deps: Dependencies, visit: Visit) -> Drawing:
     """Draw the events that match the filters, newest first.
 
-    :raises InvalidRequest: the day is not a date, or the cursor is not from this list.
+    :raises InvalidRequest: if the day is not a date, or the cursor is not from this list.
     """
     given = {name: visit.query[name] for name in _FILTERS if visit.query.get(name)}
     names = event_names(deps.features.features)
@@ -90,7 +90,10 @@ def _read_day(text: str | None) -> tuple[datetime | None, datetime | None]:
 
 
 async def _find(deps: Dependencies, names: Mapping[str, EventName], query: AuditQuery, text: str) -> Timeline:
-    """Read one page of events. If a search text is set, read on until enough entries match or the limit is reached."""
+    """Read one page of events. If a search text is set, read more until enough match or the limit is reached.
+
+    :raises InvalidRequest: if the cursor is not valid.
+    """
     records: list[Record] = []
     read, wanted = 0, text.casefold()
     query = evolve(query, limit=_AT_A_TIME) if wanted else query
@@ -135,16 +138,29 @@ def _page(found: Timeline, given: Mapping[str, str], days: Sequence[Day]) -> Tag
             given=bool(given.keys() - {"text"}),
             search=field("text", "Search", text, "search"),
         ),
-        *draw_days(days),
-        quiet("The login and logout of each command are left out: ", link("/history?kind=logins", KINDS["logins"]))
-        if _leaves_out_logins(given)
-        else "",
-        tags.ol(*(_entry(each, found) for each in found.records), **{"class": "history"})
-        if found.records
-        else _draw_nothing(bool(given)),
-        quiet(f"{searched}Older entries may match.") if searched else "",
-        older("/history", given, found.cursor),
+        part(
+            "results",
+            *draw_days(days),
+            *_draw_entries(found, given, searched),
+            older("/history", given, found.cursor),
+        ),
     )
+
+
+def _draw_entries(found: Timeline, given: Mapping[str, str], searched: str) -> Iterator[Part]:
+    """Draw the entries, or how to show more if there are none.
+
+    :param searched: how much was searched, if that was not everything.
+    """
+    if _leaves_out_logins(given):
+        logins = link("/history?kind=logins", KINDS["logins"])
+        yield quiet("The login and logout of each command are left out: ", logins)
+    if found.records:
+        yield tags.ol(*(_entry(each, found) for each in found.records), **{"class": "history"})
+    else:
+        yield _draw_nothing(bool(given))
+    if searched:
+        yield quiet(f"{searched}Older entries may match.")
 
 
 def _draw_nothing(filtered: bool) -> Tag:

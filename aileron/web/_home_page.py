@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from attrs import frozen
+from attrs import evolve, frozen
 from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
@@ -19,10 +19,10 @@ from aileron.model.trust import TrustItem, TrustState
 
 from ._credentials_part import read_credentials
 from ._runs_page import state_chip
-from .blocks import Attention, Part, command_line, heading, link, page, quiet
+from .blocks import Attention, Part, command_line, heading, link, page, part, quiet
 from .event_names import OUTCOMES
 from .parts import Visit
-from .texts import STATES, agent, count, moment
+from .texts import STATES, agent, count, find_address, moment, name_run
 
 FEW = 5
 MOST_COUNTED = 1000
@@ -59,7 +59,9 @@ class SetupStep:
 class Overview:
     """The data of the home page.
 
-    :ivar oldest: the pending runs that have waited longest, each with its session if it is still stored.
+    :ivar pending: how many decisions are pending, without those that are snoozed.
+    :ivar oldest: the runs that have been pending longest, without those that are snoozed, each with its session if
+        it is still stored.
     :ivar sessions: how many agent sessions are active.
     :ivar steps: the setup steps; empty once a call was approved.
     """
@@ -75,10 +77,10 @@ class Overview:
 
 async def read_overview(deps: Dependencies, visit: Visit) -> Overview:
     """Collect the current data of the home page from the daemon's services."""
-    oldest = (await deps.submission.runs(_query(RunState.PENDING))).items
+    oldest = await _find_oldest(deps)
     asking = {each: await deps.sessions.get(each) for each in {run.session_id for run in oldest} if each is not None}
     return Overview(
-        pending=await deps.pending(),
+        pending=await deps.count_waiting(),
         oldest=[(run, asking.get(run.session_id or "")) for run in oldest],
         running=await deps.submission.runs(_query(*_MOVING)),
         sessions=len((await deps.sessions.list(True, MOST_COUNTED, None)).items),
@@ -86,6 +88,14 @@ async def read_overview(deps: Dependencies, visit: Visit) -> Overview:
         problems=await _find_problems(deps, visit),
         steps=await _read_steps(deps),
     )
+
+
+async def _find_oldest(deps: Dependencies) -> Sequence[Run]:
+    """Find the runs that have been pending longest, without those that are snoozed."""
+    snoozes = await deps.snoozes.all()
+    query = evolve(_query(RunState.PENDING), limit=FEW + len(snoozes))
+    found = (await deps.submission.runs(query)).items
+    return [run for run in found if run.id not in snoozes][:FEW]
 
 
 def _query(*states: RunState) -> RunQuery:
@@ -111,7 +121,10 @@ def _read_end(event: Event) -> RunState | None:
 
 
 async def _find_problems(deps: Dependencies, visit: Visit) -> list[Attention]:
-    """Return the problems that need the operator, the most serious first."""
+    """Return the problems that need the operator, the most serious first.
+
+    :raises VaultLocked: if there is no vault, or it was never unlocked in this process.
+    """
     unknown = await deps.submission.runs(_query(RunState.UNKNOWN))
     warned = [each for each in await read_credentials(deps) if each.problem]
     problems = [*_find_alarms(deps)]
@@ -207,10 +220,14 @@ async def draw_home(deps: Dependencies, visit: Visit) -> Tag:
         "Home",
         f"Pending approvals: {found.pending or 'none'}.{problems}",
         heading("Home"),
-        _problems(found.problems),
-        _setup(found.steps),
-        tags.div(_pending(found), _running(found.running, found.sessions), **{"class": "home-cards"}),
-        _outcomes(found.outcomes),
+        part("problems", _problems(found.problems)),
+        part("steps", _setup(found.steps)),
+        tags.div(
+            _pending(found)(**{"data-part": "pending"}),
+            _running(found.running, found.sessions)(**{"data-part": "running"}),
+            **{"class": "home-cards"},
+        ),
+        _outcomes(found.outcomes)(**{"data-part": "outcomes"}),
     )
 
 
@@ -256,14 +273,14 @@ def _pending(found: Overview) -> Tag:
 def _waiting(run: Run, session: Session | None) -> Tag:
     asks = "you" if run.session_id is None else agent(session)
     return tags.li(
-        link(f"/approvals/{run.id}", run.action),
+        link(f"/approvals/{run.id}", name_run(run)),
         tags.small("Requested by ", asks, ", ", moment(run.received_at), **{"class": "quiet"}),
     )
 
 
 def _running(running: Page[Run], sessions: int) -> Tag:
     rows = [
-        tags.li(link(f"/runs/{run.id}", run.action), tags.small(state_chip(run.state), " ", moment(run.changed_at)))
+        tags.li(link(find_address(run), name_run(run)), tags.small(state_chip(run.state), " ", moment(run.changed_at)))
         for run in running.items
     ]
     more = [tags.p(link("/runs", "All activity"))] if running.cursor is not None else []

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TypeAlias
 
-from klein import Klein
+from attrs import field, frozen
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 from twisted.web.iweb import IRequest
@@ -14,12 +15,13 @@ from twisted.web.template import Flattenable, flattenString
 from werkzeug.exceptions import HTTPException
 
 from aileron.api import Dependencies, unexpected
+from aileron.api.routing import Routes
 from aileron.base.json import timestamp
 from aileron.base.text import visible
 from aileron.model.errors import AileronError, InvalidRequest
 from aileron.model.faults import ADVICE
 
-from ._entrance import admit, enter, entering, register
+from ._entrance import add_passkey, admit, enter, entering, register, touch
 from ._table import POSTED, Draw, fragments, shown
 from .parts import HTML, Drawing, Shell, Visit, is_known, pack
 
@@ -30,7 +32,7 @@ VAULT = b"X-Aileron-Vault"
 """The header of each fragment with the state of the vault."""
 
 WAITING = b"X-Aileron-Waiting"
-"""The header of each fragment with the number of pending approvals."""
+"""The header of each fragment with the number of pending approvals that are not snoozed."""
 
 _TEXT = b"text/plain; charset=utf-8"
 
@@ -38,29 +40,90 @@ _TEXT = b"text/plain; charset=utf-8"
 InThread: TypeAlias = Callable[[Callable[[], bytes]], Awaitable[bytes]]
 
 
-def pages(deps: Dependencies, in_thread: InThread) -> IResource:
-    """Return the resource that serves browsers on the operator site outside C{/v1}.
+@frozen
+class Entrance:
+    """The login of browsers at one address, and the pages that are shown there.
+
+    :ivar routes: the handlers of logging in: each a path, a method and a function of the request, the routes'
+        dependencies and the shell.
+    :ivar shown: the paths of the pages that are shown, or None for all.
+    :ivar changes: texts of the shell with what stands there instead.
+    :ivar files: further static files.
+    """
+
+    routes: Sequence[tuple[str, str, Callable[[IRequest, Dependencies, Shell], Awaitable[bytes]]]]
+    shown: Sequence[str] | None = None
+    changes: Mapping[str, str] = field(factory=dict)
+    files: Sequence[Path] = ()
+
+    def shows(self, rule: str) -> bool:
+        """Return whether the page with this path is shown."""
+        return self.shown is None or rule in self.shown
+
+
+async def _register(request: IRequest, deps: Dependencies, shell: Shell) -> bytes:
+    return await register(request, deps)
+
+
+async def _touch(request: IRequest, deps: Dependencies, shell: Shell) -> bytes:
+    return await touch(request, deps)
+
+
+async def _add_passkey(request: IRequest, deps: Dependencies, shell: Shell) -> bytes:
+    return await add_passkey(request, deps)
+
+
+async def _enter_state(request: IRequest, deps: Dependencies, shell: Shell) -> bytes:
+    return await entering(request, deps)
+
+
+BY_CODE = Entrance(
+    (
+        ("/handover", "POST", enter),
+        ("/handover/key", "POST", _register),
+        ("/handover/passkey", "POST", _touch),
+        ("/handover/new-passkey", "POST", _add_passkey),
+        ("/handover/state", "GET", _enter_state),
+    )
+)
+"""The way in by C{aileron open}: a code, and two words that are typed in the terminal."""
+
+
+def pages(
+    deps: Dependencies,
+    in_thread: InThread,
+    workers: Mapping[str, Path] | None = None,
+    entrance: Entrance = BY_CODE,
+) -> IResource:
+    """Return the resource that serves browsers outside C{/v1}.
 
     :param in_thread: calls a function in another thread, one call at a time, and returns a Deferred with its result.
+    :param workers: the scripts that a browser may run as service workers, by path; none if the address does not stay.
+    :param entrance: the login of browsers, and the pages to show.
     """
     features = deps.features.features
-    app, shell = Klein(), Shell(features.navigation())
-    for rule, method, serve in (
-        ("/handover", "POST", lambda request, path: enter(request, deps, shell)),
-        ("/handover/key", "POST", lambda request, path: register(request, deps)),
-        ("/handover/state", "GET", lambda request, path: entering(request, deps)),
-    ):
-        app.route(rule, methods=[method], endpoint=rule)(_at_the_rim(serve))
+    app = Routes()
+    shell = Shell(features.navigation(), features.scripts(), workers or {}, entrance.changes, entrance.files)
+    for rule, method, serve in entrance.routes:
+        app.route(rule, methods=[method], endpoint=f"{method} {rule}")(_handle_errors(_bind(serve, deps, shell)))
     app.route("/static/<name>", endpoint="static")(shell.file)
-    for rule, draw in fragments(features).items():
+    for path in workers or {}:
+        app.route(path, endpoint=path)(shell.worker)
+    for rule, draw in fragments(features, entrance.shows).items():
         app.route(rule, methods=["GET"], endpoint=rule)(_guard(draw, deps, in_thread))
-    for rule, draw in POSTED.items():
+    for rule, draw in POSTED.items() if entrance.shown is None else ():
         app.route(rule, methods=["POST"], endpoint=f"POST {rule}")(_guard(draw, deps, in_thread))
-    for rule in shown(features):
+    for rule in filter(entrance.shows, shown(features)):
         app.route(rule, endpoint=rule)(lambda request, **path: shell.page(request))
     app.handle_errors(HTTPException)(lambda request, failure: shell.missing(request))
     app.handle_errors(Exception)(_answer_failed)
     return app.resource()
+
+
+def _bind(
+    serve: Callable[[IRequest, Dependencies, Shell], Awaitable[bytes]], deps: Dependencies, shell: Shell
+) -> Callable[[IRequest, Mapping[str, str]], Awaitable[bytes]]:
+    return lambda request, path: serve(request, deps, shell)
 
 
 def _guard(draw: Draw, deps: Dependencies, in_thread: InThread) -> Callable[..., Deferred[bytes]]:
@@ -74,16 +137,16 @@ def _guard(draw: Draw, deps: Dependencies, in_thread: InThread) -> Callable[...,
         else:
             body = await flattenString(request, found)
         request.setHeader(b"Content-Type", HTML)
-        request.setHeader(PAUSED, _tell_paused(deps))
+        request.setHeader(PAUSED, _paused_since(deps))
         request.setHeader(VAULT, deps.vault.state().value.encode("ascii"))
-        request.setHeader(WAITING, b"%d" % await deps.pending())
+        request.setHeader(WAITING, b"%d" % await deps.count_waiting())
         return b"" if request.method == b"GET" and is_known(request, body) else pack(request, body)
 
-    return _at_the_rim(fragment)
+    return _handle_errors(fragment)
 
 
 def _flat(drawn: Flattenable) -> bytes:
-    """Render a drawing without Deferreds, in the calling thread."""
+    """Render a drawing without Deferreds, in the calling thread, or raise the error of the drawing."""
     found: list[bytes | Failure] = []
     flattenString(None, drawn).addBoth(found.append)
     (body,) = found
@@ -95,7 +158,7 @@ def _flat(drawn: Flattenable) -> bytes:
 def _query(request: IRequest) -> Mapping[str, str]:
     """Parse the query string.
 
-    :raises InvalidRequest: a name occurs twice, or the query is not UTF-8.
+    :raises InvalidRequest: if a name occurs twice, or the query is not UTF-8.
     """
     try:
         return {name.decode("utf-8"): value.decode("utf-8") for name, (value,) in request.args.items()}
@@ -103,14 +166,17 @@ def _query(request: IRequest) -> Mapping[str, str]:
         raise InvalidRequest("This address is not valid. Your pending approvals are at /approvals.") from None
 
 
-def _tell_paused(deps: Dependencies) -> bytes:
-    """Return the moment since which everything is paused, or C{no}."""
+def _paused_since(deps: Dependencies) -> bytes:
+    """Return the time since which everything is paused, or C{no} if it is not."""
     since = next((pause.since for pause in deps.limits.pauses() if pause.session_id is None), None)
     return b"no" if since is None else timestamp(since).encode("ascii")
 
 
-def _at_the_rim(serve: Callable[[IRequest, Mapping[str, str]], Awaitable[bytes]]) -> Callable[..., Deferred[bytes]]:
-    """Make a handler that answers with the result of C{serve}, or with an error page if it fails."""
+def _handle_errors(serve: Callable[[IRequest, Mapping[str, str]], Awaitable[bytes]]) -> Callable[..., Deferred[bytes]]:
+    """Make a handler that answers with the result of C{serve}, or with an error page if it fails.
+
+    Only a cancellation is raised.
+    """
 
     async def answer(request: IRequest, path: Mapping[str, str]) -> bytes:
         try:

@@ -1,30 +1,38 @@
-"""The page of one request: what came of it, when what happened, what was sent and answered, and its decision."""
+"""The page of one request: its outcome, its events, the requests and responses, and the decision."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import frozen
-from twisted.web.template import Flattenable, Tag, tags
+from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
 from aileron.base.attachments import Attachment, set_apart
 from aileron.base.json import JSON
 from aileron.base.text import visible
 from aileron.model.audit import Event, EventName, Record
+from aileron.model.authority import StandingGrant
 from aileron.model.faults import Fault
 from aileron.model.queries import AuditQuery, RunQuery
-from aileron.model.reviews import Review
+from aileron.model.reviews import Card, Review
 from aileron.model.runs import NOT_BEGUN, Approval, AttemptRow, Run, RunState, StepRow
 from aileron.model.sessions import Session
-from aileron.review import find_title
+from aileron.review import edits
 
+from ._exchanges_part import draw_exchanges, list_exchanges
+from ._grants_page import describe_grant
 from ._runs_page import draw_state, read_approval, state_chip, took
-from .approvals.requests import draw_request
-from .blocks import Cell, Part, act, answer, back, chip, draw_whole, facts, heading, link, page, quiet, table
-from .event_names import PERSON, event_names
-from .parts import Drawing, Visit
-from .texts import STATES, agent, moment, segment
+from ._timeline_part import draw_timeline
+from .approvals.decision import cancel_button
+from .approvals.listing import Inbox, draw_rows, read_inbox
+from .approvals.page import draw_approval, draw_asked_by, draw_origin, draw_payload, draw_unread, headline
+from .approvals.reading import differences
+from .blocks import Cell, Part, act, answer, back, copied, draw_whole, facts, link, quiet
+from .event_names import event_names
+from .parts import Drawing, Visit, titled
+from .texts import STATES, countdown, find_address, moment, name_run, segment
 
 _UNKNOWN = (
     "The request may have been sent, and no response says whether it happened. It is not repeated automatically. Check"
@@ -36,24 +44,27 @@ _FOUND: Mapping[JSON, str] = {
     False: "This step did not happen, and the steps after it never started.",
     None: "Nothing was found, which does not prove that it did not happen. The outcome is still unknown.",
 }
-_ENDS = frozenset((RunState.PENDING, *NOT_BEGUN))
+_NEVER_SENT = frozenset((RunState.DENIED, RunState.CANCELLED, RunState.EXPIRED))
 _MOST_EVENTS = 100
-_SENT = frozenset((RunState.EXECUTING, RunState.COMPLETED, RunState.FAILED, RunState.UNKNOWN))
 
 
 @frozen
 class RunRecord:
-    """All that is stored about one request.
+    """The stored data of one request.
 
-    :ivar approval: its approval, or None if it needed none.
-    :ivar session: the session that asked, or None if it is not stored.
-    :ivar records: its newest audit records, oldest first.
+    :ivar approval: the run's approval, or None if it needed none.
+    :ivar session: the requesting session, or None if it is not stored.
+    :ivar cards: the cards that the approval showed; empty if the action or its connector has changed since.
+    :ivar grants: the grant that allowed the run, and the grant that was created with its approval.
+    :ivar records: the run's newest audit records, oldest first.
     :ivar names: the words for event types.
     """
 
     run: Run
     approval: Approval | None
     session: Session | None
+    cards: Sequence[Card]
+    grants: Sequence[StandingGrant]
     steps: Sequence[StepRow]
     attempts: Sequence[AttemptRow]
     records: Sequence[Record]
@@ -61,15 +72,64 @@ class RunRecord:
 
 
 async def draw_run(deps: Dependencies, visit: Visit, run_id: str) -> Drawing:
-    """Draw the page of one request.
+    """Draw the page of one request: the decision to make while it is pending, and its outcome afterwards.
 
-    :raises NotFound: no run has that ID.
+    :raises NotFound: if no run has that ID.
     """
     run = await deps.submission.run(run_id)
+    pending = await _find_pending(deps, visit, run)
+    if pending is not None:
+        return await draw_approval(deps, visit, pending)
+    outcome = await _read_outcome(deps, run_id)
+    return Drawing(lambda: _page(outcome))
+
+
+async def draw_request(deps: Dependencies, visit: Visit, run_id: str) -> Drawing:
+    """Draw the page of one request, with the pending approvals beside it.
+
+    While the request is pending, the page shows the decision to make; afterwards, its outcome. A login that may decide
+    is recorded as shown the approval.
+
+    :raises NotFound: if no run has that ID.
+    """
+    run = await deps.submission.run(run_id)
+    pending = await _find_pending(deps, visit, run)
+    if pending is not None:
+        return await draw_approval(deps, visit, pending)
+    outcome, inbox = await _read_outcome(deps, run_id), await read_inbox(deps, visit)
+    return Drawing(lambda: _page_beside(outcome, inbox))
+
+
+async def _find_pending(deps: Dependencies, visit: Visit, run: Run) -> Approval | None:
+    """Return the approval of a pending run, or None if the run is not pending.
+
+    :raises NotFound: if its approval is missing.
+    """
+    if run.state is not RunState.PENDING:
+        return None
+    approval = await deps.decisions.approval(run.id, only_read=visit.only_reads)
+    return approval if approval.run.state is RunState.PENDING else None
+
+
+@frozen
+class _DecidedRequest:
+    """The content of the page of a decided request.
+
+    :ivar choices: the buttons for what can still be done.
+    :ivar said: the text that a screen reader announces.
+    """
+
+    record: RunRecord
+    choices: Sequence[Part]
+    said: str
+
+
+async def _read_outcome(deps: Dependencies, run_id: str) -> _DecidedRequest:
+    run = await deps.submission.run(run_id)
     record = await _read(deps, run)
-    undoing = (await deps.submission.runs(RunQuery(undoes=run_id, limit=1))).items
+    undoing = (await deps.submission.runs(RunQuery(undoes=run.id, limit=1))).items
     lookup = await _find_last_lookup(deps, run)
-    look = run.state is RunState.UNKNOWN and await deps.reconciliation.is_reconcilable(run_id)
+    look = run.state is RunState.UNKNOWN and await deps.reconciliation.is_reconcilable(run.id)
     choices = [
         *_choices(run, _find_inverse(deps, run), lookup, look=look),
         *(_draw_undoing(each) for each in undoing),
@@ -77,20 +137,35 @@ async def draw_run(deps: Dependencies, visit: Visit, run_id: str) -> Drawing:
     said = f"{run.action}: {STATES[run.state]}"
     if lookup is not None:
         said = f"{said}. Looked up at {lookup.at:%H:%M:%S} UTC. {_describe_finding(lookup)}"
-    return Drawing(lambda: _page(record, choices, said))
+    return _DecidedRequest(record, choices, said)
 
 
 async def _read(deps: Dependencies, run: Run) -> RunRecord:
     steps, attempts = await deps.submission.history(run.id)
-    session = None if run.session_id is None else await deps.sessions.get(run.session_id)
+    approval = await read_approval(deps, run)
+    cards = () if approval is None else deps.decisions.cards(approval)
     found = await deps.audit.list(AuditQuery(run_id=run.id, limit=_MOST_EVENTS))
     records = [each for each in reversed(found.items) if not each.altered]
     names = event_names(deps.features.features)
-    return RunRecord(run, await read_approval(deps, run), session, steps, attempts, records, names)
+    grants = [] if approval is None else await _find_grants(deps, approval)
+    return RunRecord(run, approval, await _find_session(deps, run), cards, grants, steps, attempts, records, names)
+
+
+async def _find_session(deps: Dependencies, run: Run) -> Session | None:
+    return None if run.session_id is None else await deps.sessions.get(run.session_id)
+
+
+async def _find_grants(deps: Dependencies, approval: Approval) -> list[StandingGrant]:
+    """Find the grant that allowed a run, and the one that was created with its approval.
+
+    :raises VaultLocked: if the vault was never unlocked in this process.
+    """
+    grants = await deps.grants.grants()
+    return [each for each in grants if each.grant.id == approval.grant_id or each.grant.run_id == approval.run.id]
 
 
 async def _find_last_lookup(deps: Dependencies, run: Run) -> Event | None:
-    """If the outcome of the run is unknown, find the event of the last outcome check."""
+    """Return the event of the last outcome check, or None if there was none or the run's outcome is not unknown."""
     if run.state is not RunState.UNKNOWN:
         return None
     found = await deps.audit.list(AuditQuery(run_id=run.id, type="execution.reconciled", limit=1))
@@ -105,130 +180,96 @@ def _describe_finding(lookup: Event) -> str:
 
 
 def _draw_undoing(run: Run) -> Tag:
-    return quiet("Undone by ", link(f"/runs/{run.id}", run.action), ": ", state_chip(run.state))
+    return quiet("Undone by ", link(find_address(run), name_run(run)), ": ", state_chip(run.state))
 
 
 def _find_inverse(deps: Dependencies, run: Run) -> str | None:
-    """Find the action that undoes a run, or return None if the run's action has changed since."""
+    """Return the name of the action that undoes a run.
+
+    Return None if the run's action has no inverse, is not offered, or has changed since the run.
+    """
     offer = deps.submission.offering().offers.get(run.action)
     if offer is None or offer.action.digest != run.manifest_digest or offer.action.inverse is None:
         return None
     return offer.action.inverse.action
 
 
-def _page(record: RunRecord, choices: Sequence[Part], said: str) -> Tag:
-    run, approval = record.run, record.approval
-    return page(
-        run.action,
-        said,
-        back("/runs", "Activity"),
-        heading(_title(record), f"{run.action} {run.action_version}"),
-        quiet(*_asked_by(record)),
-        tags.p(draw_state(run), " ", *_describe_times(record), " ", answer(), **{"class": "outcome"}),
-        *([quiet("Reason: ", tags.bdi(visible(said_why)))] if (said_why := run.reason or _reason(approval)) else []),
-        *choices,
-        *_outcome(run, record.steps),
-        *_arguments(run, approval),
-        tags.h2("Timeline"),
-        tags.ol(*(_draw_event(each, record.names) for each in record.records), **{"class": "history"}),
-        *_draw_exchanges(record),
-        tags.details(
-            tags.summary("Details"),
-            facts(_about(run)),
-            *([] if approval is None else [tags.h3("Decision"), facts(_draw_decided(approval))]),
-            id="details-of-run",
-        ),
+def _page(outcome: _DecidedRequest) -> Tag:
+    return _mark(tags.article(back("/runs", "Activity"), *_draw_outcome(outcome)), outcome)
+
+
+def _page_beside(outcome: _DecidedRequest, inbox: Inbox) -> Tag:
+    way = tags.a("Inbox", href="/approvals", **{"class": "back-to", "data-key": "i"})
+    detail = tags.div(
+        tags.div(way, **{"class": "detail-head"}),
+        tags.div(*_draw_outcome(outcome), id="request", tabindex="-1", **{"class": "detail-body"}),
+        **{"class": "detail"},
     )
+    rows = draw_rows(inbox, outcome.record.run.id)
+    return _mark(tags.article(rows, detail, **{"class": "split open"}), outcome)
 
 
-def _title(record: RunRecord) -> str:
-    return record.run.action if record.approval is None else find_title(record.run.action, record.approval.review)
+def _mark(article: Tag, outcome: _DecidedRequest) -> Tag:
+    """Add what the script needs: the title, the announcement, and the ID and state of the run."""
+    run = outcome.record.run
+    title, said = f"{visible(run.action)} – Aileron", visible(outcome.said)
+    return titled(title, said)(article)(**{"data-id": visible(run.id), "data-state": run.state.value})
 
 
-def _reason(approval: Approval | None) -> str | None:
-    return None if approval is None else approval.reason
+def _draw_outcome(outcome: _DecidedRequest) -> Iterator[Part]:
+    """Draw the content of the page of a decided request."""
+    record, run = outcome.record, outcome.record.run
+    approval = record.approval or _bare_approval(run)
+    why = run.reason or approval.reason
+    yield tags.h1(headline(approval), tabindex="-1")
+    yield tags.p(*draw_asked_by(approval, record.session, record.cards), **{"class": "meta asked"})
+    yield tags.p(draw_state(run), " ", *_describe_outcome(record), " ", answer(), **{"class": "outcome"})
+    if why:
+        yield quiet("Reason: ", tags.bdi(visible(why)))
+    yield from outcome.choices
+    yield from _draw_failure(run)
+    yield from _draw_payload(record)
+    yield from draw_timeline(record.records, record.names)
+    yield from _draw_result(run, record.steps)
+    yield from _draw_exchanges(record, approval)
+    yield from _draw_grants(record)
+    yield tags.details(tags.summary("Details"), *_draw_details(record), id="details-of-run")
 
 
-def _asked_by(record: RunRecord) -> Iterator[Part]:
-    """Draw who asked, in which directory, and when."""
-    run, session = record.run, record.session
-    if run.session_id is None:
-        yield "You"
-    else:
-        yield link(f"/sessions/{run.session_id}", agent(session))
-        if session is not None:
-            yield from (" in ", tags.bdi(visible(session.working_dir)))
-    yield from (", ", moment(run.received_at))
+def _draw_exchanges(record: RunRecord, approval: Approval) -> Iterator[Part]:
+    _, outputs, _ = _set_apart(record.run, record.steps)
+    exchanges = list_exchanges(approval.review.steps, record.steps, outputs, record.attempts)
+    yield from draw_exchanges(record.run, exchanges)
 
 
-def _describe_times(record: RunRecord) -> Iterator[Part]:
+def _draw_details(record: RunRecord) -> Iterator[Part]:
+    yield facts(_about(record.run))
+    if record.approval is not None:
+        yield quiet(*draw_origin(record.approval, record.session))
+        yield tags.h3("Decision")
+        yield facts(_describe_decision(record.approval))
+
+
+def _describe_outcome(record: RunRecord) -> Iterator[Part]:
     """Draw who decided, how long the request waited for the decision, and how long it ran."""
     run, approval = record.run, record.approval
     if approval is not None and approval.decided_at is not None:
         word = "Approved" if approval.approved else "Denied"
-        by = "you" if approval.grant_id is None else "a grant"
         waited = took(approval.requested_at, approval.decided_at)
-        yield f"{word} by {by} after {waited}. " if approval.grant_id is None else f"{word} by {by}. "
+        yield f"{word} by you after {waited}. " if approval.grant_id is None else f"{word} by a grant. "
     elif not run.gated:
         yield "Needed no approval. "
+    elif run.state in _NEVER_SENT:
+        yield f"Not decided within {took(run.received_at, run.changed_at)}. "
+    if run.state in _NEVER_SENT:
+        yield "Nothing was sent. "
     began = min((each.started_at for each in record.attempts), default=None)
     if began is not None and run.state.settled:
         yield f"Ran for {took(began, run.changed_at)}. "
 
 
-def _draw_event(record: Record, names: Mapping[str, EventName]) -> Tag:
-    event = record.event
-    known = names.get(event.type) or EventName(event.type)
-    return tags.li(
-        tags.div(chip(known.words, known.colour), *_describe_event(event)),
-        tags.small(
-            moment(event.at)(**{"data-clock": "yes"}),
-            ", by you" if event.actor.type == PERSON else "",
-            ", ",
-            link(f"/audit/{event.id}", f"record {record.sequence:,}"),
-            **{"class": "quiet"},
-        ),
-    )
-
-
-def _describe_event(event: Event) -> Iterator[Part]:
-    """Draw the step, the connector, the grant, the reason or the failure of an event, as far as it has one."""
-    failure = event.payload.get("failure")
-    if isinstance(failure, Mapping):
-        failure = failure.get("message")
-    said = (event.payload.get("step"), event.connector, event.payload.get("reason"), failure)
-    yield "".join(f" {visible(each)}" for each in said if isinstance(each, str) and each)
-    if isinstance(event.payload.get("grant"), str):
-        yield from (" ", link("/grants", str(event.payload["grant"])))
-
-
-def _draw_step(drawn: Mapping[str, Flattenable]) -> Tag:
-    words = (tags.strong(drawn["operation"]), " of ", tags.strong(drawn["connector"]), ", ", drawn["account"])
-    return tags.li(tags.p(*words), drawn["request"])
-
-
-def _draw_exchanges(record: RunRecord) -> Iterator[Part]:
-    """Draw what was sent and what the service answered, folded: the approved requests, attempts and responses."""
-    run, approval, steps = record.run, record.approval, record.steps
-    reviewed = () if approval is None else approval.review.steps
-    _, outputs, _ = _set_apart(run, steps)
-    yield tags.h2("Requests and responses")
-    if reviewed:
-        drawn = [
-            draw_request(number, step, None, frozenset(), run.effect_key) for number, step in enumerate(reviewed, 1)
-        ]
-        words = "Requests as sent" if run.state in _SENT else "Requests as approved" if approval else "Requests"
-        yield tags.details(tags.summary(words), tags.ol(*map(_draw_step, drawn), id="steps"), id="sent")
-    yield _attempts(record.attempts)
-    yield from _answers(record.attempts)
-    for step, output in zip(steps, outputs, strict=True):
-        name = f"step-{step.position}"
-        summary = tags.summary(f"Response to step {step.position + 1}")
-        yield tags.details(summary, draw_whole(name, output, "Response"), id=f"response-{step.position}")
-
-
 def _about(run: Run) -> Iterator[tuple[str, Cell]]:
-    yield "Run ID", run.id
+    yield "Run ID", copied(run.id, "run ID")
     yield "Requested", run.received_at
     yield "Updated", run.changed_at
     yield "Starts", run.start_after if run.state is RunState.APPROVED else None
@@ -237,15 +278,16 @@ def _about(run: Run) -> Iterator[tuple[str, Cell]]:
     again = run.repeated_by
     yield "Run again as", None if again is None else link(f"/runs/{again}", again)
     yield "Undoes", None if run.undoes is None else link(f"/runs/{run.undoes}", run.undoes)
-    yield "Effect key", run.effect_key
+    yield "Effect key", copied(run.effect_key, "effect key")
     yield "Idempotency key", run.idempotency_key
     yield "Reason", run.reason
+    yield "Audit record", None if run.audit_id is None else link(f"/audit/{run.audit_id}", run.audit_id)
     yield "Audit log", link(f"/audit?run={run.id}", "Records of this run")
 
 
-def _draw_decided(approval: Approval) -> Iterator[tuple[str, Cell]]:
+def _describe_decision(approval: Approval) -> Iterator[tuple[str, Cell]]:
     said = {None: "Pending", True: "Approved", False: "Denied"}[approval.approved]
-    yield "Decision", link(f"/approvals/{approval.run.id}", said)
+    yield "Decision", said
     yield "Decided", approval.decided_at
     by_you = approval.grant_id is None and approval.approved is not None
     yield "Decided by", "You" if by_you else None
@@ -254,16 +296,31 @@ def _draw_decided(approval: Approval) -> Iterator[tuple[str, Cell]]:
     yield "Not before", approval.not_before
     yield "Not after", approval.not_after
     yield "No longer valid", approval.stale
-    yield "Digest", approval.digest
+    yield "Digest", copied(approval.digest, "digest")
 
 
-def _arguments(run: Run, approval: Approval | None) -> Iterator[Part]:
-    review = Review() if approval is None else approval.review
-    yield tags.h2("Arguments")
-    yield draw_whole("arguments", review.order_arguments(run.arguments), "Arguments")
-    if run.asked is not None:
-        yield tags.h3("As requested")
-        yield draw_whole("asked", review.order_arguments(run.asked), "Arguments as requested")
+def _draw_payload(record: RunRecord) -> Iterator[Part]:
+    """Draw what was asked for: cards and arguments as they were shown, the edits, and the preview."""
+    run, approval = record.run, record.approval or _bare_approval(record.run)
+    edited = edits(run)
+    yield tags.section(draw_payload(approval, record.cards), id="payload")
+    if edited:
+        rows = ([tags.dt(each["place"]), each["difference"]] for each in differences(edited, Review(), "edited"))
+        yield tags.section(tags.h2("Your edits"), tags.dl(*map(tags.div, rows), id="edits"))
+    if approval.review.unread is not None:
+        yield draw_unread(approval.review.unread)
+
+
+def _bare_approval(run: Run) -> Approval:
+    """Return a stand-in for the approval of a run that needed none, for drawing the run's arguments."""
+    return Approval(run, "", Review(title=run.title), run.received_at)
+
+
+def _draw_grants(record: RunRecord) -> Iterator[Part]:
+    """Draw the grant that allowed the run, and the one that was created with its approval."""
+    for standing in record.grants:
+        yield tags.h2("Grant created" if standing.grant.run_id == record.run.id else "Grant used")
+        yield facts((*describe_grant(standing), ("All grants", link("/grants", "Grants and limits"))))
 
 
 def _choices(run: Run, inverse: str | None, lookup: Event | None, *, look: bool) -> list[Part]:
@@ -273,20 +330,19 @@ def _choices(run: Run, inverse: str | None, lookup: Event | None, *, look: bool)
             tags.p(undo, **{"class": "buttons"}),
             quiet(f"Requests {visible(inverse)} for what this run did. Nothing is sent before you approve it."),
         ]
-    if run.state in _ENDS:
-        cancel = act("Cancel run", f"POST /v1/action-approvals/{segment(run.id)}/withdraw", name="withdraw")
-        return [tags.p(cancel, **{"class": "buttons"})]
+    if run.state is RunState.APPROVED and run.start_after is not None:
+        at, left, button = countdown(run)
+        return [tags.p("Starts ", left, " (", at, ") ", button, **{"class": "begins"})]
+    if run.state in NOT_BEGUN:
+        return [tags.p(cancel_button(run), **{"class": "buttons"})]
     if run.state is not RunState.UNKNOWN:
         return []
     button = act("Look up outcome", f"POST /v1/runs/{segment(run.id)}/reconcile", name="reconcile")
-    again = "Confirm: run again, even if it happens twice"
     return [
         tags.p(_UNKNOWN, _LOOK if look else _NO_LOOK, **{"class": "stale"}),
         *([tags.p(button, **{"class": "buttons"})] if look else []),
         *([] if lookup is None else [_draw_lookup(lookup)]),
-        _saying(run, "happened", "Mark as completed"),
-        _saying(run, "did_not_happen", "Mark as not done"),
-        _saying(run, "run_again", "Run again", again),
+        _draw_settling(run),
     ]
 
 
@@ -296,50 +352,42 @@ def _draw_lookup(lookup: Event) -> Tag:
     return tags.p(*what, moment(lookup.at), f": {visible(_describe_finding(lookup))}", id="lookup")
 
 
-def _saying(run: Run, outcome: str, words: str, sure: str = "") -> Tag:
-    name = f"note-{outcome}"
-    note = tags.input(name="note", id=name, type="text", maxlength="2000", autocomplete="off")
-    button = tags.button(words, type="submit", disabled="disabled", id=outcome)
+def _draw_settling(run: Run) -> Tag:
+    """Draw the buttons that record what happened, with one field for a note that each of them sends."""
+    note = tags.input(name="note", id="note", type="text", maxlength="2000", autocomplete="off")
+    buttons = [
+        _draw_settling_button(run, outcome, words)(**{"data-sure": sure} if sure else {})
+        for outcome, words, sure in (
+            ("happened", "Mark as completed", ""),
+            ("did_not_happen", "Mark as not done", ""),
+            ("run_again", "Run again", "Confirm: run again, even if it happens twice"),
+        )
+    ]
+    label = tags.label("Note (saved in the audit log)", **{"for": "note"})
+    return tags.div(label, note, tags.div(*buttons, **{"class": "buttons"}), id="settling", **{"class": "settling"})
+
+
+def _draw_settling_button(run: Run, outcome: str, words: str) -> Tag:
     attributes = {
-        "class": "filters",
         "data-act": f"POST /v1/runs/{segment(run.id)}/resolve",
-        "data-body": f'{{"outcome": "{outcome}"}}',
-        **({"data-sure": sure} if sure else {}),
+        "data-body": json.dumps({"outcome": outcome}),
+        "data-with": "settling",
     }
-    return tags.form(tags.label("Note (saved in the audit log) ", note), button, **attributes)
+    return tags.button(words, type="button", disabled="disabled", id=outcome, **attributes)
 
 
-def _attempts(attempts: Iterable[AttemptRow]) -> Tag:
-    heads = ("Step, attempt", "State", "Started", "Duration", "Sent", "Reason")
-    return table("Attempts", heads, map(_attempt, attempts), "No attempts")
-
-
-def _answers(attempts: Iterable[AttemptRow]) -> Iterator[Part]:
-    """Draw the service's response to each failed attempt, folded."""
-    for number, each in enumerate(attempts):
-        if each.answer is not None:
-            name = f"Response to {each.step_id}, attempt {each.number}"
-            kind = f" ({each.answer_type})" if each.answer_type else ""
-            yield tags.details(tags.summary(visible(name + kind)), draw_whole(f"answer-{number}", each.answer, name))
-
-
-def _attempt(attempt: AttemptRow) -> tuple[Cell, ...]:
-    sent = {None: "", True: "Yes", False: "No"}[attempt.sent]
-    why = "" if attempt.fault is None else attempt.fault.message
-    name, lasted = f"{attempt.step_id}, {attempt.number}", took(attempt.started_at, attempt.ended_at)
-    return name, attempt.state, attempt.started_at, lasted, sent, why
-
-
-def _outcome(run: Run, steps: Sequence[StepRow]) -> Iterator[Part]:
-    result, _, attachments = _set_apart(run, steps)
+def _draw_failure(run: Run) -> Iterator[Part]:
     if run.fault is not None:
         yield tags.h2("Failure")
-        yield facts(_fault(run.fault))
-    elif run.result is not None:
+        yield tags.p(visible(run.fault.message), **{"class": "failure"})
+        yield tags.details(tags.summary("More about the failure"), facts(_fault(run.fault)), id="failure")
+
+
+def _draw_result(run: Run, steps: Sequence[StepRow]) -> Iterator[Part]:
+    result, _, attachments = _set_apart(run, steps)
+    if run.fault is None and run.result is not None:
         yield tags.h2("Result returned to the agent")
         yield draw_whole("result", result, "Result")
-    elif not run.state.settled:
-        yield quiet("No outcome yet")
     yield from _draw_attached(run, attachments)
 
 
@@ -361,7 +409,6 @@ def _draw_attached(run: Run, attachments: Sequence[Attachment]) -> Iterator[Part
 
 def _fault(fault: Fault) -> Iterator[tuple[str, Cell]]:
     yield "Class", fault.kind
-    yield "Message", fault.message
     yield "Where", fault.boundary
     yield "Retriable", "Yes" if fault.retriable else "No"
     yield "Details", draw_whole("details", dict(fault.details), "Details") if fault.details else None

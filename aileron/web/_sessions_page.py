@@ -27,6 +27,7 @@ from .blocks import (
     chip,
     choice,
     command_line,
+    copied,
     drawn_time,
     empty,
     facts,
@@ -39,12 +40,12 @@ from .blocks import (
     table,
 )
 from .parts import Visit
-from .texts import COST, STATES, count, dollars, moment, process, segment
+from .texts import COST, STATES, count, dollars, find_address, moment, name_run, process, segment
 
 MOST_DRAWN = 100
-_WIDTH, _LANE, _LEFT, _TOP = 900, 18, 190, 24
+_WIDTH, _LANE, _LEFT, _TOP = 900, 18, 250, 24
 _NARROW = 3
-_NAME = 24
+_NAME = 36
 _MOST_BARS, _SHORT = 10, 10
 _ENDED_WITHOUT = frozenset((RunState.DENIED, RunState.CANCELLED, RunState.EXPIRED))
 
@@ -66,7 +67,7 @@ class _Scale:
     end: datetime
 
     def at(self, moment: datetime) -> float:
-        """Return the horizontal position of a moment."""
+        """Return the x coordinate of a moment in the drawing. A moment before or after the scale is at its end."""
         whole = max((self.end - self.start).total_seconds(), 0.001)
         part = min(max((moment - self.start).total_seconds() / whole, 0.0), 1.0)
         return _LEFT + part * (_WIDTH - _LEFT - _NARROW)
@@ -81,15 +82,16 @@ def _draw_axis(scale: _Scale, height: int) -> Iterator[Tag]:
 
 def _draw_lane(lane: Lane, place: int, scale: _Scale, now: datetime) -> Iterator[Tag]:
     y, end, run = _TOP + place * _LANE, _end(lane, now), lane.run
-    name = run.action if len(run.action) <= _NAME else f"{run.action[: _NAME - 1]}…"
-    yield _text(0, y + 12, visible(name), "start")
+    name = name_run(run)
+    shown = name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"
+    yield _text(0, y + 12, shown, "start")(Tag("title")(name))
     waited_until = end if lane.began is None else lane.decided or lane.began
     if run.gated:
-        yield _draw_bar(scale, run.received_at, waited_until, y, "waited", f"{run.action}: waited for approval")
+        yield _draw_bar(scale, run.received_at, waited_until, y, "waited", f"{name}: waited for approval")
     if lane.began is not None:
-        yield _draw_bar(scale, lane.began, end, y, f"did {run.state.value}", f"{run.action}: {STATES[run.state]}")
+        yield _draw_bar(scale, lane.began, end, y, f"did {run.state.value}", f"{name}: {STATES[run.state]}")
     elif not run.gated or run.state in _ENDED_WITHOUT:
-        yield _draw_bar(scale, end, end, y, f"did {run.state.value}", f"{run.action}: {STATES[run.state]}")
+        yield _draw_bar(scale, end, end, y, f"did {run.state.value}", f"{name}: {STATES[run.state]}")
 
 
 def _draw_bar(scale: _Scale, start: datetime, end: datetime, y: int, kind: str, words: str) -> Tag:
@@ -132,7 +134,10 @@ class AgentActivity:
 
 
 async def draw_sessions(deps: Dependencies, visit: Visit) -> Tag:
-    """Draw what each active session is doing, then the list of sessions, newest first."""
+    """Draw what each active session is doing, then the list of sessions, newest first.
+
+    :raises InvalidRequest: if the cursor is not of this list.
+    """
     live = visit.query.get("live", "")
     without = None if live == "all" else COMMAND_SESSION
     found = await deps.sessions.list(live == "yes", _MOST, visit.query.get("cursor"), without)
@@ -146,16 +151,16 @@ async def draw_sessions(deps: Dependencies, visit: Visit) -> Tag:
         count(len(found.items), "session", "sessions"),
         heading("Agents"),
         filters("/sessions", choice("live", "State", _SHOWN, live), given=bool(live)),
-        *(_draw_activity(deps, each) for each in active),
+        tags.div(*(_draw_activity(deps, each) for each in active), **{"data-part": "active"}),
         *([] if active else [_draw_nothing(deps, live)]),
-        *_draw_used(found.items, used),
+        tags.div(*_draw_used(found.items, used), **{"data-part": "used"}),
         *([tags.h2("Ended"), past] if ended else []),
         older("/sessions", {"live": live} if live else {}, found.cursor),
     )
 
 
 def _draw_nothing(deps: Dependencies, live: str) -> Tag:
-    """Draw how to start an agent, or that none is active."""
+    """Draw the empty list: with a link to all sessions if it lists active ones only, else how to start an agent."""
     if live == "yes":
         return empty("No active sessions", tags.p(link("/sessions", "Show all sessions")))
     steps = deps.features.features.next_steps("first") or ("aileron mcp config CLIENT",)
@@ -177,12 +182,12 @@ def _draw_activity(deps: Dependencies, activity: AgentActivity) -> Tag:
     words = f"{count(waiting, 'decision waits', 'decisions wait')} for you"
     return tags.section(
         tags.h2(link(f"/sessions/{session.id}", session.agent), " ", _state(deps, session)),
+        tags.p(*_choices(deps, session, visible(session.id)), " ", answer(), **{"class": "buttons"}),
         quiet(tags.bdi(visible(session.working_dir)), ", started ", moment(session.started_at)),
         tags.p(tags.a(chip(words, "waits"), href="/approvals")) if waiting else "",
         facts(_describe_activity(activity)),
-        tags.p(*_choices(deps, session, visible(session.id)), " ", answer(), **{"class": "buttons"}),
         id=f"agent-{visible(session.id)}",
-        **{"class": "card agent"},
+        **{"class": "card agent", "data-row": visible(session.id)},
     )
 
 
@@ -191,8 +196,9 @@ def _describe_activity(activity: AgentActivity) -> Iterator[tuple[str, Cell]]:
     if run is None:
         yield "Last call", "None yet"
     else:
-        words = link(f"/runs/{run.id}", run.action), " ", draw_state(run), " ", moment(run.received_at)
-        about = tags.small(visible(describe_arguments(run.arguments)), **{"class": "quiet"})
+        words = link(find_address(run), name_run(run)), " ", draw_state(run), " ", moment(run.received_at)
+        below = filter(None, (run.action if run.title else "", describe_arguments(run.arguments)))
+        about = tags.small(visible(" · ".join(below)), **{"class": "quiet"})
         yield "Last call", tags.div(*words, tags.br(), about)
     yield "Last seen", activity.session.seen_at
     requests, read, written = _tokens(activity.used)
@@ -203,7 +209,10 @@ def _describe_activity(activity: AgentActivity) -> Iterator[tuple[str, Cell]]:
 
 
 async def draw_session(deps: Dependencies, visit: Visit, session_id: str) -> Tag:
-    """Draw one session with its calls on a timeline."""
+    """Draw one session with its calls on a timeline.
+
+    :raises NotFound: if no session has this ID.
+    """
     session = await deps.sessions.get(session_id)
     if session is None:
         raise NotFound("No session has this ID.")
@@ -290,7 +299,7 @@ def _choices(deps: Dependencies, session: Session, suffix: str = "session") -> I
 
 
 def _about(session: Session, tally: SessionTally, used: UsageSum | None) -> Iterator[tuple[str, Cell]]:
-    yield "Session ID", session.id
+    yield "Session ID", copied(session.id, "session ID")
     yield "Working directory (self-reported)", session.working_dir
     yield "Opened by", process(session.peer)
     yield "Started", session.started_at
@@ -298,18 +307,26 @@ def _about(session: Session, tally: SessionTally, used: UsageSum | None) -> Iter
     yield "Ended", session.ended_at
     yield "Ends", _ends(session)
     yield "In-band mode", "yes" if session.in_band else None
-    yield "Calls", tally.calls
-    yield "Approved", tally.approvals
-    yield "Denied", tally.denials
-    yield "Executed", tally.effects
-    yield "Outcome unknown", tally.in_doubt
-    yield "Pending", tally.waiting
+    yield "Calls", describe_calls(tally)
     requests, read, written = _tokens(used)
     yield "LLM requests", requests
     yield "Input tokens", read
     yield "Output tokens", written
     yield COST, None if used is None else dollars(used.usage.cost_microdollars)
     yield "Audit log", link(f"/audit?session={session.id}", "Records of this session")
+
+
+def describe_calls(tally: SessionTally) -> str:
+    """Return the number of calls, and how many of them came to what, without what did not occur."""
+    counts = {
+        "pending": tally.waiting,
+        "approved": tally.approvals,
+        "denied": tally.denials,
+        "executed": tally.effects,
+        "outcome unknown": tally.in_doubt,
+    }
+    said = ", ".join(f"{number:,} {words}" for words, number in counts.items() if number)
+    return f"{tally.calls:,} ({said})" if said else f"{tally.calls:,}"
 
 
 def _ends(session: Session) -> Cell:

@@ -11,7 +11,7 @@ from aileron.base.text import visible
 from aileron.model.authority import Passkey
 from aileron.model.sessions import OperatorSession
 
-from .blocks import Cell, act, answer, chip, facts, heading, page, quiet, table
+from .blocks import Cell, act, answer, chip, facts, heading, page, part, quiet, table
 from .parts import Fragment, Visit, template, titled
 from .texts import moment
 
@@ -57,7 +57,7 @@ async def draw_settings(deps: Dependencies, visit: Visit) -> Tag:
         facts(_daemon(deps)),
         tags.h2("Vault"),
         tags.p(
-            chip(deps.vault.state().value.capitalize(), "good"),
+            tags.span(chip(deps.vault.state().value.capitalize(), "good"), **{"data-part": "vault"}),
             " ",
             act("Lock vault", "POST /v1/vault/lock", sure=_LOCK, name="lock"),
         ),
@@ -65,7 +65,7 @@ async def draw_settings(deps: Dependencies, visit: Visit) -> Tag:
             "Locking the vault ends the logins of terminals; browsers can then only watch. Pending approvals are kept."
         ),
         tags.h2("Audit log"),
-        facts(_record(deps)),
+        part("record", facts(_record(deps))),
         *[part for draw in deps.features.features.slots("settings") for part in await draw(deps, visit, None)],
         tags.h2("Logins"),
         table(

@@ -18,13 +18,12 @@ from ._editor_page import draw_dry_run, draw_edit, draw_new, draw_try
 from ._grants_page import draw_grants
 from ._history_page import draw_history
 from ._home_page import draw_home
-from ._run_page import draw_run
+from ._run_page import draw_request, draw_run
 from ._runs_page import draw_runs
 from ._sessions_page import draw_session, draw_sessions
 from ._settings_page import draw_passkeys, draw_settings
 from ._trust_page import draw_trust
-from .approvals.listing import draw_list
-from .approvals.page import draw_approval
+from .approvals.page import draw_inbox
 from .parts import Drawing, Visit
 
 Draw: TypeAlias = Callable[..., Coroutine[Any, Any, Flattenable | Drawing]]
@@ -32,8 +31,8 @@ Draw: TypeAlias = Callable[..., Coroutine[Any, Any, Flattenable | Drawing]]
 
 PAGES: Mapping[str, Draw] = {
     "/home": draw_home,
-    "/approvals": draw_list,
-    "/approvals/<run_id>": draw_approval,
+    "/approvals": draw_inbox,
+    "/approvals/<run_id>": draw_request,
     "/runs": draw_runs,
     "/runs/<run_id>": draw_run,
     "/sessions": draw_sessions,
@@ -63,9 +62,12 @@ async def _draw_nothing(deps: Dependencies, visit: Visit, rest: str) -> Flattena
     raise NotFound(f"Page not found.{told}")
 
 
-def fragments(features: FeatureSet) -> Mapping[str, Draw]:
-    """Return every fragment by route. Each is served only through the guard."""
-    drawn = {**PAGES, **features.pages()}
+def fragments(features: FeatureSet, shows: Callable[[str], bool] = lambda _: True) -> Mapping[str, Draw]:
+    """Return every fragment by route. Each is served only through the guard.
+
+    :param shows: returns whether a page is shown, by its path.
+    """
+    drawn = {path: draw for path, draw in {**PAGES, **features.pages()}.items() if shows(path)}
     return {**{f"/fragments{path}": draw for path, draw in drawn.items()}, "/fragments/<path:rest>": _draw_nothing}
 
 

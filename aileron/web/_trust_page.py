@@ -9,8 +9,9 @@ from twisted.web.template import Flattenable, Tag, tags
 from aileron.api import Dependencies
 from aileron.base.text import visible
 from aileron.model.trust import Candidate, TrustItem, TrustKind, TrustState
-from aileron.review import find_trust_difference, render_value
+from aileron.review import compare_versions, find_trust_difference, render_value
 
+from .hunks import draw_hunks
 from .parts import Drawing, Fragment, Visit, template, titled
 from .texts import moment, size
 
@@ -85,7 +86,10 @@ def _about(item: TrustItem) -> dict[str, Flattenable]:
 
 
 async def draw_trust(deps: Dependencies, visit: Visit) -> Drawing:
-    """Draw the trust page."""
+    """Draw the trust page.
+
+    :raises VaultLocked: if there is no vault, or it was never unlocked in this process.
+    """
     items, name = await deps.trust.trust_items(), visit.query.get("action")
     return Drawing(lambda: _page(items if name is None else tuple(_of_action(items, name))))
 
@@ -104,4 +108,6 @@ def _difference(item: TrustItem, candidate: Candidate) -> Tag | str:
     difference = find_trust_difference(item)
     if item.before is None or difference == candidate.text:
         return tags.p(_UNKNOWN_BEFORE)
-    return tags.div(tags.h3("Changes"), tags.pre(render_value(difference)))
+    compared = compare_versions(item.before, candidate.text)
+    drawn = draw_hunks(compared, f"same-{item.kind.value}-{visible(item.name)}") if compared else None
+    return tags.div(tags.h3("Changes"), drawn or tags.pre(render_value(difference)))

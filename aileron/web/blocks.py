@@ -1,4 +1,4 @@
-"""The blocks of pages: headings, facts, tables, chips, filters, buttons and charts.
+"""Draws the parts of pages: headings, facts, tables, chips, filters, buttons and charts.
 
 Every text argument is treated as foreign and made visible. A L{Tag} is used unchanged.
 """
@@ -46,6 +46,14 @@ def page(title: str, said: str, *children: Part) -> Tag:
     return tags.section(*children, **{"data-title": f"{visible(title)} – Aileron", "data-said": visible(said)})
 
 
+def part(name: str, *children: Part) -> Tag:
+    """Draw a part of a page. If only this part changes, the script replaces it and leaves the rest of the page.
+
+    :param name: its name, which no other part of the page has.
+    """
+    return tags.div(*children, **{"data-part": visible(name)})
+
+
 def heading(words: str, quiet: str = "") -> Tag:
     """Draw the page's heading."""
     return tags.h1(visible(words), " ", tags.span(visible(quiet), **{"class": "quiet"}), tabindex="-1")
@@ -80,7 +88,7 @@ def empty(words: str, *ways: Part) -> Tag:
 
 
 def segments(current: str, views: Mapping[str, str]) -> Tag:
-    """Draw the links between views of the same things.
+    """Draw the links between several views of the same data.
 
     :param current: the path of the shown view.
     :param views: the titles of the views by path.
@@ -101,7 +109,8 @@ def facts(pairs: Iterable[tuple[str, Cell]]) -> Tag:
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]], nothing: Part) -> Tag:
     """Draw a table in which the first cell of each row names it, or draw C{nothing} if there are no rows.
 
-    In a narrow window each row becomes a block of lines, and each cell repeats its heading.
+    In a narrow window each row becomes a block of lines, and each cell repeats its heading. The script exchanges the
+    rows that changed and leaves the others in place.
     """
     body = [_row(row, heads) for row in rows]
     if not body:
@@ -109,11 +118,11 @@ def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]], no
     head = tags.tr(*(tags.th(visible(each), scope="col") for each in heads))
     inside = tags.table(tags.caption(visible(caption)), tags.thead(head), tags.tbody(*body), **{"class": "list"})
     attributes = {"class": f"wide of-{len(heads)}", "tabindex": "0", "role": "region", "aria-label": visible(caption)}
-    return tags.div(inside, **attributes)
+    return tags.div(inside, **attributes, **{"data-part": visible(caption)})
 
 
 def cell(value: Cell) -> Part:
-    """Draw a value with invisible characters made visible."""
+    """Draw a value: a text with invisible characters made visible, a number, a moment, a tag, or a dash for None."""
     if value is None:
         return "–"
     if isinstance(value, datetime):
@@ -135,10 +144,12 @@ def draw_whole(name: str, value: JSON, label: str) -> Tag:
 
 
 def older(path: str, query: Mapping[str, str], cursor: str | None) -> Part:
-    """Draw the link to the next page of older entries."""
+    """Draw the link to the next page of older entries, or nothing if C{cursor} is None."""
     if cursor is None:
         return ""
-    return tags.p(tags.a("Older", href=f"{path}?{urlencode({**query, 'cursor': cursor})}", rel="next"))
+    return tags.p(
+        tags.a("Older", href=f"{path}?{urlencode({**query, 'cursor': cursor})}", rel="next"), **{"data-part": "older"}
+    )
 
 
 def choice(name: str, label: str, options: Sequence[tuple[str, str]], chosen: str) -> Tag:
@@ -203,6 +214,18 @@ def command_line(text: str) -> Tag:
     return tags.p(tags.code(line), " ", copy, **{"class": "command"})
 
 
+def copied(value: str, name: str) -> Tag:
+    """Draw an identifier with a button that copies it.
+
+    :param name: its name, for a screen reader.
+    """
+    label = visible(f"Copy {name}")
+    copy = tags.button(
+        "Copy", type="button", **{"class": "small copy", "data-copy": visible(value), "aria-label": label}
+    )
+    return tags.span(tags.code(visible(value)), " ", copy, **{"class": "copied"})
+
+
 def answer() -> Tag:
     """Draw the element in which the script shows errors."""
     return tags.span(role="alert", **{"class": "answer"})
@@ -232,7 +255,7 @@ def bars(label: str, rows: Sequence[tuple[str, float, str]], times: Sequence[dat
 
     :param label: the chart's description, which a screen reader reads with the numbers.
     :param rows: a name, a number, and the number in words.
-    :param times: for each row, the moment to show after its name, or None.
+    :param times: for each row, the moment to show after its name. If empty, no row shows one.
     """
     most = max((value for _, value, _ in rows), default=0) or 1
     after: Sequence[tuple[Part, ...]] = [(" ", drawn_time(each, "day")) for each in times] or [()] * len(rows)

@@ -74,6 +74,7 @@ EVENTS: Mapping[str, EventName] = {
         {
             "approval.requested": "Approval requested",
             "approval.previewed": "Preview fetched",
+            "approval.shown": "Opened in the browser",
             "approval.modified": "Arguments edited",
             "approval.approved": "Approved",
             "approval.denied": "Denied",
@@ -130,6 +131,7 @@ EVENTS: Mapping[str, EventName] = {
             "operator.passkey_proposed": "Passkey proposed",
             "operator.passkey_added": "Passkey added",
             "operator.passkey_required": "Passkey rule changed",
+            "operator.passkey_removed": "Passkey removed",
             "operator.passkey_reset": "Passkeys reset",
             "operator.handover_opened": "Browser login started",
             "operator.handover_refused": "Browser login refused",

@@ -5,10 +5,13 @@ from __future__ import annotations
 import gzip
 import html
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from secrets import token_bytes
+from types import MappingProxyType
 from typing import TypeAlias
 
 from attrs import frozen
@@ -103,22 +106,26 @@ HTML = b"text/html; charset=utf-8"
 _TYPES = {
     ".css": b"text/css; charset=utf-8",
     ".js": b"text/javascript; charset=utf-8",
+    ".png": b"image/png",
     ".svg": b"image/svg+xml",
     ".webmanifest": b"application/manifest+json",
 }
 _POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
-    b"manifest-src 'self'; worker-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    b"manifest-src 'self'; worker-src %s; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+_NO_WORKERS = b"'none'"
+_WORKER_POLICY = b"default-src 'none'; img-src 'self'"
 
 
 _ADVICE = {kind: [advice.kept, advice.on_page] for kind, advice in ADVICE.items()}
 
 
 SCRIPTS = "scripts.js"
-"""The name of the file with all scripts of the pages."""
+"""The name of the file with the scripts that every page uses."""
 
 _FIRST = "page.js"
+_STYLE = "style.css"
 
 _LINK = '<a href="{path}"><svg class="icon" aria-hidden="true"><use href="#icon-feature"/></svg>{title}</a>\n'
 
@@ -127,20 +134,31 @@ _SALT = token_bytes(16)
 _FRESH_NAMES = b".aileron.localhost"
 _KEPT, _ASKED_EACH_TIME = b"private, max-age=43200, immutable", b"no-cache"
 _PACKING = b"gzip"
+_AROUND_MARKS = re.compile(rb" ?([{};>,]|(?<=[a-z]):(?= )) ?")
 _MOST_PACKED, _FAST = 200_000, 5
 
 
-def is_known(request: IRequest, body: bytes) -> bool:
-    """Set the ETag of the response, and return True if the client already has C{body}; the status is then 304.
+def _shorten_style(style: bytes) -> bytes:
+    """Return the style sheet without its comments, and without the white space that has no meaning.
 
-    The tag depends on a secret of this process, so that no server that had this address before can have known it.
+    A string of the sheet may hold single spaces only, and no comment.
+    """
+    first, *others = style.split(b"/*")
+    plain = first + b"".join(other.partition(b"*/")[2] for other in others)
+    return _AROUND_MARKS.sub(rb"\1", b" ".join(plain.split())).replace(b";}", b"}")
+
+
+def is_known(request: IRequest, body: bytes) -> bool:
+    """Set the ETag of the response, and return True if the client already has C{body}. The status is then 304.
+
+    The ETag depends on a secret of this process, so a server that had this address earlier cannot have set it.
     """
     tag = blake2b(body, digest_size=16, key=_SALT).hexdigest()
     return request.setETag(b'"%s"' % tag.encode("ascii")) is CACHED
 
 
 def pack(request: IRequest, body: bytes) -> bytes:
-    """Return C{body}, compressed if the client accepts it, and if that takes no noticeable time."""
+    """Return C{body}, compressed if the client accepts gzip and C{body} is not so large that compression takes long."""
     request.setHeader(b"Vary", b"Accept-Encoding")
     if len(body) > _MOST_PACKED or not _accepts_gzip(request):
         return body
@@ -181,30 +199,66 @@ def _accepts_gzip(request: IRequest) -> bool:
     return any(name == _PACKING and weight.rstrip(b"0.") != b"q=" for name, _, weight in codings)
 
 
+@cache
+def _read_files(scripts: tuple[Path, ...], more: tuple[Path, ...]) -> Mapping[str, _Served]:
+    """Return the static files by name, read, joined and compressed once in this process.
+
+    :param scripts: as for L{Shell}.
+    :param more: as for L{Shell}.
+    :raises ValueError: if a script cannot be joined, or has the name of another.
+    """
+    files = {path.name: path.read_bytes() for path in _list_shipped()}
+    for path in (*scripts, *more):
+        if path.name in files:
+            raise ValueError(f"{path}: there is a script of this name")
+        files[path.name] = path.read_bytes()
+    sources = {name: text.decode("utf-8") for name, text in files.items() if name.endswith(".js")}
+    joined = join_scripts(sources, SCRIPTS, *(path.name for path in scripts), _FIRST)
+    for name in (path.name for path in more if path.suffix == ".js"):
+        joined |= join_scripts(sources, name, name)
+    files |= {name: text.encode("utf-8") for name, text in joined.items()}
+    files[_STYLE] = _shorten_style(files[_STYLE])
+    packed = {name: _Served.pack(_TYPES[Path(name).suffix], content) for name, content in files.items()}
+    return MappingProxyType(packed)
+
+
 class Shell:
     """The shell and its static files, read and compressed once.
 
     :param navigation: the titles of the features' pages, by path.
+    :param scripts: the features' scripts, which run on every page.
+    :param workers: the scripts that a browser may run as service workers, by path.
+    :param changes: texts of the shell with what stands there instead.
+    :param more: further static files. The scripts among them may import those of the pages, and each is joined.
+    :raises ValueError: if a script cannot be joined, or has the name of another, or a text to change does not stand
+        there exactly once.
     """
 
-    def __init__(self, navigation: Mapping[str, str]) -> None:
-        files = {path.name: path.read_bytes() for path in _list_shipped()}
-        files[SCRIPTS] = join_scripts(
-            {name: text.decode("utf-8") for name, text in files.items() if name.endswith(".js")}, _FIRST
-        ).encode("utf-8")
-        self.files = {name: _Served.pack(_TYPES[Path(name).suffix], content) for name, content in files.items()}
-        template = (STATIC / "shell.html").read_text(encoding="utf-8")
+    def __init__(
+        self,
+        navigation: Mapping[str, str],
+        scripts: Sequence[Path] = (),
+        workers: Mapping[str, Path] | None = None,
+        changes: Mapping[str, str] | None = None,
+        more: Sequence[Path] = (),
+    ) -> None:
+        self.files = _read_files(tuple(scripts), tuple(more))
+        template = _change((STATIC / "shell.html").read_text(encoding="utf-8"), changes or {})
         links = "".join(_LINK.format(path=path, title=html.escape(title)) for path, title in navigation.items())
         told = template.replace("{{navigation}}", links)
         self._template = told.replace("{{advice}}", html.escape(json.dumps(_ADVICE)))
         self._plain = _Served.pack(HTML, self._fill({}))
+        self._workers = {
+            path.encode("ascii"): _Served.pack(_TYPES[".js"], file.read_bytes())
+            for path, file in (workers or {}).items()
+        }
 
     def page(self, request: IRequest, told: Mapping[str, str] | None = None) -> bytes:
-        """Return the shell. What a login is told is never compressed.
+        """Return the shell. If it contains the settings of a login, it is never compressed.
 
         :param told: settings that the script receives once and removes from the document at once.
         """
-        request.setHeader(b"Content-Security-Policy", _POLICY)
+        request.setHeader(b"Content-Security-Policy", _POLICY % self._list_workers(request))
         if not told:
             return self._plain.send(request)
         request.setHeader(b"Content-Type", HTML)
@@ -213,16 +267,27 @@ class Shell:
     def _fill(self, told: Mapping[str, str]) -> bytes:
         return self._template.replace("{{told}}", html.escape(json.dumps(told))).encode("utf-8")
 
+    def _list_workers(self, request: IRequest) -> bytes:
+        """Return the URLs of the service workers that a page may register, as a source list of a policy."""
+        host = request.requestHeaders.getRawHeaders(b"Host", [b""])[0].lower()
+        return b" ".join(host + path for path in self._workers) or _NO_WORKERS
+
+    def worker(self, request: IRequest) -> bytes:
+        """Serve the script of a service worker. It may load icons and nothing else."""
+        request.setHeader(b"Content-Security-Policy", _WORKER_POLICY)
+        request.setHeader(b"Cache-Control", _ASKED_EACH_TIME)
+        return self._workers[request.path].send(request)
+
     def missing(self, request: IRequest) -> bytes:
         """Return the shell with status 404."""
         request.setResponseCode(404)
         return self.page(request)
 
     def file(self, request: IRequest, name: str) -> bytes:
-        """Serve a script, a style sheet, an icon or the manifest.
+        """Serve a script, a style sheet, an icon or the manifest. A name without a file gets status 404.
 
-        Under a host name that is new at each start of the daemon, the browser keeps the file. Under a name that
-        stays, it asks each time whether the file changed.
+        If the host name is new at each start of the daemon, the browser may cache the file. If the host name stays
+        the same, the browser must check each time whether the file has changed.
         """
         if name not in self.files:
             return self.missing(request)
@@ -230,6 +295,14 @@ class Shell:
         request.setHeader(b"Cache-Control", _KEPT if is_fresh else _ASKED_EACH_TIME)
         body = self.files[name].send(request)
         return b"" if is_known(request, body) else body
+
+
+def _change(text: str, changes: Mapping[str, str]) -> str:
+    for old, new in changes.items():
+        if text.count(old) != 1:
+            raise ValueError(f"the shell does not contain exactly one {old}")
+        text = text.replace(old, new)
+    return text
 
 
 def _list_shipped() -> list[Path]:
@@ -247,6 +320,16 @@ def landing() -> bytes:
     return (STATIC / "landing.html").read_bytes()
 
 
-def moved() -> bytes:
-    """Return the static page, without a script, for a host name that serves no pages."""
-    return (STATIC / "moved.html").read_bytes()
+_REQUEST = re.compile(rb"/(?:approvals|runs)/([0-9A-HJKMNP-TV-Z]{26})")
+_OPEN = b"<code>aileron open</code>"
+
+
+def moved(path: bytes = b"/") -> bytes:
+    """Return the page, without a script, for a host name that serves no pages.
+
+    :param path: the path of the link that led there. If it is the path of a request, the page says how to open that
+        request. Nothing else of the path is repeated.
+    """
+    page = (STATIC / "moved.html").read_bytes()
+    found = _REQUEST.fullmatch(path)
+    return page if found is None else page.replace(_OPEN, b"<code>aileron open approval %s</code>" % found[1])

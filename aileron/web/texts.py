@@ -11,6 +11,7 @@ from aileron.base.json import timestamp
 from aileron.base.text import visible
 from aileron.model.runs import Run, RunState
 from aileron.model.sessions import Process, Session
+from aileron.model.titles import cut_title
 from aileron.model.vault import Binding, CredentialState
 from aileron.review import WarningSeverity
 
@@ -50,12 +51,12 @@ def count(number: int, one: str, several: str) -> str:
 
 
 def dollars(microdollars: int | None) -> str | None:
-    """Return a cost in dollars. A cost below one dollar has fractions of a cent."""
+    """Return a cost in dollars, or None if the cost is unknown. A cost below one dollar has fractions of a cent."""
     return None if microdollars is None else f"${microdollars / 10**6:,.{2 if microdollars >= 10**6 else 6}f}"
 
 
 def agent(session: Session | None) -> str:
-    """Return the name that an agent claims."""
+    """Return the name that a session's agent claims, or C{unknown} without a session."""
     return "unknown" if session is None else visible(session.agent)
 
 
@@ -88,6 +89,16 @@ def segment(text: str) -> str:
     """Encode C{text} as one segment of a URL path, so foreign text cannot change the target of a request."""
     quoted = quote(text, safe="", errors="replace")
     return quoted if quoted.strip(".") else "-"
+
+
+def find_address(run: Run) -> str:
+    """Return the path of the page of a run: its approval while it is pending, and its own page afterwards."""
+    return f"/{'approvals' if run.state is RunState.PENDING else 'runs'}/{visible(run.id)}"
+
+
+def name_run(run: Run) -> str:
+    """Return what a run does in one line fit to be shown, or the name of its action if no connector says so."""
+    return cut_title(run.title) or visible(run.action)
 
 
 def moment(at: datetime) -> Tag:

@@ -16,6 +16,7 @@ from aileron.model.actions import Action, Input, Offer
 from aileron.model.authority import MOST_USES, Predicate, PredicateKind
 from aileron.model.runs import Approval, Run
 from aileron.review import render_value
+from aileron.web.blocks import act
 from aileron.web.parts import Fragment, template
 from aileron.web.texts import segment
 
@@ -40,8 +41,14 @@ def deny_all(session_id: str, waiting: int) -> Tag:
             "data-act": f"POST /v1/sessions/{segment(session_id)}/deny",
             "data-body": compact({"reason": _REASON}),
             "data-sure": "Confirm: deny and end session",
+            "data-decides": "yes",
         },
     )
+
+
+def cancel_button(run: Run) -> Tag:
+    """Draw a button that cancels a run that has not started."""
+    return act("Cancel run", f"POST /v1/action-approvals/{segment(run.id)}/withdraw", name="withdraw")
 
 
 _WORDS = {
@@ -120,7 +127,7 @@ def _kinds(value: JSON) -> tuple[PredicateKind, ...]:
 
 
 def _value(kind: PredicateKind) -> str:
-    """Return the value of a choice for the script, or an empty string if the argument stays unchanged."""
+    """Return the value of a choice for the script. It is empty for the choice that requires the same argument."""
     return "" if kind is PredicateKind.EQUALS else kind.value
 
 
@@ -131,7 +138,7 @@ def _pattern(value: JSON) -> str:
 
 
 def _one_a_line(value: JSON) -> tuple[str, str]:
-    """Return the value as the first line of a list, and the format of the lines."""
+    """Return an argument as the first line of a list of allowed values, and the format of the lines: text or JSON."""
     if isinstance(value, str) and visible(value) == value and value.strip() == value != "":
         return value, "text"
     return json.dumps(plain(value)), "json"
@@ -158,20 +165,23 @@ def options_form(approval: Approval, offer: Offer | None, suggested: Sequence[Pr
         _OPTIONS,
         edit=edit_form(run, offer.action) if offer is not None and offer.action.inputs else "",
         flood="" if run.session_id is None else deny_all(run.session_id, waiting),
+        cancel=cancel_button(run),
         grant=grant_form(evolve(run, arguments=approval.review.order_arguments(run.arguments)), suggested),
     )
 
 
-def decision_form(offer: Offer | None) -> Fragment:
+def decision_form(offer: Offer | None, identical: Tag | str) -> Fragment:
     """Draw the bar with the buttons that decide.
 
     :param offer: the run's action as it is offered now, or None if it is not offered.
+    :param identical: the box that has the decision apply to identical requests too, or an empty text.
     """
     seconds = 0.0 if offer is None else offer.action.approval.undo_seconds
     undo = f"Starts {seconds:g} s after you approve. You can undo it until then."
     return Fragment(
         _DECIDE,
         reasons=lambda tag: [tag.clone()(**{"data-reason": each}).fillSlots(reason=each) for each in _REASONS],
+        identical=lambda tag: tag(identical),
         undo=undo if seconds else "Starts as soon as you approve.",
     )
 

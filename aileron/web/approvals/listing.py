@@ -1,4 +1,4 @@
-"""The inbox: pending approvals in two groups. A flooding session is one entry; what is short can be selected."""
+"""The inbox: pending approvals in two groups. A flooding session is one entry; short requests can be selected."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime
 from urllib.parse import quote
 
 from attrs import evolve, frozen
-from twisted.web.template import Flattenable, tags
+from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.api import Dependencies
 from aileron.base.json import JSON, plain
@@ -24,14 +24,15 @@ from aileron.review import (
     RequestReview,
     WarningSeverity,
     edits,
+    group_identical,
     host_of,
-    is_twin,
     list_arguments,
     list_labels,
     review_requests,
 )
+from aileron.web._runs_page import describe_arguments
 from aileron.web.blocks import Part
-from aileron.web.parts import Drawing, Fragment, Visit, template, titled
+from aileron.web.parts import Fragment, Visit, template, titled
 from aileron.web.texts import COLOURS, agent, countdown, moment
 
 from .decision import FLOOD, deny_all
@@ -43,6 +44,9 @@ _ROW, _ROWS, _LIST, _FLOOD = map(
 )
 _MOST_CHARACTERS = 160
 _MOST_LINES = 10
+_SHOWN_OF_TITLE = 34
+"""The number of characters of a title that a row has room for."""
+
 _LABELS = {
     kind.label: COLOURS[kind.severity]
     for severity in COLOURS
@@ -68,19 +72,46 @@ class Listed:
     """The parts of a row.
 
     :ivar session: the requesting session, or None if it is not stored.
-    :ivar count: how many identical requests of the session the row represents. The row shows the oldest.
+    :ivar others: the identical requests that the row represents too, of any session. The row shows the oldest request.
     :ivar snoozed_until: until when it is folded away, or None.
     """
 
     review: RequestReview
     session: Session | None = None
-    count: int = 1
+    others: tuple[Listed, ...] = ()
     snoozed_until: datetime | None = None
 
     @property
     def approval(self) -> Approval:
         """Return the approval of the row."""
         return self.review.approval
+
+    @property
+    def members(self) -> tuple[Listed, ...]:
+        """Return the requests that the row represents, the oldest first."""
+        return (self, *self.others)
+
+    @property
+    def asked_by(self) -> str:
+        """Return the agent that requested it, or C{You}, safe for display."""
+        return agent(self.session) if self.approval.run.session_id else "You"
+
+    @property
+    def agents(self) -> str:
+        """Return the agents of all requests of the row."""
+        return ", ".join(dict.fromkeys(each.asked_by for each in self.members))
+
+    @property
+    def is_grave(self) -> bool:
+        """Return True if one of the requests has a red warning, so that each is decided on its own page."""
+        return any(
+            warning.severity is WarningSeverity.HIGH for each in self.members for warning in each.review.warnings
+        )
+
+    def describe_members(self) -> str:
+        """Return how often and by which sessions the row's question is asked."""
+        many = len(self.members)
+        return f"{many} identical requests: {', '.join(map(_name_requester, self.members))}"
 
     def lines(self) -> list[Line]:
         """Return every argument, every line of the preview, and the target of each request."""
@@ -90,13 +121,15 @@ class Listed:
         leaving = [Line(_leaving(step), step.request is not None) for step in review.steps]
         return [*given, *shown, *leaving]
 
-    @property
-    def whole(self) -> bool:
-        """Return True if the row shows everything about the request, so that the operator can decide from the list."""
-        approval, preview, lines = self.approval, self.approval.review.preview, self.lines()
-        if any(each.severity is WarningSeverity.HIGH for each in self.review.warnings):
+    def is_whole(self, lines: Sequence[Line]) -> bool:
+        """Return True if the row shows everything about the request, so that the operator can decide from the list.
+
+        :param lines: the lines of the row: see L{lines}.
+        """
+        approval, preview = self.approval, self.approval.review.preview
+        if self.is_grave:
             return False
-        if self.count > 1 or approval.stale or approval.changes or edits(approval.run) or not approval.review.steps:
+        if approval.stale or approval.changes or edits(approval.run) or not approval.review.steps:
             return False
         if preview is not None and not _is_whole(preview):
             return False
@@ -110,41 +143,86 @@ def colour(review: RequestReview) -> str:
 
 
 def _row(listed: Listed, chosen: str) -> Fragment:
-    """Draw one pending approval. Its checkbox carries the digest of exactly what is shown when it is selected.
+    """Draw one pending approval, or several identical ones.
+
+    The checkbox contains the digest of each, so that only what the row shows is decided.
 
     :param chosen: the ID of the run that is shown beside the list.
     """
-    approval, run = listed.approval, listed.approval.run
+    approval, run, lines = listed.approval, listed.approval.run, listed.lines()
     hosts = ", ".join(dict.fromkeys(filter(None, map(host_of, approval.review.steps))))
-    asked_by = agent(listed.session) if run.session_id else "You"
+    ids, digests = draw_members(listed)
+    sessions = " session:".join(each.approval.run.session_id or "" for each in listed.members)
+    whole = listed.is_whole(lines)
+    if listed.others:
+        lines = [Line(listed.describe_members()), *lines]
     about: dict[str, Flattenable] = {
         "id": visible(run.id),
-        "digest": visible(approval.digest),
-        "tick": f"tick-{visible(run.id)}-{visible(approval.digest)}",
-        "tickable": "yes" if listed.whole and not _is_irreversible(listed.review) else "no",
+        "members": ids,
+        "digest": digests,
+        "tick": f"tick-{ids}-{digests}",
+        "tickable": "yes" if whole else "no",
         "href": f"/approvals/{visible(run.id)}",
-        "current": "true" if run.id == chosen else "false",
+        "current": "true" if chosen in {each.approval.run.id for each in listed.members} else "false",
         "severity": colour(listed.review),
-        "found": visible(f"agent:{asked_by} action:{run.action} host:{hosts} session:{run.session_id or ''}"),
+        "found": visible(f"agent:{listed.agents} action:{run.action} host:{hosts} session:{sessions}"),
         "title": listed.review.title,
-        "about": visible(run.action),
-        "asked_by": asked_by,
+        "about": visible(_describe(listed.review)),
+        "asked_by": listed.agents,
         "asked_at": moment(listed.snoozed_until or approval.requested_at),
     }
-    labels = list_labels(listed.review.warnings)
-    chips = [(each if each in labels else "", kind) for each, kind in _LABELS.items()]
-    if listed.count > 1:
-        chips.append((f"{listed.count} identical requests", "amber"))
     return Fragment(
         _ROW,
         root=about,
-        lines=lambda tag: [tag.clone()(line.text) for line in listed.lines()],
-        chips=lambda tag: tag([tags.span(words, **{"class": f"chip {kind}"}) for words, kind in chips]),
+        lines=lambda tag: [tag.clone()(line.text) for line in lines],
+        chips=lambda tag: tag(_draw_labels(listed)),
     )
 
 
-def _is_irreversible(review: RequestReview) -> bool:
-    return any(each.id == "irreversible" for each in review.warnings)
+def draw_members(listed: Listed) -> tuple[str, str]:
+    """Return the IDs and the digests of the requests of a row for the script, each separated by commas."""
+    approvals = [each.approval for each in listed.members]
+    return ",".join(visible(each.run.id) for each in approvals), ",".join(visible(each.digest) for each in approvals)
+
+
+def _name_requester(listed: Listed) -> str:
+    session_id = listed.approval.run.session_id
+    return listed.asked_by if session_id is None else f"{listed.asked_by} (session {visible(session_id)})"
+
+
+def _draw_labels(listed: Listed) -> list[Tag]:
+    """Draw the labels of each severity as one chip. The elements are the same for every request."""
+    labels = {label for each in listed.members for label in list_labels(each.review.warnings)}
+    found = [(each, kind) for each, kind in _LABELS.items() if each in labels]
+    if listed.others:
+        covered = set(_list_covered(listed))
+        found = [each for each in found if each[0] not in covered]
+        many = len(listed.members)
+        found.append((f"{many} identical requests", COLOURS[WARNINGS["twin"].severity]))
+    return [
+        tags.span(" · ".join(each for each, kind in found if kind == name), **{"class": f"chip {name}"})
+        for name in COLOURS.values()
+    ]
+
+
+def _list_covered(listed: Listed) -> Iterator[str]:
+    """Yield the labels of warnings about identical calls, if the row represents all these calls."""
+    ids, earlier = {each.approval.run.id for each in listed.members}, [each.review.before for each in listed.members]
+    if all(run.id in ids for before in earlier for run in before.twins):
+        yield WARNINGS["twin"].label
+    if all(run.id in ids for before in earlier for run in before.repeats):
+        yield WARNINGS["repeated"].label
+
+
+def _describe(review: RequestReview) -> str:
+    """Return the beginnings of the arguments that the row does not show in its title, or else the action's name."""
+    run, shown = review.approval.run, review.title[:_SHOWN_OF_TITLE]
+    rest = {name: value for name, value in run.arguments.items() if not _is_in(value, shown)}
+    return describe_arguments(rest) or run.action
+
+
+def _is_in(value: JSON, text: str) -> bool:
+    return isinstance(value, (str, int)) and len(str(value)) <= len(text) and str(value) in text
 
 
 def _line(label: str, value: JSON) -> Line:
@@ -162,6 +240,47 @@ def _is_whole(preview: ReviewedPreview) -> bool:
 
 def _leaving(step: ReviewedStep) -> str:
     return f"→ {visible(step.operation)} at {visible(host_of(step))}, {visible(account(step.binding))}"
+
+
+def draw_identical(approval: Approval, listed: Listed | None) -> Tag | str:
+    """Draw the identical requests of a row, with the box that has one decision apply to all of them.
+
+    If there is a red warning there is no box: each request has to be read and decided on its own page.
+
+    :param approval: the shown request. If the row has another version of it, there is no box either.
+    :param listed: the row of the shown request, or None if it is not listed.
+    """
+    if listed is None or not listed.others:
+        return ""
+    # guard of signing: the row has the version that the page shows
+    #    -> web.test_approval_list.RowTests.test_identical_changed
+    if not any(each.approval.digest == approval.digest for each in listed.members):
+        return ""
+    many = len(listed.members)
+    who = [part for each in listed.members for part in (", ", *_link_requester(each))][1:]
+    if listed.is_grave:
+        return tags.p(
+            f"{many} identical requests, from ",
+            *who,
+            ". Decide each on its own page, because of the red warning.",
+            **{"class": "quiet"},
+        )
+    ids, digests = draw_members(listed)
+    box = tags.input(
+        type="checkbox",
+        id=f"all-{ids}-{digests}",
+        autocomplete="off",
+        **{"data-id": ids, "data-digest": digests, "data-key": "t"},
+    )
+    label = tags.label(box, f" Decide all {many} identical requests ", tags.kbd("t", **{"aria-hidden": "true"}))
+    return tags.p(label, " from ", *who, **{"class": "quiet identical"})
+
+
+def _link_requester(listed: Listed) -> Iterator[Tag | str]:
+    """Draw a requester with a link to its request."""
+    run = listed.approval.run
+    name = tags.bdi(listed.asked_by) if run.session_id is None else tags.bdi(_name_requester(listed))
+    yield tags.a(name, href=f"/approvals/{visible(run.id)}")
 
 
 MOST_LISTED = 50
@@ -183,13 +302,15 @@ class Flood:
 
 @frozen
 class Inbox:
-    """The pending approvals beside a request.
+    """One page of the pending approvals, for the list or the column beside a request.
 
     :ivar count: how many approvals are pending, listed or not.
     :ivar listed: the approvals of sessions that do not flood, oldest first.
     :ivar approved: approved runs that can still be cancelled.
     :ivar cursor: where the next page begins, or None at the end.
+    :ivar snoozes: how many pending approvals are snoozed, listed or not.
     :ivar added: parts that features add.
+    :ivar ending: parts that features add below the list.
     """
 
     count: int
@@ -197,7 +318,9 @@ class Inbox:
     floods: Sequence[Flood]
     approved: Sequence[Run]
     cursor: str | None
+    snoozes: int
     added: Sequence[Part]
+    ending: Sequence[Part] = ()
 
     def group(self, group: InboxGroup) -> list[Listed]:
         """Return the rows of a group."""
@@ -205,7 +328,7 @@ class Inbox:
 
     @property
     def snoozed(self) -> list[Listed]:
-        """The rows that are folded away until a time, the one that comes back first at the top."""
+        """The snoozed rows. The row whose snooze ends first comes first."""
         found = [(each.snoozed_until, each) for each in self.listed if each.snoozed_until is not None]
         return [each for _, each in sorted(found, key=lambda pair: pair[0])]
 
@@ -215,6 +338,16 @@ class Inbox:
         groups = (*self.group(InboxGroup.LOOK_CLOSELY), *self.group(InboxGroup.ROUTINE))
         rows = (*groups, *(each for flood in self.floods for each in flood.listed))
         return [each.approval.run.id for each in rows]
+
+    def find(self, run_id: str) -> Listed | None:
+        """Return the row that represents a run, or None if it is not listed."""
+        rows = (*self.listed, *(each for flood in self.floods for each in flood.listed))
+        return next((row for row in rows if any(each.approval.run.id == run_id for each in row.members)), None)
+
+    @property
+    def total(self) -> int:
+        """The number of rows. If there are more pages, the number of all pending requests that are not snoozed."""
+        return len(self.order) if self.cursor is None else self.count - self.snoozes
 
 
 def draw_rows(inbox: Inbox, chosen: str = "") -> Fragment:
@@ -228,7 +361,7 @@ def draw_rows(inbox: Inbox, chosen: str = "") -> Fragment:
         _ROWS,
         head=any_listed,
         heading=not chosen,
-        empty=not any_listed and not inbox.added,
+        empty=not inbox.order and not inbox.added,
         added=lambda tag: tag(*inbox.added),
         closely=_draw_group(inbox.group(InboxGroup.LOOK_CLOSELY), chosen),
         routine=_draw_group(inbox.group(InboxGroup.ROUTINE), chosen),
@@ -238,6 +371,7 @@ def draw_rows(inbox: Inbox, chosen: str = "") -> Fragment:
         not_begun=bool(inbox.approved),
         waiting=list(map(_not_begun, inbox.approved)),
         more=False if cursor is None else {"href": f"/approvals?cursor={quote(cursor, safe='')}"},
+        ending=lambda tag: tag() if chosen else tag(*inbox.ending),
     )
 
 
@@ -247,13 +381,10 @@ def _draw_group(listed: Sequence[Listed], chosen: str) -> bool | dict[str, Flatt
     return {"count": str(len(listed)), "rows": [_row(each, chosen) for each in listed]}
 
 
-def _page(inbox: Inbox) -> Fragment:
-    return Fragment(
-        _LIST,
-        root=titled("Aileron", f"Pending approvals: {inbox.count or 'none'}"),
-        rows=draw_rows(inbox),
-        hint=bool(inbox.order),
-    )
+def draw_list(inbox: Inbox) -> Fragment:
+    """Draw the pending approvals without a request beside them."""
+    root = titled("Aileron", f"Pending approvals: {inbox.count or 'none'}")
+    return Fragment(_LIST, root=root, rows=draw_rows(inbox))
 
 
 def _not_begun(run: Run) -> dict[str, Flattenable]:
@@ -278,19 +409,10 @@ def _flood(flood: Flood, chosen: str) -> Fragment:
     return Fragment(_FLOOD, root=about, rows=lambda tag: [_row(each, chosen) for each in flood.listed])
 
 
-async def draw_list(deps: Dependencies, visit: Visit) -> Drawing:
-    """Draw the pending approvals.
-
-    :raises InvalidRequest: the cursor is not from this list.
-    """
-    inbox = await read_inbox(deps, visit)
-    return Drawing(lambda: _page(inbox))
-
-
 async def read_inbox(deps: Dependencies, visit: Visit) -> Inbox:
     """Read a page of pending approvals.
 
-    :raises InvalidRequest: the cursor is not from this list.
+    :raises InvalidRequest: if the cursor is not from this list.
     """
     pending = RunQuery(states=(RunState.PENDING,), limit=MOST_LISTED, oldest_first=True, most_bytes=MOST_PAGE_BYTES)
     query = evolve(pending, cursor=visit.query.get("cursor"))
@@ -303,30 +425,28 @@ async def read_inbox(deps: Dependencies, visit: Visit) -> Inbox:
         for each in reviews
     ]
     floods = await _floods(deps, listed)
-    listed = list(_group_twins(listed))
     flooding = {flood.session_id for flood in floods}
-    calm = [each for each in listed if each.approval.run.session_id not in flooding]
+    calm = _join_identical([each for each in listed if each.approval.run.session_id not in flooding])
     approved = await deps.submission.runs(
         RunQuery(states=(RunState.APPROVED,), limit=_MOST_APPROVED, oldest_first=True)
     )
     held = [run for run in approved.items if run.start_after is not None]
-    added = [part for draw in deps.features.features.slots("approvals") for part in await draw(deps, visit, None)]
-    return Inbox(await deps.pending(), calm, floods, held, found.cursor, added)
+    features = deps.features.features
+    added, ending = [
+        [part for draw in features.slots(name) for part in await draw(deps, visit, None)]
+        for name in ("approvals", "approvals_end")
+    ]
+    return Inbox(await deps.pending(), calm, floods, held, found.cursor, len(snoozes), added, ending)
 
 
-def _group_twins(listed: Sequence[Listed]) -> Iterator[Listed]:
-    """Yield one row for all identical requests of a session: the oldest, with their number."""
-    groups: dict[tuple[str | None, str], list[list[Listed]]] = defaultdict(list)
-    for each in listed:
-        run = each.approval.run
-        known = groups[run.session_id, run.action]
-        group = next((found for found in known if is_twin(found[0].approval.run, run)), None)
-        if group is None:
-            known.append([each])
-        else:
-            group.append(each)
-    counts = {found[0].approval.run.id: len(found) for known in groups.values() for found in known}
-    yield from (evolve(each, count=counts[each.approval.run.id]) for each in listed if each.approval.run.id in counts)
+def _join_identical(listed: Sequence[Listed]) -> list[Listed]:
+    """Return one row for all identical requests: the oldest, with the others. Snoozed ones are joined separately."""
+    by_id = {each.approval.run.id: each for each in listed}
+    asleep = [each for each in listed if each.snoozed_until is not None]
+    awake = [each for each in listed if each.snoozed_until is None]
+    groups = [group for part in (asleep, awake) for group in group_identical([each.approval for each in part])]
+    others = {first.run.id: tuple(by_id[each.run.id] for each in rest) for first, *rest in groups}
+    return [evolve(each, others=others[key]) for key, each in by_id.items() if key in others]
 
 
 async def _sessions(deps: Dependencies, asking: Sequence[str | None]) -> Mapping[str, Session]:

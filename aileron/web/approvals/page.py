@@ -1,9 +1,9 @@
-"""The page of one approval: the requester, every argument, every request to send, and the outcome."""
+"""The page of a pending approval: the requester, every argument, every request to send, and the decision."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TypeAlias
+from contextlib import suppress
 
 from attrs import frozen
 from twisted.web.template import Flattenable, Tag, tags
@@ -12,11 +12,14 @@ from aileron.api import Dependencies
 from aileron.base.json import JSON
 from aileron.base.text import visible
 from aileron.model.actions import Offer
+from aileron.model.audit import Actor, Event
 from aileron.model.authority import Predicate
+from aileron.model.errors import StoreUnavailable
 from aileron.model.precedents import Precedents
+from aileron.model.queries import AuditQuery
 from aileron.model.reviews import Card, PreviewField, PreviewStatus, Review, ReviewedArgument, ReviewedPreview
-from aileron.model.runs import Approval, RunState, StepRow
-from aileron.model.sessions import Session
+from aileron.model.runs import Approval, RunState
+from aileron.model.sessions import OperatorSession, Session
 from aileron.review import (
     STALE,
     WARNINGS,
@@ -29,63 +32,32 @@ from aileron.review import (
     find_title,
     list_arguments,
     new_here,
-    render_value,
     review_requests,
+    strip_label,
 )
+from aileron.web.blocks import copied
+from aileron.web.event_names import PERSON
 from aileron.web.parts import Drawing, Fragment, Visit, template, titled
-from aileron.web.texts import COLOURS, STATES, agent, countdown, moment, process, process_name
+from aileron.web.texts import COLOURS, STATES, agent, find_address, moment, process, process_name
 
 from .decision import decision_form, options_form
-from .listing import Inbox, draw_rows, read_inbox
+from .listing import Inbox, draw_identical, draw_list, draw_rows, read_inbox
 from .reading import box, differences, reading
 from .requests import draw_card, draw_request, find_open
 from .review import preview_trouble
 
 _TEMPLATE, _PAYLOAD, _REQUESTS = map(template, ("approval.xml", "approval_payload.xml", "approval_requests.xml"))
-BEGUN = frozenset((RunState.EXECUTING, RunState.FAILED, RunState.UNKNOWN))
-"""The states in which the completed steps are shown."""
-
+_SHOWN = "approval.shown"
 _MOST_SUMMARY = 240
 _ABOVE = tuple(
     each
     for each, kind in WARNINGS.items()
-    if not kind.standing and each != STALE and (not kind.located or kind.severity is WarningSeverity.HIGH)
+    if kind.severity is not WarningSeverity.LOW
+    and each != STALE
+    and (not kind.located or kind.severity is WarningSeverity.HIGH)
 )
 _RED = tuple(each for each, kind in WARNINGS.items() if kind.severity is WarningSeverity.HIGH)
-_FACTS = tuple(each for each, kind in WARNINGS.items() if kind.standing)
-
-_Words: TypeAlias = "Tag | str | list[Tag | str]"
-
-
-def outcome(approval: Approval, history: Sequence[StepRow]) -> Iterator[tuple[str, _Words]]:
-    """Yield labelled facts about a request that is no longer pending.
-
-    :param history: the completed steps.
-    """
-    run = approval.run
-    if run.state is RunState.PENDING:
-        return
-    if approval.decided_at is not None:
-        word = "Approved " if approval.approved else "Denied "
-        yield "Decision", [word, moment(approval.decided_at), " by you" if approval.grant_id is None else " by a grant"]
-    yield from _draw_said("Reason", run.reason or approval.reason)
-    yield from _draw_said("Result", run.result)
-    if run.fault is not None:
-        yield "Failure", render_value(run.fault.message)
-    if run.state in BEGUN:
-        done = [visible(step.step_id) for step in history if step.state == "succeeded"]
-        yield "Completed steps", ", ".join(done) or "none"
-    if run.state is RunState.UNKNOWN:
-        page = tags.a("the run's page", href=f"/runs/{visible(run.id)}")
-        command = f", or run: aileron run settle {visible(run.id)}"
-        yield "What to do", ["Check whether it happened. Then record it on ", page, command]
-    if run.audit_id:
-        yield "Audit record", tags.a(visible(run.audit_id), href=f"/audit/{visible(run.audit_id)}")
-
-
-def _draw_said(name: str, value: JSON) -> Iterator[tuple[str, _Words]]:
-    if value is not None:
-        yield name, box(reading(value), f"outcome-{name.lower()}")
+_BELOW = tuple(each for each, kind in WARNINGS.items() if kind.severity is WarningSeverity.LOW and not kind.located)
 
 
 @frozen
@@ -102,70 +74,64 @@ class ApprovalQuestion:
     waiting: int = 0
 
 
-def _page(
-    approval: Approval,
-    session: Session | None,
-    history: Sequence[StepRow],
-    asked: ApprovalQuestion | None,
-    inbox: Inbox,
-) -> Fragment:
-    """Draw one approval. A preview, a warning or a form is drawn only if there is one.
+def _page(approval: Approval, session: Session | None, asked: ApprovalQuestion, inbox: Inbox) -> Fragment:
+    """Draw a pending approval. A preview, a warning or a form is drawn only if there is one.
 
     :param session: the requesting session, or None if it is not stored.
-    :param history: the completed steps, in order.
-    :param asked: the question while the approval is pending, or None if it is not pending.
     :param inbox: the pending approvals beside it.
     """
     run, review, edited = approval.run, approval.review, edits(approval.run)
-    undoable = run.state is RunState.APPROVED and run.start_after is not None
-    ended = [[tags.dt(name), tags.dd(words)] for name, words in outcome(approval, history)]
-    offer = None if asked is None else asked.review.offer
+    warnings, offer, cards = asked.review.warnings, asked.review.offer, asked.review.cards
     summary = "" if offer is None else _summary(approval, offer)
     return Fragment(
         _TEMPLATE,
-        root=_root(approval, () if asked is None else asked.review.warnings),
+        root=_root(approval, warnings),
         rows=draw_rows(inbox, run.id),
         place=_draw_place(inbox, run.id),
-        risks="" if asked is None else draw_warnings(asked.review.warnings),
-        headline=lambda tag: tag(headline(approval), *draw_red(() if asked is None else asked.review.warnings)),
+        risks=draw_warnings(warnings),
+        headline=lambda tag: tag(headline(approval), *draw_red(warnings)),
         summary=lambda tag: tag(summary) if summary else "",
         stale=lambda tag: tag(visible(approval.stale)) if approval.stale else "",
-        asked=lambda tag: tag(*_asked_by(approval, session, () if asked is None else asked.review.cards)),
-        begins=dict(zip(("at", "left", "undo"), countdown(run), strict=True)) if undoable else False,
-        outcome=lambda tag: tag(ended) if ended else "",
+        asked=lambda tag: tag(*draw_asked_by(approval, session, cards)),
         changes=bool(approval.changes),
         changed=list(differences(approval.changes, review, "change")),
         edits=bool(edited),
         edited=list(differences(edited, Review(), "edited")),
-        payload=draw_payload(approval, asked),
-        facts="" if asked is None else draw_facts(asked.review.warnings),
-        requests=draw_requests(approval, asked),
-        unread="" if review.unread is None else _unread(review.unread),
-        origin=lambda tag: tag(*_origin(approval, session)),
-        digest=lambda tag: tag(visible(approval.digest)),
-        options="" if asked is None else options_form(approval, offer, asked.suggested, asked.waiting),
-        decide="" if asked is None else decision_form(offer),
+        payload=draw_payload(approval, cards, asked.review.before),
+        facts=draw_facts(warnings),
+        requests=draw_requests(approval, cards),
+        unread="" if review.unread is None else draw_unread(review.unread),
+        origin=lambda tag: tag(*draw_origin(approval, session)),
+        run_id=copied(run.id, "run ID"),
+        digest=copied(approval.digest, "digest"),
+        options=options_form(approval, offer, asked.suggested, asked.waiting),
+        decide=decision_form(offer, draw_identical(approval, inbox.find(run.id))),
     )
 
 
 def _draw_place(inbox: Inbox, run_id: str) -> Tag | str:
-    """Draw which of the listed requests this is, with links to the one before and the one after."""
-    order = inbox.order
-    if run_id not in order:
+    """Draw which of the listed requests this is, with links to the one before and the one after.
+
+    Draw nothing if it is not listed.
+    """
+    order, row = inbox.order, inbox.find(run_id)
+    if row is None or row.approval.run.id not in order:
         return ""
-    at = order.index(run_id)
+    at = order.index(row.approval.run.id)
     before, after = order[at - 1] if at else "", order[at + 1] if at + 1 < len(order) else ""
     links = [
         tags.a(words, href=f"/approvals/{visible(each)}", rel=rel) if each else ""
         for words, rel, each in (("Previous", "prev", before), ("Next", "next", after))
     ]
-    return tags.span(f"{at + 1} of {inbox.count}", " ", links[0], " ", links[1])
+    return tags.span(f"{at + 1} of {inbox.total}", " ", links[0], " ", links[1])
 
 
-def draw_payload(approval: Approval, asked: ApprovalQuestion | None) -> Fragment:
-    """Draw what would be sent, as a person knows it: cards, arguments and the preview."""
+def draw_payload(approval: Approval, cards: Sequence[Card] = (), before: Precedents | None = None) -> Fragment:
+    """Draw the content of a request as cards, arguments and the preview.
+
+    :param before: the earlier calls that new values are marked by, or None to mark no value.
+    """
     preview, given = approval.review.preview, list_arguments(approval)
-    before, cards = (None, ()) if asked is None else (asked.review.before, asked.review.cards)
     in_cards = find_in_cards(given, cards)
     drawn = [_argument(number, each, new_here(each.name, before), in_cards) for number, each in enumerate(given)]
     return Fragment(
@@ -181,10 +147,10 @@ def draw_payload(approval: Approval, asked: ApprovalQuestion | None) -> Fragment
     )
 
 
-def draw_requests(approval: Approval, asked: ApprovalQuestion | None) -> Fragment:
+def draw_requests(approval: Approval, cards: Sequence[Card] = ()) -> Fragment:
     """Draw the requests to send."""
     review, preview = approval.review, approval.review.preview
-    is_open = find_open(approval, list_arguments(approval), () if asked is None else asked.review.cards)
+    is_open = find_open(approval, list_arguments(approval), cards)
     lacking, key = None if preview is None else preview.lacking, approval.run.effect_key
     return Fragment(
         _REQUESTS,
@@ -194,18 +160,18 @@ def draw_requests(approval: Approval, asked: ApprovalQuestion | None) -> Fragmen
 
 def _root(approval: Approval, warnings: Sequence[ReviewWarning]) -> Callable[[Tag], Tag]:
     """Return a renderer that adds the data the script needs to decide: the ID and the digest of the page's content."""
-    run, state, digest = approval.run, STATES[approval.run.state], visible(approval.digest)
-    said = f"{visible(run.action)}: {state}"
+    run, digest = approval.run, visible(approval.digest)
+    said = f"{visible(run.action)}: {STATES[run.state]}"
     marks = {"data-id": visible(run.id), "data-digest": digest, "data-state": run.state.value}
-    marks["data-severity"] = most_severe(warnings)
+    marks |= {"data-severity": most_severe(warnings), "data-address": find_address(run)}
     preview = approval.review.preview
     if preview is not None and preview.shown.status is PreviewStatus.FETCHING:
         marks["data-fetching"] = "yes"
-    return lambda tag: titled(f"{said} – Aileron", said)(tag(**marks)).fillSlots(state=state)
+    return lambda tag: titled(f"{said} – Aileron", said)(tag(**marks))
 
 
 def headline(approval: Approval) -> Tag:
-    """Draw what would be done."""
+    """Draw the description of the requested change."""
     return tags.bdi(find_title(approval.run.action, approval.review), **{"class": "title"})
 
 
@@ -217,7 +183,7 @@ def draw_red(warnings: Sequence[ReviewWarning]) -> Iterator[Tag | str]:
 
 
 def origin(approval: Approval, session: Session | None, cards: Sequence[Card]) -> Iterator[Tag | str]:
-    """Draw who requests which action, where the agent works, on which hosts, for whom and by which account."""
+    """Draw the requester, the action, the agent's directory, the hosts, and the account."""
     run, own = approval.run, approval.run.session_id is None
     said = Headline.of(run.action, run.state, own, approval.review, cards)
     yield "You" if own else tags.bdi(agent(session), title="Self-reported name", **{"class": "claimed"})
@@ -231,7 +197,7 @@ def origin(approval: Approval, session: Session | None, cards: Sequence[Card]) -
 
 
 def _summary(approval: Approval, offer: Offer) -> str:
-    """Return the first paragraph of the action's file if the file is still the reviewed version."""
+    """Return the first paragraph of the action's file, or an empty text if the file has changed since the request."""
     if offer.action.digest != approval.review.manifest_digest:
         return ""
     paragraphs = (" ".join(each.split()) for each in offer.action.description.split("\n\n"))
@@ -239,8 +205,8 @@ def _summary(approval: Approval, offer: Offer) -> str:
     return visible(words if len(words) <= _MOST_SUMMARY else f"{words[:_MOST_SUMMARY]}…")
 
 
-def _asked_by(approval: Approval, session: Session | None, cards: Sequence[Card]) -> Iterator[Tag | str]:
-    """Draw by whom and when the run was requested, and when it expires. What the agent says of itself is marked."""
+def draw_asked_by(approval: Approval, session: Session | None, cards: Sequence[Card]) -> Iterator[Tag | str]:
+    """Draw the requester of the run, when it was requested, and when it expires. The agent's own claims are marked."""
     yield from origin(approval, session, cards)
     yield from (" · ", moment(approval.requested_at))
     if approval.run.parent_id is not None:
@@ -251,7 +217,7 @@ def _asked_by(approval: Approval, session: Session | None, cards: Sequence[Card]
         yield from (". Expires ", moment(approval.expires_at))
 
 
-def _origin(approval: Approval, session: Session | None) -> Iterator[Tag | str]:
+def draw_origin(approval: Approval, session: Session | None) -> Iterator[Tag | str]:
     """Draw the session, the process that opened it, and the action's file."""
     review = approval.review
     if session is not None:
@@ -268,7 +234,7 @@ def most_severe(warnings: Sequence[ReviewWarning]) -> str:
 
 
 def draw_warnings(warnings: Sequence[ReviewWarning]) -> Tag:
-    """Draw the warnings about the whole request and the red ones about its texts, the most severe first."""
+    """Draw the red warnings and the amber ones about the whole request, the most severe first."""
     return tags.section(
         tags.h2("Check before you approve"),
         tags.ul([_draw_warning(each, _find_kind(warnings, each)) for each in _ABOVE]),
@@ -278,9 +244,9 @@ def draw_warnings(warnings: Sequence[ReviewWarning]) -> Tag:
 
 
 def draw_facts(warnings: Sequence[ReviewWarning]) -> Tag:
-    """Draw what holds at every call of the action."""
-    rows = [_draw_warning(each, _find_kind(warnings, each)) for each in _FACTS]
-    return tags.section(tags.h2("At every call of this action"), tags.ul(rows), id="facts", **{"class": "warnings"})
+    """Draw the grey warnings about the whole request, and those that apply to every call of the action."""
+    rows = [_draw_warning(each, _find_kind(warnings, each)) for each in _BELOW]
+    return tags.section(tags.h2("About this action"), tags.ul(rows), id="facts", **{"class": "warnings"})
 
 
 def _find_kind(warnings: Sequence[ReviewWarning], warning_id: str) -> Sequence[ReviewWarning]:
@@ -288,16 +254,17 @@ def _find_kind(warnings: Sequence[ReviewWarning], warning_id: str) -> Sequence[R
 
 
 def _draw_warning(warning_id: str, found: Sequence[ReviewWarning]) -> Tag:
-    """Draw one kind of warning with the same markup whether or not it is present: foreign text never adds an element.
+    """Draw all warnings of one kind, or an element without text if there are none.
 
-    A sentence that begins with the label continues after it.
+    The markup is the same in both cases, so that foreign text never adds an element. The label is drawn first, and
+    removed from the beginning of each sentence.
     """
     label, why = (found[0].label, found[0].why) if found else ("", "")
     colour = COLOURS[WARNINGS[warning_id].severity]
     return tags.li(
         tags.span(label, **{"class": f"chip {colour}"}),
         " ",
-        tags.span(" ".join(each.text.removeprefix(label).lstrip(". ") for each in found)),
+        tags.span(" ".join(strip_label(each.text, label) for each in found)),
         tags.details(tags.summary("Why"), why, id=f"why-{warning_id}"),
         **{"class": colour},
     )
@@ -306,7 +273,7 @@ def _draw_warning(warning_id: str, found: Sequence[ReviewWarning]) -> Tag:
 def _newness(
     given: Sequence[ReviewedArgument], in_cards: Collection[str], before: Precedents | None
 ) -> Callable[[JSON], str]:
-    """Return a function that describes whether an argument had a card's value before."""
+    """Return a function that returns a note on what is new in a card's value, or an empty text if nothing is."""
     said = [(each.value, new_here(each.name, before)) for each in given if each.name in in_cards]
     return lambda value: next((new for known, new in said if known == value), "")
 
@@ -315,7 +282,7 @@ def _argument(number: int, given: ReviewedArgument, new: str, in_cards: Collecti
     """Draw an argument in full. If a card shows its value, refer to the card."""
     label, read = visible(given.label), reading(given.value, new)
     value = box(read, f"argument-{number}", "" if given.name in in_cards else label)
-    return {"label": label, "size": read.size, "value": value, "notes": read.notes, "part": f"note-{number}"}
+    return {"label": label, "size": read.size, "value": value, "notes": read.draw_notes(), "part": f"note-{number}"}
 
 
 def _preview(preview: ReviewedPreview) -> dict[str, Flattenable]:
@@ -328,27 +295,52 @@ def _draw_seen(number: int, line: PreviewField) -> dict[str, Flattenable]:
     """Draw a line of the preview, with a note if it was cut."""
     label, read = visible(line.label), reading("(none)" if line.value is None else line.value)
     cut = f"truncated, {line.cut.size} bytes in total" if line.cut else read.size
-    return {"label": label, "size": cut, "value": box(read, f"preview-{number}", label), "notes": read.notes}
+    return {"label": label, "size": cut, "value": box(read, f"preview-{number}", label), "notes": read.draw_notes()}
 
 
-def _unread(review: JSON) -> Tag:
+def draw_unread(review: JSON) -> Tag:
     """Draw a review in an unknown format as raw stored data."""
     words = "This version of Aileron cannot read the review of this request. It is shown as stored:"
     return tags.section(tags.h2("Review"), tags.p(words), box(reading(review), "unread", code=True))
 
 
-async def draw_approval(deps: Dependencies, visit: Visit, run_id: str) -> Drawing:
-    """Draw the current state of one approval.
+async def draw_inbox(deps: Dependencies, visit: Visit) -> Drawing:
+    """Draw the pending approvals. If the query has C{beside=yes} and any are listed, the first one is beside them.
 
-    :raises NotFound: no approval has that ID.
+    :raises InvalidRequest: if the cursor is not from this list.
     """
-    found = await deps.decisions.approval(run_id, only_read=visit.only_reads)
-    session_id = found.run.session_id
-    session = None if session_id is None else await deps.sessions.get(session_id)
-    history = (await deps.submission.history(run_id))[0] if found.run.state in BEGUN else ()
-    asked = await _draw_asked(deps, found) if found.run.state is RunState.PENDING else None
     inbox = await read_inbox(deps, visit)
-    return Drawing(lambda: _page(found, session, history, asked, inbox))
+    if visit.query.get("beside") == "yes" and inbox.order:
+        approval = await deps.decisions.approval(inbox.order[0], only_read=visit.only_reads)
+        if approval.run.state is RunState.PENDING:
+            return await draw_approval(deps, visit, approval, inbox)
+    return Drawing(lambda: draw_list(inbox))
+
+
+async def draw_approval(deps: Dependencies, visit: Visit, approval: Approval, inbox: Inbox | None = None) -> Drawing:
+    """Draw a pending approval beside the other ones. A login that may decide is recorded as shown the approval.
+
+    :param inbox: the pending approvals, or None to read them.
+    """
+    preview, session_id = approval.review.preview, approval.run.session_id
+    if not visit.only_reads and (preview is None or preview.shown.status is not PreviewStatus.FETCHING):
+        await _record_shown(deps, approval, visit.operator)
+    session = None if session_id is None else await deps.sessions.get(session_id)
+    asked = await _draw_asked(deps, approval)
+    beside = inbox or await read_inbox(deps, visit)
+    return Drawing(lambda: _page(approval, session, asked, beside))
+
+
+async def _record_shown(deps: Dependencies, approval: Approval, operator: OperatorSession) -> None:
+    """Record that a login that may decide opened the approval, once for each content. A full disk hides no approval."""
+    run, payload = approval.run, {"digest": approval.digest}
+    known = await deps.audit.list(AuditQuery(run_id=run.id, type=_SHOWN, limit=1))
+    if any(record.event.payload.get("digest") == approval.digest for record in known.items if not record.altered):
+        return
+    actor = Actor(PERSON, operator.id)
+    event = Event(deps.ids(), _SHOWN, deps.now(), actor, payload, run.id, run.session_id, run.action)
+    with suppress(StoreUnavailable):
+        await deps.audit.append(event)
 
 
 async def _draw_asked(deps: Dependencies, approval: Approval) -> ApprovalQuestion:

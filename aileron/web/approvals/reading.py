@@ -13,8 +13,18 @@ from aileron.base.json import JSON
 from aileron.base.text import visible
 from aileron.model.reviews import Review
 from aileron.model.runs import Change
-from aileron.review import compare_lines, comparing_steps, find_deceptive, has_gaps, place, render_value
-from aileron.web.texts import count
+from aileron.review import (
+    WARNINGS,
+    WarningSeverity,
+    compare_versions,
+    comparing_steps,
+    find_notes,
+    has_gaps,
+    place,
+    render_value,
+)
+from aileron.web.hunks import draw_hunks
+from aileron.web.texts import COLOURS, count
 
 _LONG_CHARACTERS, _LONG_LINES = 1000, 20
 _MOST_COMPARED = 20_000
@@ -32,13 +42,25 @@ class TextReading:
     :ivar text: the value with invisible characters made visible.
     :ivar size: the length in words if the text is long, else empty.
     :ivar must_read: whether the text is so long that it scrolls in its own box.
-    :ivar notes: sentences about misleading characters, one a line; empty if there are none.
+    :ivar noted: sentences about misleading characters and new values, each with its severity.
     """
 
     text: str
     size: str
     must_read: bool
-    notes: str
+    noted: tuple[tuple[WarningSeverity, str], ...] = ()
+
+    @property
+    def notes(self) -> str:
+        """Return the sentences, one a line; an empty text if there are none."""
+        return "\n".join(sentence for _, sentence in self.noted)
+
+    def draw_notes(self) -> list[Tag]:
+        """Draw one element for each severity, in its colour, with the sentences of that severity or without text."""
+        return [
+            tags.span("\n".join(each for found, each in self.noted if found is severity), **{"class": colour})
+            for severity, colour in COLOURS.items()
+        ]
 
     @property
     def harmless(self) -> bool:
@@ -49,13 +71,14 @@ class TextReading:
 def reading(value: JSON, *more: str) -> TextReading:
     """Prepare C{value} for display.
 
-    :param more: further notes; empty ones are dropped.
+    :param more: notes on new values; empty ones are dropped.
     """
     text = render_value(value)
     long = len(text) > _LONG_CHARACTERS or text.count("\n") >= _LONG_LINES
     large = long or has_gaps(text)
-    notes = filter(None, (*more, *find_deceptive(value, text)))
-    return TextReading(text, _size(value, text) if large else "", large, "\n".join(notes))
+    new = [(WARNINGS["recipients"].severity, each) for each in more if each]
+    found = [(WARNINGS[each].severity, sentence) for each, sentence in find_notes(value, text)]
+    return TextReading(text, _size(value, text) if large else "", large, (*new, *found))
 
 
 def _size(value: JSON, text: str) -> str:
@@ -96,14 +119,23 @@ def differences(changes: Iterable[Change], review: Review, name: str) -> Iterato
             continue
         where = visible(place(change.path, review).removeprefix("/")) or "Everything"
         whole = tags.dd("Before: ", before), tags.dd("After: ", after)
-        words = comparison.draw(change.before, change.after)
-        if words is None:
-            text = visible("\n".join(compare_lines(change.before, change.after)), multiline=True)
-            lines = tags.dd(text, **{"class": "code lines"})
-            yield {"place": where, "difference": [*whole, lines]}
+        drawn = _draw_hunks(change, f"{name}-{number}-same") or comparison.draw(change.before, change.after)
+        if drawn is None:
+            yield {"place": where, "difference": list(whole)}
         else:
             folded = tags.details(tags.summary("Before and after"), tags.dl(*whole), id=f"{name}-{number}")
-            yield {"place": where, "difference": [tags.dd(words), tags.dd(folded, **{"class": "folded"})]}
+            yield {"place": where, "difference": [tags.dd(drawn), tags.dd(folded, **{"class": "folded"})]}
+
+
+def _draw_hunks(change: Change, name: str) -> Tag | None:
+    """Draw a change of a text of many lines. Return None if it is none, or takes too long to compare."""
+    before, after = change.before, change.after
+    if not (isinstance(before, str) and isinstance(after, str)):
+        return None
+    if max(before.count("\n"), after.count("\n")) < _LONG_LINES:
+        return None
+    compared = compare_versions(before, after)
+    return draw_hunks(compared, name) if compared else None
 
 
 def _text(value: JSON, name: str, *, there: bool) -> Tag | str:
@@ -124,7 +156,7 @@ class WordComparison:
 
         A long equal stretch is drawn as its two ends and the length between them: the page shows both texts in full.
 
-        :return: the drawing, or None if a value is not text or the limit of steps is reached.
+        :return: the drawing, or None if a value is not text, the texts are long, or the limit of steps is reached.
         """
         if not (isinstance(before, str) and isinstance(after, str) and len(before) + len(after) <= _MOST_COMPARED):
             return None

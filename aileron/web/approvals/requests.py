@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from twisted.web.template import Flattenable, Tag, tags
@@ -22,6 +23,8 @@ from .reading import TextReading, box, reading
 from .review import account, indent, lacking_text
 
 _MOST_COLOURED = 20_000
+_MOST_COPIED = 8000
+_CREDENTIAL = "(the credential, added by the daemon)"
 _DECODER = json.JSONDecoder()
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _AUTHORITY_END = re.compile(r"[/?#\\]")
@@ -30,12 +33,13 @@ _MOST_BESIDE, _MOST_MARKS, _MOST_AROUND = 1000, 10, 40
 
 
 def draw_request(
-    number: int, step: ReviewedStep, lacking: str | None, shown: frozenset[str], effect_key: str
+    number: int, step: ReviewedStep, lacking: str | None, shown: frozenset[str] | None, effect_key: str
 ) -> dict[str, Flattenable]:
     """Draw the request of a step.
 
     :param lacking: the reason why the run cannot be approved, if there is one.
-    :param shown: the values shown unfolded on the page, in the form of L{leaves}.
+    :param shown: the values shown unfolded on the page, in the form of L{leaves}, or None to fold the request because
+        it is decided.
     :param effect_key: the effect key of the run.
     """
     request = step.request
@@ -68,10 +72,10 @@ def leaves(value: JSON) -> Iterator[str]:
 
 
 def is_accounted_for(request: ReviewedRequest, shown: frozenset[str], key: str) -> bool:
-    """Return True if every value in the body is already shown unfolded on the page, or is added by Aileron.
+    """Return True if the request may be folded: each value in its body is shown elsewhere on the page or is Aileron's.
 
-    Aileron adds the effect key and a UUID derived from it. The URL is shown beside the fold, and so are the headers
-    with values that the page does not show, as long as they are few.
+    Aileron's values are the effect key and a UUID derived from it. The URL, and each header with a value that the page
+    does not show, is drawn beside the fold. If these are too long, return False.
 
     :param shown: the values shown on the page, in the form of L{leaves}.
     :param key: the effect key of the step.
@@ -109,16 +113,49 @@ def _is_marked(leaf: str, shown: Iterable[str], key: str) -> bool:
 
 
 def _draw_known(
-    number: int, request: ReviewedRequest, found: TextReading, shown: frozenset[str], key: str
+    number: int, request: ReviewedRequest, found: TextReading, shown: frozenset[str] | None, key: str
 ) -> list[Tag]:
     """Draw a line with the request's method and target, and the whole request below it, folded if allowed."""
     line = tags.code(*_target(request), **{"class": "target"})
     name, text = f"request-{number}", _coloured(request)
-    if not is_accounted_for(request, shown, key):
-        return [tags.p(line), box(found, name, f"request {number}", code=True, drawn=text)]
-    new = (visible(f"{header}: {value}") for header, value in _find_new_headers(request, shown))
+    copy = _draw_copy(number, request)
+    if shown is not None and not is_accounted_for(request, shown, key):
+        return [tags.p(line), box(found, name, f"request {number}", code=True, drawn=text), copy]
+    headers = () if shown is None else _find_new_headers(request, shown)
+    new = (visible(f"{header}: {value}") for header, value in headers)
     beside = [tags.code(each, **{"class": "header"}) for each in new]
-    return [tags.details(tags.summary(line, *beside), box(found, name, code=True, drawn=text), id=f"sent-{number}")]
+    whole = box(found, name, code=True, drawn=text)
+    return [tags.details(tags.summary(line, *beside), whole, copy, id=f"sent-{number}")]
+
+
+def _draw_copy(number: int, request: ReviewedRequest) -> Tag:
+    """Draw the button that copies a request as a command. If there is no command, the style sheet hides it.
+
+    The markup is the same in both cases, so that foreign text never adds or removes an element.
+    """
+    marks = {"class": "small copy", "data-copy": to_curl(request), "aria-label": f"Copy request {number} as curl"}
+    return tags.p(tags.button("Copy as curl", type="button", **marks))
+
+
+def to_curl(request: ReviewedRequest) -> str:
+    """Return the C{curl} command that sends a request, with a placeholder in the place of the credential.
+
+    Return an empty text if the body is not text, or the command is long or has characters that cannot be seen.
+    """
+    body, where = request.body, request.url
+    if not (body is None or isinstance(body, str)):
+        return ""
+    if request.credential_path:
+        scheme, colon, rest = where.partition("://")
+        host = _AUTHORITY_END.split(rest, maxsplit=1)[0]
+        where = f"{scheme}{colon}{host}{request.credential_path.replace('{key}', _CREDENTIAL)}{rest[len(host) :]}"
+    headers = [*request.headers, *([(request.credential_header, _CREDENTIAL)] if request.credential_header else [])]
+    words = ["curl", "--globoff", "--request", request.method, where]
+    words += [word for name, value in headers for word in ("--header", f"{name}: {value}")]
+    if request.credential_query:
+        words += ["--url-query", f"{request.credential_query}={_CREDENTIAL}"]
+    line = shlex.join([*words, *([] if body is None else ["--data-raw", body])])
+    return line if len(line) <= _MOST_COPIED and visible(line, multiline=True) == line else ""
 
 
 def _target(request: ReviewedRequest) -> Iterator[Tag | str]:
@@ -132,11 +169,11 @@ def _target(request: ReviewedRequest) -> Iterator[Tag | str]:
 def _head(request: ReviewedRequest) -> Iterator[tuple[str, str]]:
     yield from request.headers
     if request.credential_header:
-        yield request.credential_header, "(the credential, added by the daemon)"
+        yield request.credential_header, _CREDENTIAL
     if request.credential_query:
-        yield f"Query parameter {request.credential_query}", "(the credential, added by the daemon)"
+        yield f"Query parameter {request.credential_query}", _CREDENTIAL
     if request.credential_path:
-        yield "In front of the path", request.credential_path.replace("{key}", "(the credential, added by the daemon)")
+        yield "In front of the path", request.credential_path.replace("{key}", _CREDENTIAL)
 
 
 def _plain_text(request: ReviewedRequest) -> str:
@@ -197,7 +234,7 @@ def _draw_part(name: str, part: str, values: Sequence[JSON], new: Callable[[JSON
     return tags.div(
         tags.dt(label, " ", tags.small(read.size, **{"class": "quiet"})),
         tags.dd(box(read, visible(name), label)),
-        tags.dd(read.notes, **{"class": "note", "data-part": f"note-{visible(name)}"}),
+        tags.dd(read.draw_notes(), **{"class": "note", "data-part": f"note-{visible(name)}"}),
     )
 
 

@@ -1,4 +1,4 @@
-"""Describes the parts of a review in words: arguments, credentials, the preview, and what is not known yet."""
+"""Describes the parts of a review in words: arguments, credentials, the preview, and requests not known yet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_DEEP = 100
 
 
 def account(binding: ReviewedBinding | None) -> str:
-    """Return which credential a request is sent with."""
+    """Return which credential a request is sent with, or that there is none."""
     if binding is None:
         return "no credential"
     return f"credential {binding.name}" + (f" ({binding.account})" if binding.account else "")

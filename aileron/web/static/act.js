@@ -1,12 +1,15 @@
-// What a button does: one request, whose method, path and body stand in the page; a form adds what was typed.
+// Buttons and forms that send one request. The page declares its method, path and body; a form adds its fields.
 //
 // <button data-act="POST /v1/runs/x/resolve" data-body='{"outcome": "happened"}' data-sure="Confirm: mark as completed">
 // <form data-act="POST /v1/x" data-body='…'>, fields by name, and a button that sends it
-// <button data-act="POST /v1/runs/x/undo" data-leads="/approvals/"> opens the page of what was made, by its ID
-// What went wrong is shown in the nearest .answer.
+// <button data-act="POST /v1/runs/x/undo" data-leads="/approvals/"> then opens the created object's page, by its ID
+// <button data-act="…" data-with="settling"> adds the fields of the element with this ID
+// An error is shown in the nearest .answer.
 
 import { call } from "./key.js";
+import { followLevel, onlyWatches } from "./level.js";
 import { assertion } from "./passkey.js";
+import { itemOf, signByBrowser } from "./sign.js";
 
 const SETTLE_MS = 500;
 const ADVICE = JSON.parse(document.getElementById("advice").dataset.advice);
@@ -14,12 +17,14 @@ const SAID = /nothing|not sent/i;
 const NAMED = /aileron /;
 const NOTHING = { place: "", act: "", trouble: "" };
 const calm = new WeakMap();
+const armed = new WeakSet();
 let last = NOTHING;
 
-// Buttons come alive a moment after what they are about was shown, so that no click meant for something else acts.
+// Add the click and submit handlers. A button is enabled only a moment after it appears, so that a click meant for
+// something else does nothing.
 export function armActs(root, changed) {
   for (const button of root.querySelectorAll("button[data-act]")) {
-    arm(button, button, changed, () => JSON.parse(button.dataset.body || "{}"));
+    arm(button, button, changed, () => ({ ...JSON.parse(button.dataset.body || "{}"), ...given(document.getElementById(button.dataset.with)) }));
   }
   for (const form of root.querySelectorAll("form[data-act]")) {
     const button = form.querySelector("button:not([type=button])");
@@ -29,28 +34,42 @@ export function armActs(root, changed) {
   if (place && !place.textContent) place.textContent = last.trouble;
 }
 
-// The place of the last error, as long as the button that caused it is there; another page means that it was read.
+// Return the element that shows the last error, while the button that caused it is on the page. On another page, forget
+// the error.
 function placeOfLast(root) {
   if (last.place !== location.pathname) last = NOTHING;
   const tried = [...root.querySelectorAll("[data-act]")].find((element) => element.dataset.act === last.act);
   return tried && placeOf(tried);
 }
 
-// One request; what went wrong, in words, or nothing.
+// Send one request. Return the error as text, or "" if it succeeded.
 export async function send(method, path, body, leads = "") {
+  const { trouble, needsPasskey } = await attempt(method, path, await signed(path, body), leads);
+  return needsPasskey && !body.passkey ? withPasskey(method, path, body) : trouble;
+}
+
+// Send one request. Return the error as text, or "", and whether the request needs a passkey.
+export async function attempt(method, path, body, leads = "") {
   try {
     const answer = await callJSON(method, path, body);
-    if (!answer) return "You are no longer logged in. Nothing was changed.";
+    if (!answer) return { trouble: "You are no longer logged in. Nothing was changed." };
     if (answer.ok && leads) location.assign(leads + encodeURIComponent((await answer.json()).id));
-    if (answer.ok) return "";
+    if (answer.ok) return { trouble: "" };
     const { error } = await answer.json();
-    return error.details?.passkey && !body.passkey ? await withPasskey(method, path, body) : told(error);
+    return { trouble: told(error), needsPasskey: error.details?.passkey === true };
   } catch (error) {
-    return "The daemon did not respond. This page will show whether the change was made.";
+    return { trouble: "The daemon did not respond. This page will show whether the change was made." };
   }
 }
 
-// The same, with a passkey that signs exactly this.
+// Add the signature of this browser's key to the body of a decision, unless a passkey has signed it.
+async function signed(path, body) {
+  const [, id] = path.match(/^\/v1\/action-approvals\/([^/]+)\/decide$/) ?? [];
+  if (!id || body.signed || body.passkey) return body;
+  return { ...body, signed: await signByBrowser([itemOf(decodeURIComponent(id), body)]) };
+}
+
+// Send the request again with the signature of a passkey over exactly this body.
 async function withPasskey(method, path, body) {
   const answer = await callJSON("POST", path.replace(/decide$/, "passkey"), body);
   if (!answer?.ok) return answer ? told((await answer.json()).error) : "You are no longer logged in. Nothing was decided.";
@@ -58,13 +77,14 @@ async function withPasskey(method, path, body) {
   return passkey ? send(method, path, { ...body, passkey }) : "Your passkey was not used. Nothing was decided.";
 }
 
-// A run that takes longer than the wait is answered as still running, before the page would give up on the daemon.
+// Send a request with a JSON body. If a run takes longer than the wait, the daemon answers that it is still running,
+// before the request times out.
 export function callJSON(method, path, body) {
   const headers = { "Content-Type": "application/json", Prefer: "wait=10" };
   return call(path, { method, headers, body: JSON.stringify(body) });
 }
 
-// What happened, what was kept, and what to do.
+// Return an error as text: what happened, what was not changed, and what to do next.
 export function told({ message, details, class: kind }) {
   const problems = (details?.problems ?? []).map((each) => `${each.pointer} ${each.message}.`);
   const [kept, then] = ADVICE[kind] ?? ["", ""];
@@ -72,7 +92,12 @@ export function told({ message, details, class: kind }) {
 }
 
 function arm(element, button, changed, body) {
-  setTimeout(() => { button.disabled = false; }, SETTLE_MS);
+  if (armed.has(element)) return; // a row that was kept
+  armed.add(element);
+  const { decides } = element.dataset;
+  const wake = () => { button.disabled = Boolean(decides) && onlyWatches(); };
+  setTimeout(wake, SETTLE_MS);
+  if (decides) followLevel(button, wake);
   element.addEventListener(element === button ? "click" : "submit", async (event) => {
     event.preventDefault();
     if (button.disabled || (element.dataset.sure && !isSure(button, element.dataset.sure))) return;
@@ -88,10 +113,11 @@ function arm(element, button, changed, body) {
       button.focus();
     }
     await changed();
+    if (!trouble && button.isConnected) setTimeout(wake, SETTLE_MS);
   });
 }
 
-// The second click means it: the first one shows what it means.
+// Return true for the second click. The first click replaces the button's label by the question.
 function isSure(button, question) {
   if (button.dataset.asked) {
     calm.get(button)();
@@ -107,7 +133,7 @@ function isSure(button, question) {
   calm.set(button, over);
   button.dataset.asked = "yes";
   button.textContent = question;
-  button.disabled = true;  // which takes the focus from it
+  button.disabled = true;  // the button loses the focus
   setTimeout(() => {
     button.disabled = false;
     if (document.activeElement === document.body) button.focus();
@@ -123,8 +149,10 @@ function placeOf(element) {
   return document.getElementById("trouble");
 }
 
-function given(form) {
-  const fields = [...form.elements].filter((each) => each.name && (each.type !== "radio" || each.checked));
+// Return the values of the fields in an element, by name.
+function given(place) {
+  const all = [...place?.querySelectorAll("input, select, textarea") ?? []];
+  const fields = all.filter((each) => each.name && (each.type !== "radio" || each.checked));
   return Object.fromEntries(fields.map((each) => [each.name, valueOf(each)]).filter(([, value]) => value !== null));
 }
 

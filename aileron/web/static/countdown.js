@@ -1,4 +1,4 @@
-// How long it is until something begins. By this machine's clock, and only to be read: when it begins is the daemon's to say.
+// Countdowns to scheduled starts, by this machine's clock. They are for display only: the daemon starts the runs.
 
 const TICK_MS = 1000;
 

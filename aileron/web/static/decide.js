@@ -1,21 +1,24 @@
-// Deciding one approval: what is sent names the digest of exactly what is in the page.
+// Decides one approval. The decision is sent with the digest of the request that the page shows.
 
 import { send } from "./act.js";
 import { armEdit, discard } from "./edit.js";
 import { armGrant } from "./grant.js";
-import { go, nextOf, tell } from "./inbox.js";
-import { approvalOf, argumentsOf, intentOf } from "./intent.js";
+import { decideEach } from "./batch.js";
+import { go, nextOf, tell, undoOf } from "./inbox.js";
+import { approvalOf, argumentsOf, intentOf, shownOf } from "./intent.js";
 import { now } from "./key.js";
 import { armLater, isLater } from "./later.js";
+import { followLevel, onlyWatches } from "./level.js";
 import { armReading, showUnread, unread } from "./reading.js";
 
 const SETTLE_MS = 500;
 const SURE_MS = 10000;
-// A key slips more easily than a pointer, so what was approved by a key can be taken back for a moment.
+// An approval by keyboard can be undone for this time, since a key is pressed by mistake more easily than a button.
 const HOLD_MS = 5000;
 const BUTTONS = ["deny", "change", "approve"];
 
-// Buttons come alive a moment after what they are about was shown, so that no click meant for something else decides.
+// Add the handlers of the decision buttons. They are enabled only a moment after the request appears, so that a click
+// meant for something else does not decide.
 export function armDecision(article, look) {
   if (!article.querySelector("#decision")) return;
   armReasons(article);
@@ -23,6 +26,7 @@ export function armDecision(article, look) {
   armLater(article);
   armGrant(article);
   armReading(article, () => enable(article));
+  followLevel(article, () => enable(article));
   for (const event of ["input", "change", "toggle"]) {
     article.addEventListener(event, () => follow(article), { capture: true });
   }
@@ -33,7 +37,9 @@ export function armDecision(article, look) {
     if (button.id === "approve" && !isSure(article, button)) return;
     disable(article);
     const next = button.id === "change" ? undefined : nextOf(article);
-    const held = button.id === "approve" && event.detail === 0 && !isLater(article);
+    const shown = shownOf(article);
+    const holds = button.id === "approve" && (event.detail === 0 || shown.length > 1) && !isLater(article);
+    const held = holds ? new Date(now() + HOLD_MS).toISOString() : "";
     const trouble = await act(article, button.id, held);
     article.querySelector("#answer").textContent = trouble;
     if (trouble) {
@@ -42,14 +48,14 @@ export function armDecision(article, look) {
       await look();
       return;
     }
-    if (button.id !== "change") announce(article, button.id === "approve", held);
+    if (button.id !== "change") announce(article, button.id === "approve", held, shown);
     if (next) return go(article, next, look);
     document.querySelector("#main h1").focus();
     await look();
   }));
 }
 
-// Where something is red, the first press says what the second does.
+// Return true if the press may approve. If there is a red warning, the first press asks for a second one.
 function isSure(article, button) {
   if (article.dataset.severity !== "high" || button.dataset.asked) {
     delete button.dataset.asked;
@@ -70,32 +76,21 @@ function isSure(article, button) {
   return false;
 }
 
-// What was decided, for who goes on with the next request.
-function announce(article, approved, held) {
-  const { id } = article.dataset;
-  const words = `${approved ? "Approved" : "Denied"}: ${article.querySelector("h1 .title")?.textContent ?? ""}`;
-  tell(words, id, held ? undo(id) : null);
+// Announce the decision in the toast, since the next request is shown in this one's place.
+function announce(article, approved, held, shown) {
+  const many = shown.length > 1 ? ` ${shown.length}` : "";
+  const words = `${approved ? "Approved" : "Denied"}${many}: ${article.querySelector("h1 .title")?.textContent ?? ""}`;
+  tell(words, article.dataset.id, held ? undoOf(shown.map(({ id }) => id), held) : null);
 }
 
-function undo(id) {
-  const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Undo", className: "small" });
-  button.dataset.key = "u";
-  button.addEventListener("click", async () => {
-    button.disabled = true;
-    const trouble = await send("POST", `/v1/action-approvals/${encodeURIComponent(id)}/withdraw`, {});
-    tell(trouble || "Taken back. Nothing was sent.", id, null);
-  });
-  return button;
-}
-
-// The same question, of which a part is told otherwise: what is new in it is to be read.
+// Require the reading of parts that were replaced, after a partial update of the same request.
 export function rearm(article) {
   if (!article.querySelector("#decision")) return;
   armReading(article, () => enable(article));
-  enable(article);
+  follow(article);
 }
 
-// What is in the page is no longer what would be decided: it stays to be read, and cannot be decided.
+// Disable the buttons of a request that has changed in the daemon, and show a notice. The old content stays readable.
 export function outdate(article, showNow) {
   if (article.dataset.outdated) return;
   const buttons = [...article.querySelectorAll("button")];
@@ -109,9 +104,11 @@ export function outdate(article, showNow) {
   if (atButton) button.focus();
 }
 
-// The one button that goes ahead says what it does now.  With other words it rests again, as when it was shown.
+// Update the label of the button that approves or checks. A changed label disables the button for a moment again.
 function follow(article) {
-  const { button, words, does, missing } = intentOf(article);
+  const { button, words, does, missing, deny } = intentOf(article);
+  const [no] = buttonsOf(article, ["deny"]);
+  if (no.firstElementChild.textContent !== deny) no.firstElementChild.textContent = deny;
   const place = article.querySelector("#does");
   const told = does || place.dataset.usual;
   if (place.textContent !== told) place.textContent = told;
@@ -146,6 +143,7 @@ function buttonsOf(article, ids = BUTTONS) {
 function enable(article) {
   const { outdated, settled, missing, busy } = article.dataset;
   showUnread(article);
+  if (onlyWatches()) return disable(article);
   if (outdated || !settled || busy) return;
   const [deny, change, approve] = buttonsOf(article);
   deny.disabled = false;
@@ -168,14 +166,19 @@ async function act(article, button, held) {
   }
 }
 
-function decide(article, approved, held) {
-  const { id, digest } = article.dataset;
+async function decide(article, approved, held) {
   const reason = article.querySelector("#reason").value.trim();
-  const decision = { approved, digest, ...(reason ? { reason } : {}), ...(held ? { not_before: new Date(now() + HOLD_MS).toISOString() } : {}), ...(approved ? approvalOf(article) : {}) };
-  return send("POST", `/v1/action-approvals/${encodeURIComponent(id)}/decide`, decision);
+  const more = { ...(reason ? { reason } : {}), ...(held ? { not_before: held } : {}), ...(approved ? approvalOf(article) : {}) };
+  const list = shownOf(article).map(({ id, digest }) => [id, { approved, digest, ...more }]);
+  if (list.length === 1) return send("POST", `/v1/action-approvals/${encodeURIComponent(list[0][0])}/decide`, list[0][1]);
+  const troubles = [];
+  await decideEach(list, (_, trouble) => trouble && troubles.push(trouble));
+  if (!troubles.length) return "";
+  return `${list.length - troubles.length} of ${list.length} ${approved ? "approved" : "denied"}. ${[...new Set(troubles)].join(" ")}`;
 }
 
-// The person's own change is shown at once: it is theirs, and decided only when they have seen the whole of it.
+// Send the edited arguments. Return the error as text, or "". The edited request replaces this one without a notice, and
+// has to be read in full before it can be approved.
 async function change(article) {
   const { id, digest } = article.dataset;
   const args = argumentsOf(article);
@@ -188,7 +191,8 @@ async function change(article) {
   return trouble;
 }
 
-// A ready reason is only filled in; what ends the session takes along what was typed.
+// Add the handlers of the suggested reasons, which fill in the field. A button that ends the session also sends the
+// reason that was typed.
 function armReasons(article) {
   const reason = article.querySelector("#reason");
   article.querySelectorAll("[data-reason]").forEach((chip) => chip.addEventListener("click", () => {

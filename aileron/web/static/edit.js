@@ -1,6 +1,6 @@
-// The arguments as they stand in the fields; a field that nobody touched is sent exactly as it was.
+// The form of a request's arguments. An unchanged field is sent with exactly the requested value.
 
-// What is written into a field is not left out.
+// Add the handlers of the form. Typing in a field clears its "omit" checkbox.
 export function armEdit(article) {
   const form = article.querySelector("#edit");
   for (const field of form?.querySelectorAll("[data-edits]") ?? []) {
@@ -13,7 +13,7 @@ export function armEdit(article) {
   });
 }
 
-// Whether anything in the form is otherwise than it was asked for.
+// Return whether the form differs from the requested arguments.
 export function isEdited(form) {
   return [...form?.querySelectorAll("[data-edits]") ?? []].some((field) => {
     const box = without(form, field);
@@ -21,7 +21,7 @@ export function isEdited(form) {
   });
 }
 
-// Puts every field back to what it was asked for.
+// Reset every field to the requested value.
 export function discard(form) {
   for (const field of form.querySelectorAll("[data-edits]")) {
     if (field.dataset.as === "flag") field.checked = field.defaultChecked;
@@ -32,7 +32,7 @@ export function discard(form) {
   }
 }
 
-// What stands in the form, or an error that says which field cannot be read.
+// Return the arguments in the form. Throw an error that names the field if one is invalid.
 export function edited(form) {
   const fields = [...form.querySelectorAll("[data-edits]")].filter((field) => !without(form, field)?.checked);
   return Object.fromEntries(fields.map((field) => [field.dataset.edits, valueOf(field)]));

@@ -1,14 +1,19 @@
-// Writing an action and trying it. What was typed is kept, with the digest of the file that it was begun from, until it
-// is saved: the page may be drawn anew, or left and opened again.
+// The editor of actions, and the form that previews a call. Unsaved text is kept in memory, with the digest of the file
+// that it was based on, while the page is redrawn, or left and opened again.
 
 import { callJSON, told } from "./act.js";
+import { drafts } from "./drafts.js";
 import { armEdit, edited } from "./edit.js";
 import { parse } from "./view.js";
 
 const MOVED = "The file was changed since you opened it. Nothing was saved. Copy your text, then reload the page.";
-const drafts = new Map();
 
-export function armEditor(root) {
+export function arm(root) {
+  armEditor(root);
+  armTry(root);
+}
+
+function armEditor(root) {
   const form = root.querySelector("#editor");
   if (!form) return;
   const text = form.querySelector("#action-text");
@@ -23,12 +28,7 @@ export function armEditor(root) {
   show(form, draft);
 }
 
-// Texts that were typed here and not saved, of all files.
-export function unsaved() {
-  return [...drafts.values()].filter((draft) => draft.text !== draft.saved).map((draft) => draft.text);
-}
-
-// Unsaved text stays as it is; else what is on disk now is shown.
+// Return the draft of the page's file: the unsaved one if there is one, else a new one with the text on disk.
 function begin({ name, text, before }) {
   const path = location.pathname;
   const known = drafts.get(path);
@@ -52,7 +52,7 @@ async function check({ text }) {
   return { name, faults, said: name ? "No errors found." : `Errors found: ${faults.length}.` };
 }
 
-// A new file has the name that its text declares; from then on this is the page of that file.
+// Check the text and save it. A new file gets the name that its text declares, and the page gets that file's URL.
 async function save(draft) {
   const { text, before } = draft;
   const checked = await check(draft);
@@ -88,7 +88,7 @@ function show(form, { said, faults, next }) {
   form.querySelector("#to-trust").href = `/trust?action=${next}`;
 }
 
-// A fault leads to its line.
+// Return the list item of an error, with a button that selects its line.
 function item(form, { line, message }, number) {
   const found = document.createElement("li");
   const button = Object.assign(document.createElement("button"), {
@@ -105,8 +105,8 @@ function item(form, { line, message }, number) {
   return found;
 }
 
-// What would be sent is drawn by the daemon, as in an approval.
-export function armTry(root) {
+// Add the handler of the preview form. The daemon draws the requests that would be sent, as in an approval.
+function armTry(root) {
   const form = root.querySelector("form[data-try]");
   if (!form) return;
   armEdit(root);

@@ -1,14 +1,12 @@
-// The way in: this tab makes a key and shows two words; once they were typed in the terminal the key is this browser's.
-// It begins with the answer to a private file's form, or to a code that the person brings.
+// Browser login. This tab creates a key and shows two words. Once they are typed in the terminal, the key is stored as
+// the browser's login. A login starts with the form of a private file, or with a code that the person enters.
 
+import { NAME, PLACE } from "./entering.js";
 import { MOVED, callWith, findKey, findLogin, isBusy, keep, makeKey, post, registerAgain, registerKey } from "./key.js";
+import { assertion, made } from "./passkey.js";
 import { say, showTemplate } from "./view.js";
 
-const NAME = "aileron-entering";
-const PLACE = "/confirm";
 const ASK_MS = 700;
-const LANDED = "aileron-landed";
-const CODE_FORM = "enter-code";
 const REFUSED = {
   opened_twice: "This code was used twice, so no browser was logged in. If you did not enter it twice, another program " +
     "knows it; the audit log has recorded it. Run aileron open --code again.",
@@ -24,12 +22,10 @@ const SILENT = "The daemon is not responding.";
 const AGAIN = `${SILENT} Trying again…`;
 const NOT_KEPT = "This browser cannot keep a key, so it was not logged in. Allow site data for this address, then run " +
   "aileron open again.";
+let hasMade = false;
 const NO_KEYS = "You cannot log in at this address: browsers keep keys only on secure sites. Use localhost instead.";
 
-// What landing.js noted, so that it asks for this place once: that has led here.
-sessionStorage.removeItem(LANDED);
-
-// The answer to a form must not be what a reload asks for again: another page waits.
+// Register a key and open the page that shows the words, since a reload of this page would post the form again.
 export async function begin(pageKey, next) {
   if (!window.isSecureContext) return say("trouble", NO_KEYS);
   try {
@@ -40,10 +36,10 @@ export async function begin(pageKey, next) {
   }
 }
 
-// Why this tab may not wait; nothing: it goes to where it does.  Its code is used up, so only the rest is tried again.
-// A second try that is refused, when the first had no answer, says nothing of the code: that may have been taken.
-// A login that this browser has already is to decide again, and keeps its key; where the daemon does not know it, a new
-// one begins.
+// Register this tab's key and open the page that shows the words. If the daemon refuses, return the template or reason.
+// The code is used up, so only the registration is tried again. If it is refused after an attempt without an answer, the
+// code may have been valid ("cut_off"). If the browser has a login already, that login keeps its key and may decide
+// again. If the daemon does not know that login, a new key is registered.
 async function wait(pageKey, next, place) {
   let login = await findLogin();
   let key = login ?? await makeKey();
@@ -63,14 +59,8 @@ async function wait(pageKey, next, place) {
   location.replace(PLACE);
 }
 
-document.addEventListener("submit", (event) => {
-  if (event.target.id !== CODE_FORM) return;
-  event.preventDefault(); // no page of ours may post a form by itself
-  bringCode(event.target);
-});
-
-// Sent once however often it is pressed: a second use of the code would end what the first began.
-async function bringCode(form) {
+// Send the code once, however often the button is pressed: a second use of the code would end the login.
+export async function bringCode(form) {
   const [field, button, answer] = form.querySelectorAll("input, button, [role=alert]");
   if (button.disabled) return;
   if (!window.isSecureContext) return say(answer.id, NO_KEYS);
@@ -82,7 +72,7 @@ async function bringCode(form) {
   button.disabled = false;
 }
 
-// Why it was refused; nothing: this tab goes to where it shows its words.
+// Redeem a code and open the page that shows the words. If that fails, return the reason.
 async function redeem(code, place) {
   let answer, text;
   try {
@@ -102,20 +92,18 @@ async function redeem(code, place) {
   }
 }
 
-// Whether this tab waits: wherever it is led meanwhile, it goes on doing so.
-export function waits() {
-  return location.pathname === PLACE || sessionStorage.getItem(NAME) !== null;
-}
-
 export async function waitForWords() {
   const mine = JSON.parse(sessionStorage.getItem(NAME));
   if (!mine) return location.replace("/approvals");
   const key = await findKey(mine.id);
   for (;;) {
-    const { state, words } = await look(key);
+    const { state, words, passkey, adds_passkey: adds } = await look(key);
     if (state === "opened") {
-      showTemplate(state);
-      say("words", words);
+      const hidden = adds && !hasMade;
+      showTemplate(hidden ? "opened_new_passkey" : passkey ? "opened_passkey" : state);
+      if (hidden) armNewPasskey(key);
+      else say("words", words);
+      if (passkey) armTouch(key);
     } else if (state !== "silent") {
       return end(mine, key, state);
     }
@@ -124,11 +112,75 @@ export async function waitForWords() {
   }
 }
 
+// The prompt starts by a click only. The daemon's next state tells that the browser was let in.
+function armTouch(key) {
+  const button = document.getElementById("use-passkey");
+  if (button.dataset.armed) return;
+  button.dataset.armed = "yes";
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    say("passkey-refused", "");
+    say("passkey-refused", await touch(key));
+    button.disabled = false;
+  });
+}
+
+// The words are shown once the passkey was made: typed in the terminal, they add it and log this browser in.
+function armNewPasskey(key) {
+  const button = document.querySelector("#new-passkey button");
+  if (button.dataset.armed) return;
+  button.dataset.armed = "yes";
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    say("new-passkey-refused", "");
+    const trouble = await makePasskey(key, document.getElementById("new-passkey-name").value.trim() || "My passkey");
+    hasMade = !trouble;
+    if (trouble) say("new-passkey-refused", trouble);
+    button.disabled = false;
+  });
+}
+
+// Have the browser make a passkey, and propose it to the daemon. Return the error as text, or "".
+async function makePasskey(key, name) {
+  const ask = async (body) => {
+    const headers = { "Content-Type": "application/json" };
+    const answer = await callWith(key, "/handover/new-passkey", { method: "POST", headers, body: JSON.stringify(body) });
+    return answer.ok ? { options: await answer.json() } : { trouble: await answer.text() };
+  };
+  try {
+    const { options, trouble } = await ask({});
+    if (trouble) return trouble;
+    const credential = await made(options);
+    if (!credential) return "No passkey was created. Try again, or press Ctrl-C in the terminal.";
+    return (await ask({ name, credential })).trouble ?? "";
+  } catch (error) {
+    return SILENT;
+  }
+}
+
+// Have a passkey sign this tab's login. Return the error as text, or "".
+async function touch(key) {
+  const ask = async (body) => {
+    const headers = { "Content-Type": "application/json" };
+    const answer = await callWith(key, "/handover/passkey", { method: "POST", headers, body: JSON.stringify(body) });
+    return answer.ok ? { told: await answer.json() } : { trouble: await answer.text() };
+  };
+  try {
+    const asked = await ask({});
+    if (asked.trouble) return asked.trouble;
+    const answered = await assertion(asked.told);
+    if (!answered) return "Your passkey was not used. Try again, or type the two words.";
+    return (await ask(answered)).trouble ?? "";
+  } catch (error) {
+    return SILENT;
+  }
+}
+
 function pause() {
   return new Promise((resolve) => { setTimeout(resolve, ASK_MS); });
 }
 
-// Only now do other tabs find the key: before, it was nobody's.
+// End the wait. If the words were confirmed, store the key for all tabs and open the wanted page.
 async function end(mine, key, state) {
   if (state === "confirmed") await keep(key);
   sessionStorage.removeItem(NAME);

@@ -1,10 +1,10 @@
-// A press that was meant for the window in front of this one: the second of a double click whose first closed that
-// window. It comes just after this window got the focus, with a pointer that was not over this page before.
+// Ignores a click that was meant for a window in front of this one: the second click of a double click whose first click
+// closed that window. It arrives just after this window gets the focus, from a pointer that was not over the page.
 
 import { say } from "./view.js";
 
 const SETTLE_MS = 500;
-// Browsers take the focus from a window for some milliseconds where no other one comes before it.
+// Browsers briefly take the focus from a window even if no other window comes in front.
 const AWAY_MS = 100;
 const NOT_MEANT = "This window had just come to the front, so nothing was done. Press the button again.";
 const ACTS = "main button:not(#deny)";
@@ -13,7 +13,7 @@ let frontSince = -Infinity;
 let pointerSince = Infinity;
 
 export function armFront() {
-  // A window in front gets the focus while it loads; what decides rests by itself when it is first drawn.
+  // A window in front gets the focus while it loads. Decision buttons are disabled for a moment after loading anyway.
   setTimeout(() => { if (!document.hasFocus()) leave(); }, SETTLE_MS);
   addEventListener("blur", leave);
   addEventListener("focus", come);

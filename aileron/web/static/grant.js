@@ -1,10 +1,10 @@
-// What the form says shall be allowed from now on, as the decision sends it.
+// The form of a grant for similar calls, and its JSON for the decision.
 
 import { firstMeaning } from "./later.js";
 
 const HOUR_MS = 3600 * 1000;
 
-// Each choice shows the fields that it needs, and no others.
+// Add the handlers that show only the fields that each choice needs.
 export function armGrant(article) {
   const form = article.querySelector("#grant");
   const selects = [...form.querySelectorAll("select[data-argument]")];
@@ -16,7 +16,7 @@ export function armGrant(article) {
   showAll();
 }
 
-// The grant, or an error that says which field cannot be read.
+// Return the grant. Throw an error that names the field if one is invalid.
 export function grantOf(form) {
   const chosen = [...form.querySelectorAll("select[data-argument]")].filter((each) => each.value);
   const hours = form.querySelector("#lasting").value;

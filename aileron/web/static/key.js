@@ -1,4 +1,4 @@
-// This browser's key: each request is signed with it. It cannot be read, and all tabs of this origin have it.
+// This browser's key, which signs each request. Scripts cannot read the private key. All tabs of this origin share it.
 
 import { read, remove, replaceAll, write } from "./store.js";
 
@@ -15,15 +15,15 @@ let ahead = 0;
 let restarted = false;
 let moved = false;
 
-// A new key, and how it is told to the daemon.
+// Create a key pair. Return its ID, the private key, and the public key in the daemon's encoding.
 export async function makeKey() {
   const pair = await crypto.subtle.generateKey(KIND, false, ["sign"]);
   const point = await crypto.subtle.exportKey("raw", pair.publicKey);
   return { id: crypto.randomUUID(), private: pair.privateKey, point: base64url(point) };
 }
 
-// Tells it by the one page that may; it opens nothing before the two words were typed.  Whether the daemon took it;
-// null: it gave no answer.
+// Register the public key with the daemon, and store the key. It grants nothing before the two words are typed. Return
+// whether the daemon accepted it, or null if there was no answer.
 export async function registerKey(pageKey, { id, private: signing, point }) {
   let answer, instance;
   try {
@@ -39,28 +39,29 @@ export async function registerKey(pageKey, { id, private: signing, point }) {
   return answer.ok;
 }
 
-// What nobody has signed.
+// Send an unsigned POST request.
 export function post(path, body, headers = {}) {
   return fetch(path, { ...always(), method: "POST", body, headers, signal: AbortSignal.timeout(DAEMON_ANSWERS_MS) });
 }
 
-// Whether this says nothing of what was asked: too much is asked for, or what carries it does not reach the daemon.
+// Return whether the answer comes from a rate limit or a failing server or proxy, so that the outcome is unknown.
 export function isBusy({ status }) {
   return status === 429 || status >= 500;
 }
 
-// By its id: one that this tab has just made, or that of the login.
+// Return the stored key with this ID: the login's key, or one that this tab has just created.
 export async function findKey(id) {
   const login = await read(CURRENT);
   return login?.id === id ? login : read(id);
 }
 
-// The key of the present login, whatever that may do; nothing: there is none here.
+// Return the key of the browser's login, whether it may decide or only read, or undefined if there is none.
 export function findLogin() {
   return read(CURRENT);
 }
 
-// Has the words that follow let the present login decide again, which signs that. As with registerKey.
+// Register the present login's key for the new login, signed with that key. Once the words are typed, that login may
+// decide again. Return the same values as registerKey.
 export async function registerAgain(pageKey, key) {
   const headers = { "Content-Type": "application/json" };
   try {
@@ -73,12 +74,12 @@ export async function registerAgain(pageKey, key) {
   }
 }
 
-// A login replaces the cookie that all tabs share: whatever key they have is void, so they find this one.
+// Store this key as the login of all tabs. The new login has replaced their common cookie, so older keys are void.
 export async function keep(key) {
   await replaceAll(CURRENT, key);
 }
 
-// The daemon's answer; null: nobody is logged in.
+// Send a signed request. Return the daemon's answer, or null if this browser is not logged in or the address is old.
 export async function call(path, options = {}) {
   mine = mine || await read(CURRENT);
   if (!mine) return null;
@@ -86,7 +87,7 @@ export async function call(path, options = {}) {
   const answer = await callWith(used, path, options);
   moved = answer.status === MOVED;
   if (moved) return null;
-  if (answer.status !== 401 || answer.headers.get("X-Aileron-Level")) return answer; // this login lives, and may not do that
+  if (answer.status !== 401 || answer.headers.get("X-Aileron-Level")) return answer; // the login is valid, but not allowed to do this
   mine = await read(CURRENT);
   if (mine && mine.id !== used.id) return call(path, options);
   const instance = answer.headers.get("X-Aileron-Instance");
@@ -96,22 +97,33 @@ export async function call(path, options = {}) {
   return null;
 }
 
-// Whether the daemon has no pages at this address any more: it was restarted, and they have another.
+// Return whether the daemon was restarted and now serves its pages at another address.
 export function isMoved() {
   return moved;
 }
 
-// Whether the daemon that refused the last key is another one than it was told to.
+// Return whether the last key was refused because the daemon was restarted since the login.
 export function wasRestarted() {
   return restarted;
 }
 
-// What time it is, as far as the daemon's answers have told that this clock is off.
+// Return the current time by the daemon's clock, as far as known: this machine's time plus the measured difference.
 export function now() {
   return Date.now() + ahead;
 }
 
-// The same with a key that is nobody's yet. What was refused was not done: it may be signed anew, by a better clock.
+// Sign a text with this browser's key. write returns the text for the daemon's instance and a new nonce.
+export async function signText(write) {
+  const key = await read(CURRENT);
+  if (!key) return undefined;
+  const nonce = `${Math.round(now())}.${base64url(crypto.getRandomValues(new Uint8Array(NONCE_BYTES)))}`;
+  const statement = write(key.instance, nonce);
+  const how = { name: KIND.name, hash: "SHA-256" };
+  return { statement, signature: base64url(await crypto.subtle.sign(how, key.private, new TextEncoder().encode(statement))) };
+}
+
+// Send a request signed with the given key, which may not be confirmed yet. If the daemon refused it because of this
+// machine's clock, sign and send it once more with the corrected time.
 export async function callWith(key, path, options = {}) {
   const believed = ahead;
   const answer = await send(key, path, options);
@@ -124,7 +136,7 @@ async function send(key, path, options) {
   return fetch(path, { ...options, ...always(), signal, headers: { ...options.headers, [PROOF]: proof } });
 }
 
-// What each request to the daemon has in common.
+// Return the options of every request to the daemon.
 function always() {
   return { credentials: "same-origin", cache: "no-store", redirect: "error" };
 }
@@ -139,7 +151,8 @@ async function sign(key, method, { pathname, search }, body) {
   return `${at}.${nonce}.${base64url(await crypto.subtle.sign(how, key.private, encoder.encode(text)))}`;
 }
 
-// This clock may be another machine's: the daemon says in each answer what its own tells.
+// Return whether the answer's Date shows that the assumed clock difference was wrong, and correct the difference. The
+// browser may run on another machine than the daemon.
 function wasOff(believed, { headers }) {
   const off = Date.parse(headers.get("Date")) - Date.now();
   if (Number.isNaN(off) || Math.abs(off - believed) < CLOCK_SLACK_MS) return false;

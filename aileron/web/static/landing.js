@@ -1,4 +1,4 @@
-// A link of another site led here: the page asks for its place once more, now by itself. Once, whatever comes of it.
+// Loads the page again after a navigation from another site, so that the request comes from this site. At most once.
 
 const NAME = "aileron-landed";
 const place = location.pathname + location.search;

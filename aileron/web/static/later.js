@@ -1,4 +1,4 @@
-// When it shall begin: by this machine's clock and time zone, sent as a moment that means the same everywhere.
+// The start time of an approval, chosen in this machine's time zone and sent as UTC.
 
 const HOUR_MS = 3600 * 1000;
 const DAY_MS = 24 * HOUR_MS;
@@ -18,28 +18,29 @@ export function armLater(article) {
   });
 }
 
-// Whether it shall begin later: a time that was chosen counts, whether it is in view or folded away.
+// Return whether the approval is for later: the section is open, or a time is set even if the section is closed.
 export function isLater(article) {
   return article.querySelector("#later").open || article.querySelector("#not-before").value !== "";
 }
 
-// The moment in the field, or an error that says what is missing. A start is never an hour early: see meanings.
+// Return the chosen start time. Throw an error if the field is empty. An ambiguous time counts as the later one, so that
+// a run never starts an hour early: see meanings.
 export function laterOf(article) {
   return lastMeaning(article.querySelector("#not-before"), "Nothing was decided. Choose a start time.");
 }
 
-// The latest moment that a field can mean, as the daemon reads it.
+// Return the latest moment that the field can mean, in ISO format.
 function lastMeaning(field, missing) {
   return meanings(field, missing).at(-1).toISOString();
 }
 
-// The earliest one: what expires does not last an hour longer.
+// Return the earliest moment that the field can mean, in ISO format, so that nothing expires an hour late.
 export function firstMeaning(field, missing) {
   return meanings(field, missing)[0].toISOString();
 }
 
-// The moments that a field can mean, earliest first. Where daylight saving time begins or ends, the clock skips an hour
-// or shows it twice; a browser reads both by the time before the change.
+// Return the moments that the field can mean, earliest first. When daylight saving time begins or ends, the clock skips
+// an hour or shows it twice; a browser interprets both by the offset before the change.
 function meanings(field, missing) {
   const at = new Date(field.value);
   if (Number.isNaN(at.getTime())) throw new Error(missing);
@@ -49,7 +50,7 @@ function meanings(field, missing) {
   return isSkipped || local(other) === local(at) ? [at, other].sort((one, two) => one - two) : [at];
 }
 
-// The moment that a chip names.
+// Return the moment that a button such as "tomorrow 9:00" stands for.
 export function chosen({ hours, clock, days = 0, weekday }) {
   const now = new Date();
   if (hours) return new Date(now.getTime() + hours * HOUR_MS);
@@ -58,7 +59,7 @@ export function chosen({ hours, clock, days = 0, weekday }) {
   return at;
 }
 
-// What the field takes: the wall clock's time, to the minute.
+// Return a moment in the field's format: local time, to the minute.
 function local(at) {
   const two = (number) => String(number).padStart(2, "0");
   return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}T${two(at.getHours())}:${two(at.getMinutes())}`;

@@ -1,4 +1,4 @@
-// What happens, as it happens: one tab of the browser listens, and tells the others.
+// The daemon's event stream. One tab of the browser reads it and notifies the others.
 
 import { call, isMoved } from "./key.js";
 import { makeBackOff, restFor } from "./retry.js";
@@ -9,21 +9,21 @@ const channel = new BroadcastChannel(NAME);
 const backOff = makeBackOff();
 let live = false;
 
-// Whether news comes by itself here; where it does not, a page asks more often.
+// Return whether the event stream is connected. If it is not, pages poll more often.
 export function isLive() {
   return live;
 }
 
-// A browser has few connections for one site, so only the tab that holds the lock follows.
+// Call told at each event, and when the stream connects or disconnects. A browser opens few connections to one site, so
+// only the tab that holds the lock reads the stream.
 export function listen(told) {
   channel.onmessage = ({ data }) => {
     live = data.live;
     told();
   };
   navigator.locks.request(NAME, async () => {
-    for (;;) {
+    while (!isMoved()) {
       await follow(told).catch(() => {});
-      if (isMoved()) return;
       announce(false, told);
       await restFor(backOff.next());
     }
@@ -36,7 +36,7 @@ function announce(now, told) {
   told();
 }
 
-// A piece that is only a comment says that the daemon is still there, and nothing else.
+// Read the stream until it ends or is silent for too long. A chunk that is only a comment is a keep-alive.
 async function follow(told) {
   const silence = new AbortController();
   let late = setTimeout(() => silence.abort(), SILENT_MS);

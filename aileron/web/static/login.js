@@ -1,4 +1,4 @@
-// How long the login may decide: the page says so in time, and what it asks by itself does not keep it.
+// The time until the login may no longer decide, with a notice before it ends. Automatic requests do not extend it.
 
 import { wasRestarted } from "./key.js";
 import { say } from "./view.js";
@@ -14,14 +14,14 @@ for (const kind of ["pointerdown", "keydown", "wheel", "touchmove"]) {
 }
 document.addEventListener("visibilitychange", () => { acted ||= !document.hidden; });
 
-// What goes with a request: whether the person has done anything here since the last one.
+// Return the headers that mark a request as automatic, unless the person used the page since the last request.
 export function used() {
   const headers = acted ? {} : { "X-Aileron-Poll": "1" };
   acted = false;
   return headers;
 }
 
-// By the daemon's clock, for this one may be another machine's.
+// Show a notice if the login soon may no longer decide, by the daemon's clock.
 export function follows({ headers }) {
   isKnown = true;
   if (headers.get("X-Aileron-Level") === "reading") return say("login", "");
@@ -32,7 +32,7 @@ export function follows({ headers }) {
   say("login", notice(idle, whole));
 }
 
-// Why nobody is logged in any more, as far as that can be known here.
+// Return the reason why the login ended, or "" if it is unknown.
 export function ended() {
   say("login", "");
   if (wasRestarted()) return "Your login ended because the daemon restarted.";
@@ -48,12 +48,14 @@ function span(time) {
   return time < MINUTE_MS ? "less than a minute" : `${Math.floor(time / MINUTE_MS)} min`;
 }
 
-// On another device nothing opens by itself: the code of the terminal is entered here, in the same form as without a login.
+// Add the dialog in which a login that only reads enters a new code from the terminal, in the form of the login page.
 export function armCode() {
   const dialog = document.getElementById("code");
-  document.getElementById("enter-again").addEventListener("click", () => {
-    const form = document.getElementById("no-session").content.querySelector("form").cloneNode(true);
-    dialog.querySelector("div").replaceChildren(form);
+  document.addEventListener("click", ({ target }) => {
+    if (!target.closest(".enter-again")) return;
+    const form = document.getElementById("no-session").content.querySelector("form");
+    if (!form) return; // a link to where one signs in otherwise
+    dialog.querySelector("div").replaceChildren(form.cloneNode(true));
     dialog.showModal();
   });
   document.getElementById("hide-code").addEventListener("click", () => dialog.close());

@@ -1,28 +1,27 @@
-// The shell's script: it shows what belongs to the page's path, and keeps it as it is in the daemon.
+// The shell's main script: it shows the page of the current path, and keeps it up to date with the daemon.
 
 import { armActs } from "./act.js";
+import { forgetTexts, note, restore } from "./back.js";
+import { isRead } from "./asked.js";
 import { armBatch, keepOutcome } from "./batch.js";
 import { armCopies } from "./copy.js";
 import { count } from "./countdown.js";
 import { armDecision, outdate, rearm } from "./decide.js";
-import { armEditor, armTry, unsaved } from "./editor.js";
+import { unsaved } from "./drafts.js";
 import { armFront } from "./front.js";
-import { begin, waitForWords, waits } from "./entrance.js";
+import { fetchEntrance, waits } from "./entering.js";
 import { call, isMoved } from "./key.js";
+import { armHooks, drawHooks, tellHooks } from "./hooks.js";
 import { armInbox } from "./inbox.js";
-import { armKeys } from "./keys.js";
+import { armKeys, armPalette } from "./keys.js";
 import { isLive, listen } from "./live.js";
 import { armCode, ended, follows, used } from "./login.js";
-import { armPalette } from "./palette.js";
 import { armPause, showPause } from "./pause.js";
-import { armPasskeys } from "./passkeys.js";
-import { armPlaces, go, mark } from "./places.js";
+import { armPlaces, correct, go, mark, placeBefore } from "./places.js";
 import { armPress } from "./press.js";
-import { armRecord } from "./record.js";
 import { makeBackOff } from "./retry.js";
 import { armSnooze } from "./snooze.js";
 import { showStatus, titled } from "./status.js";
-import { armTrust, isRead } from "./trust.js";
 import { exchange, parse, say, showFragment, showTemplate, typed } from "./view.js";
 import { armSound, showWaiting } from "./waiting.js";
 
@@ -33,11 +32,21 @@ const QUIET_MS = 30000;
 const SURE_MS = 10500;
 const REST = 8;
 const SILENT = "The daemon is not responding. Pending approvals are kept. Trying again…";
-// A daemon on this device is reached without a network.
+// Addresses of a daemon on this device, which needs no network.
 const HERE = /(^|\.)localhost$|^127\.|^\[::1\]$/;
+const REQUEST = /^\/(?:approvals|runs)\/([0-9A-HJKMNP-TV-Z]{26})$/;
 const OFFLINE = "This device is offline. Pending approvals are kept. This page goes on by itself.";
 const main = document.getElementById("main");
-const ARMS = [armDecision, armBatch, armTrust, armRecord, armPasskeys, armActs, armCopies, armEditor, armTry, count, keepOutcome, armInbox, armSnooze];
+const wide = matchMedia("(min-width: 60rem)");
+const ARMS = [armDecision, armBatch, armActs, count, keepOutcome, armInbox, armSnooze, drawHooks, armLater];
+// Scripts that few pages need, by the elements that need them. The browser fetches each when such a page is shown.
+const LATER = {
+  "#editor, form[data-try]": () => import("./editor.js"),
+  "#verify": () => import("./record.js"),
+  "#add-passkey": () => import("./passkeys.js"),
+  "#trust": () => import("./trust.js"),
+  "form[data-place] input[type=search]": () => import("./search.js"),
+};
 let shown = "";
 let tag = "";
 let rest = SEEN_MS;
@@ -46,9 +55,10 @@ let soonest = 0;
 let wake = () => {};
 let news = false;
 let failed = false;
+let at = null;
 const backOff = makeBackOff();
 
-// What only a login's answer says is taken out of the document, which is then left for one that never held it.
+// Return the login settings and remove them from the document.
 function takeTold() {
   const told = JSON.parse(document.documentElement.dataset.told);
   document.documentElement.removeAttribute("data-told");
@@ -61,10 +71,11 @@ async function look() {
   const known = shown && tag ? { "If-None-Match": tag } : {};
   let answer, text;
   try {
-    answer = await call(`/fragments${path}${location.search}`, { headers: { ...used(), ...known } });
+    answer = await call(`/fragments${path}${searchOf(path)}`, { headers: { ...used(), ...known } });
     text = answer && await answer.text();
   } catch (error) {
     showStatus(undefined);
+    tellHooks(undefined);
     failed = true;
     say("trouble", navigator.onLine || HERE.test(location.hostname) ? SILENT : OFFLINE);
     return;
@@ -76,24 +87,37 @@ async function look() {
   showPause(answer);
   showWaiting(answer);
   showStatus(answer, isMoved());
+  tellHooks(answer);
   if (isMoved()) leaveForGood();
-  else if (!answer) leave("no-session", ended());
+  else if (!answer) {
+    leave("no-session", ended());
+    fetchEntrance(); // the form on that page uses it
+  }
   else if (answer.status === 404) leave("not-here");
   else if (answer.ok && text !== shown) present(text, answer.headers.get("ETag"));
 }
 
+// In a wide window the inbox has its first request beside the list.
+function searchOf(path) {
+  if (path !== "/approvals" || !wide.matches) return location.search;
+  return `${location.search ? `${location.search}&` : "?"}beside=yes`;
+}
+
 function leave(template, why = "") {
   shown = "";
+  forgetTexts();
   showTemplate(template);
   titled("Aileron");
   if (why) say("why", why);
 }
 
-// No page of this origin is shown again, so what was typed and not saved is shown once more, to be copied.
+// Show that the address is old, with all unsaved text for copying, since no page is shown at this address any more.
 function leaveForGood() {
   const texts = [...unsaved(), ...typed()];
   const again = main.dataset.template === "moved";
   leave("moved");
+  const [, id] = location.pathname.match(REQUEST) ?? [];
+  if (id) say("open-again", `aileron open approval ${id}`);
   if (again) return;
   const place = document.getElementById("unsaved");
   const left = texts.map((value) => Object.assign(document.createElement("textarea"), {
@@ -103,7 +127,8 @@ function leaveForGood() {
   place.querySelector("div").replaceChildren(...left);
 }
 
-// What is being read is not exchanged under the reader: a new question is shown when they ask to see it.
+// Show a new drawing of the page. If it asks another question than the shown one, show a notice instead: the reader
+// decides when it is replaced.
 function present(text, etag) {
   rest = SEEN_MS;
   const before = document.querySelector("#main > [data-title]:not([data-left])");
@@ -116,48 +141,106 @@ function present(text, etag) {
     });
     return;
   }
-  if (before?.querySelector("[data-asked]")) { // whether one is sure: that question stands until its time is over
+  if (before?.querySelector("[data-asked]")) { // a button asks for confirmation: wait until that has expired
     setTimeout(lookSoon, SURE_MS);
     return;
   }
   const parts = before && shown && exchange(parse(shown), now);
   shown = text;
   tag = etag;
-  if (parts) {
+  if (!parts) draw(now.dataset.address);
+  else if (parts.length) {
     parts.forEach((part) => armActs(part, look));
-    if (parts.length) rearm(before);
-    return;
+    rearm(before);
   }
-  const root = showFragment(text);
-  titled(root.dataset.title);
-  ARMS.forEach((arm) => arm(root, look));
+  note(text, etag);
 }
 
-// What has no preview yet is no question that could be answered: the preview takes its place by itself.
+function draw(address) {
+  correct(address);
+  const root = showFragment(shown);
+  titled(root.dataset.title);
+  ARMS.forEach((arm) => arm(root, look));
+  if (at) restore(at);
+  at = null;
+}
+
+// Fetch the scripts that the page needs, and have them add their handlers. If one cannot be fetched, the page is drawn
+// again at the next answer of the daemon.
+async function armLater(root, look) {
+  for (const wanted of Object.keys(LATER).filter((each) => root.querySelector(each))) {
+    const script = await LATER[wanted]().catch(() => null);
+    if (!script) shown = "";
+    else if (root.isConnected) script.arm(root, look);
+  }
+}
+
+// Return whether a pending request was replaced by one with another digest. While the preview is being fetched, the
+// request cannot be decided, so it may change.
 function isAnother(before, now) {
   if (before.fetching) return false;
   return before.state === "pending_approval" && now.state === before.state && now.digest !== before.digest;
 }
 
-// Another place: whatever is shown is left, and the heading of what comes is read first.
-async function move() {
+// Show the page of the new path, and focus its heading. On the way back, show a list at once as it was, at the row that
+// was left, and then exchange what changed in it.
+async function move(back) {
   document.querySelector("#main > [data-title]")?.setAttribute("data-left", "yes");
   shown = "";
   rest = SEEN_MS;
+  at = back ?? null;
   mark();
+  if (back?.text) {
+    shown = back.text;
+    tag = back.tag;
+    draw();
+    note(shown, tag);
+  }
   await look();
-  document.querySelector("h1")?.focus();
+  if (!back) scrollTo({ top: 0, behavior: "instant" });
+  if (!back || document.activeElement === document.body) document.querySelector("h1")?.focus({ preventScroll: true });
 }
 
-// News comes by itself of what goes on record, not of files that change or times that pass: these are looked for, ever
-// more seldom as long as nothing is otherwise.  What takes the daemon long is asked for less often as well: looking must
-// never be most of its work.
+// Open a page for a feature, in a new tab if this page has text that was typed and not saved.
+function visit(path) {
+  if (unsaved().length || typed().length) open(path, "_blank", "noopener");
+  else go(path, move);
+}
+
+// Fetch the script of the login, and begin or continue it.
+async function enter(act) {
+  const entrance = await fetchEntrance();
+  if (entrance) act(entrance);
+  else say("trouble", "The daemon is not responding. Run aileron open again.");
+}
+
+// Let a login that only watches decide again, by a passkey. The prompt starts by a click only.
+async function raiseLevel({ target }) {
+  const button = target.closest(".raise");
+  if (!button || button.disabled) return;
+  button.disabled = true;
+  say("raise-refused", "");
+  const script = await import("./raise.js").catch(() => null);
+  say("raise-refused", script ? await script.raise() : "The daemon is not responding. Nothing was changed.");
+  button.disabled = false;
+  await look();
+}
+
+// Fetch the palette at its first use.
+async function openPalette() {
+  const palette = await import("./palette.js").catch(() => say("trouble", SILENT));
+  palette?.open((href) => go(href, move));
+}
+
+// Keep the page up to date until the address becomes old. Events report changes of the audit record, but not of files or
+// times, so the page is also polled, less and less often while nothing changes. A page that takes the daemon long is
+// polled less often as well.
 async function follow() {
   for (;;) {
     const began = performance.now();
     news = false;
     await look();
-    if (isMoved()) return; // nothing at this address is the daemon's any more
+    if (isMoved()) return; // the daemon no longer serves this address
     const took = performance.now() - began;
     soonest = performance.now() + Math.max(SOON_MS, took * REST);
     rest = nextRest();
@@ -171,34 +254,39 @@ async function follow() {
   }
 }
 
-// Where no news comes, or what is shown is being fetched, a page asks again soon.
+// Return the time until the next poll. It is short if the event stream is disconnected or a preview is being fetched.
 function nextRest() {
   if (document.querySelector("#main > [data-fetching]")) return SEEN_MS;
   if (!isLive()) return document.hidden ? HIDDEN_MS : SEEN_MS;
   return Math.min(QUIET_MS, rest * 2);
 }
 
-// What comes while the page looks may have come too late for that look.
+// Poll as soon as allowed, after an event. An event during a poll causes one more poll.
 function lookSoon() {
   news = true;
   setTimeout(() => wake(), Math.max(0, soonest - performance.now()));
 }
 
 document.addEventListener("visibilitychange", () => wake());
+wide.addEventListener("change", () => wake());
 for (const kind of ["online", "offline", "pageshow"]) addEventListener(kind, () => wake());
 armFront();
 armPress();
 armPause(look);
+document.addEventListener("click", raiseLevel);
 armSound();
 armPlaces(move);
 armKeys();
 armCode();
-armPalette((href) => go(href, move));
+armPalette(openPalette);
+armCopies();
+armHooks(visit);
 const told = takeTold();
-if (told["page-key"]) begin(told["page-key"], told.next);
+if (told["page-key"]) enter((entrance) => entrance.begin(told["page-key"], told.next));
 else if (told["turned-away"]) showTemplate(told["turned-away"]);
-else if (waits()) waitForWords();
+else if (waits()) enter((entrance) => entrance.waitForWords());
 else {
+  at = placeBefore();
   listen(lookSoon);
   follow();
 }

@@ -1,4 +1,4 @@
-// The palette: every page, pending request, action and connector by a few letters; a run by its id.
+// The command palette: finds pages, pending requests, actions and connectors by text, and a run by its ID.
 
 import { call } from "./key.js";
 
@@ -10,29 +10,27 @@ const field = dialog.querySelector("input");
 const list = dialog.querySelector("[role=listbox]");
 let entries = [];
 let chosen = 0;
+let leave = () => {};
 
-export function armPalette(go) {
-  document.addEventListener("keydown", (event) => {
-    if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
-    event.preventDefault();
-    if (!dialog.open) open();
-  });
-  field.addEventListener("input", () => show());
-  field.addEventListener("keydown", (event) => {
-    const act = { ArrowDown: () => choose(chosen + 1), ArrowUp: () => choose(chosen - 1), Enter: () => follow(go) }[event.key];
-    if (!act) return;
-    event.preventDefault();
-    act();
-  });
-  list.addEventListener("click", ({ target }) => {
-    const option = target.closest("[role=option]");
-    if (!option) return;
-    choose([...list.children].indexOf(option));
-    follow(go);
-  });
-}
+field.addEventListener("input", () => show());
+field.addEventListener("keydown", (event) => {
+  const act = { ArrowDown: () => choose(chosen + 1), ArrowUp: () => choose(chosen - 1), Enter: follow }[event.key];
+  if (!act) return;
+  event.preventDefault();
+  act();
+});
+list.addEventListener("click", ({ target }) => {
+  const option = target.closest("[role=option]");
+  if (!option) return;
+  choose([...list.children].indexOf(option));
+  follow();
+});
 
-async function open() {
+// Open the palette, unless it is open.
+// go: a function that opens the page at a path.
+export async function open(go) {
+  if (dialog.open) return;
+  leave = go;
   entries = [...linksOf(document, "body > header a"), ...linksOf(document, "#main .asks .row-link")];
   field.value = "";
   dialog.showModal();
@@ -87,9 +85,9 @@ function choose(place) {
   options[chosen]?.scrollIntoView({ block: "nearest" });
 }
 
-function follow(go) {
+function follow() {
   const option = list.children[chosen];
   if (!option) return;
   dialog.close();
-  go(option.dataset.href);
+  leave(option.dataset.href);
 }

@@ -1,4 +1,4 @@
-// What the browser's authenticator makes and signs, in the form in which it is sent.
+// Creates passkeys and signatures with the browser's authenticator, in the daemon's format.
 
 export async function assertion({ nonce, options }) {
   const credential = await asked(() => navigator.credentials.get({
@@ -19,12 +19,23 @@ export async function made(options) {
   return credential && written(credential, ["clientDataJSON", "attestationObject"]);
 }
 
-// Dismissing the browser's dialog means no: that is not an error.
+// Return the challenge with which a passkey signs a text.
+export async function digest(statement) {
+  return text(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(statement)));
+}
+
+let asking = false;
+
+// Return the result of the browser's dialog, or null if the user dismissed it or another dialog is open.
 async function asked(ask) {
+  if (asking) return null;
+  asking = true;
   try {
     return await ask();
   } catch (error) {
     return null;
+  } finally {
+    asking = false;
   }
 }
 

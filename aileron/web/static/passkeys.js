@@ -1,4 +1,4 @@
-// Adding a passkey: the browser makes it, and the page shows two words for the terminal.
+// Adds a passkey: the browser creates it, and the page shows two words to type in the terminal.
 
 import { call } from "./key.js";
 import { made } from "./passkey.js";
@@ -6,7 +6,7 @@ import { made } from "./passkey.js";
 const SETTLE_MS = 500;
 const PATH = "/v1/operator/passkeys";
 
-export function armPasskeys(root) {
+export function arm(root) {
   const form = root.querySelector("#add-passkey");
   if (!form) return;
   const button = form.querySelector("button");
@@ -19,7 +19,7 @@ export function armPasskeys(root) {
   });
 }
 
-// What went wrong, in words, or nothing.
+// Create a passkey and propose it to the daemon. Return the error as text, or "".
 async function add(root, name) {
   const offered = await post(`${PATH}/offer`, {});
   if (offered.trouble) return offered.trouble;

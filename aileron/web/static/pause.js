@@ -1,4 +1,4 @@
-// Everything off at once: one button on every page, which says how it stands.
+// The button on every page that pauses or resumes everything.
 
 import { send } from "./act.js";
 import { onClock, say } from "./view.js";
@@ -7,7 +7,7 @@ const SETTLE_MS = 500;
 const button = document.getElementById("pause");
 const menu = document.getElementById("menu");
 
-// Each answer tells since when everything is paused, if it is; none: nobody is logged in.
+// Show the pause state from an answer's header. Without an answer, nobody is logged in, and the button is hidden.
 export function showPause(answer) {
   const since = answer?.headers.get("X-Aileron-Paused");
   button.hidden = !since;
@@ -30,7 +30,7 @@ export function armPause(changed) {
   });
 }
 
-// It means another thing now than it did: a second click of the same hand must not undo the first.
+// Disable the button for a moment after its meaning changed, so that a double click does not undo the first click.
 function settle() {
   button.disabled = true;
   setTimeout(() => { button.disabled = false; }, SETTLE_MS);

@@ -1,4 +1,4 @@
-// A press whose button moved, or says something else, between down and up: it was aimed at what was there before.
+// Ignores a click whose button moved or changed between pressing and releasing: it was meant for the earlier button.
 
 import { say } from "./view.js";
 
@@ -12,7 +12,7 @@ export function armPress() {
   document.addEventListener("click", refuse, { capture: true });
 }
 
-// The button with its place, its words, and the question on the page.
+// Return the button's position, its label, and the identity of the request on the page.
 function seen(button) {
   if (!button) return null;
   const { x, y } = button.getBoundingClientRect();
@@ -20,7 +20,7 @@ function seen(button) {
   return { button, x, y, words: JSON.stringify([button.textContent, id, digest, severity]) };
 }
 
-// A key, or a press by a program of the reader's such as a screen reader, has no place.
+// Cancel the click if the button has changed since it was pressed. A key or a screen reader presses without a pointer.
 function refuse(event) {
   const button = event.target.closest(BUTTONS);
   if (!button || event.detail === 0) return;

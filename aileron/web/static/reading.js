@@ -1,8 +1,8 @@
-// Nobody approves what was never on the screen: each text, warning and request counts as read when its end was there,
-// once.  What lies behind the bar with the buttons, or behind a notice, is not on the screen.
+// Requires that the whole request was on the screen before it can be approved. Each text, warning and request counts as
+// read once its end was visible. Content behind the button bar or a notice does not count as visible.
 
-const PARTS = ".text, .difference, .note:not(:empty), .warnings li:not(:has(.chip:empty)), #steps > li > p, "
-  + "#steps > li > details > summary > code, .summary, .stale";
+const PARTS = ".text, .difference, .note:has(> :not(:empty)), .warnings li:not(:has(.chip:empty)), #steps > li > p, "
+  + "#steps > li > details > summary > code, .stale";
 const MOST_NAMED = 2;
 const read = new Set();
 let watched = new Map();
@@ -11,7 +11,7 @@ let size = null;
 let again = () => {};
 addEventListener("resize", () => again());
 
-// Each part of the question that is not folded away; told whenever one of them was read.
+// Watch each unfolded part of the request, and call told whenever one was read.
 export function armReading(article, told) {
   size?.disconnect();
   watched = new Map(partsOf(article).map((part) => [endOf(part), part]));
@@ -29,7 +29,8 @@ function partsOf(article) {
   return [...article.querySelectorAll(PARTS)].filter((part) => isOpen(article, part));
 }
 
-// What is folded away repeats what stands open: see the daemon's drawing.  The line above a fold is not folded away.
+// Return whether the part is outside every fold. A fold only repeats content shown elsewhere; its summary line counts as
+// outside.
 function isOpen(article, part) {
   const fold = (part.closest("summary")?.parentElement.parentElement ?? part).closest("details");
   return !part.closest(".bar") && !(fold && article.contains(fold)) && part.checkVisibility();
@@ -50,19 +51,19 @@ function watch(article, told, bar) {
   watched.forEach((part, end) => eye.observe(end));
 }
 
-// On a narrow screen the notices stay below the bar with the pages, which stays above.
+// Return the height covered at the top of the window. On a narrow screen the notices are below the navigation bar.
 function coveredAbove() {
   const notices = document.getElementById("notices");
   return Math.ceil(notices.offsetHeight + (parseFloat(getComputedStyle(notices).top) || 0));
 }
 
-// How much of the window's lower edge the bar may cover.
+// Return the height that the button bar covers at the bottom of the window.
 function coveredBelow(bar) {
   const { position, bottom } = getComputedStyle(bar);
   return position === "fixed" ? Math.ceil(bar.offsetHeight + parseFloat(bottom)) : 0;
 }
 
-// The parts whose end was not seen yet, as they are shown now.
+// Return the parts on the page whose end was not visible yet.
 export function unread(article) {
   return [...watched.values()].filter((part) => article.contains(part) && !read.has(keyOf(article, part)));
 }
@@ -91,17 +92,17 @@ function seen(article, end) {
   eye.unobserve(end);
 }
 
-// What was read counts for exactly this text: another digest is another text, and so is another warning.
+// Return the key under which a part counts as read. It includes the digest, so a changed request has to be read again.
 function keyOf(article, part) {
   return `${article.dataset.digest} ${part.id || part.textContent}`;
 }
 
-// As the page calls it: by its own label, or by what stands above it.
+// Return the name of a part for the reader: its label, or else the heading above it.
 function nameOf(part) {
   if (part.dataset.label) return part.dataset.label;
   const label = part.closest("div:has(> dt)")?.querySelector("dt")?.firstChild;
   const heading = part.closest("#steps") ? "Requests" : part.closest("section")?.querySelector("h2")?.textContent;
-  return label?.textContent.trim() || heading || "Description";
+  return label?.textContent.trim() || heading || "Notice";
 }
 
 function linkTo(part, name) {

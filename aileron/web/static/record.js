@@ -1,14 +1,14 @@
-// The whole record: looked along by the daemon, or saved as a file.
+// The buttons that verify the whole audit record, or save it as a file.
 
 import { call } from "./key.js";
 import { say } from "./view.js";
 
-export function armRecord(root) {
-  arm(root.querySelector("#verify"), "Verifying…", verify);
-  arm(root.querySelector("#export"), "Exporting…", save);
+export function arm(root) {
+  armButton(root.querySelector("#verify"), "Verifying…", verify);
+  armButton(root.querySelector("#export"), "Exporting…", save);
 }
 
-function arm(button, meanwhile, act) {
+function armButton(button, meanwhile, act) {
   if (!button) return;
   button.disabled = false;
   button.addEventListener("click", async () => {
@@ -19,7 +19,7 @@ function arm(button, meanwhile, act) {
   });
 }
 
-// Unless the reader has gone elsewhere meanwhile.
+// Show a message, if the audit page is still shown.
 function tell(words) {
   if (document.getElementById("verdict")) say("verdict", words);
 }

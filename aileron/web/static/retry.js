@@ -1,4 +1,4 @@
-// Trying again: soon at first, then less often, and at once when the browser is online or the tab is looked at again.
+// Retries with growing delays, and at once when the browser is online again or the tab becomes visible.
 
 const FIRST_MS = 1000;
 const LONGEST_MS = 30000;
@@ -8,7 +8,7 @@ export function makeBackOff() {
   let failures = 0;
   return {
     reset() { failures = 0; },
-    // How long to wait after one more failure.
+    // Count one more failure, and return the delay in milliseconds.
     next() {
       failures += 1;
       return Math.min(LONGEST_MS, FIRST_MS * 2 ** (failures - 1));
@@ -16,7 +16,7 @@ export function makeBackOff() {
   };
 }
 
-// Resolves after that time, or sooner where there is reason to try.
+// Wait for this time, or until the browser is online again or the tab becomes visible.
 export function restFor(time) {
   return new Promise((resolve) => {
     const over = () => {

@@ -1,4 +1,4 @@
-// A request is put aside until a time, in every tab and on every device, and comes back by itself.
+// The buttons that snooze a request until a time, in every tab and on every device, or end the snooze.
 
 import { send } from "./act.js";
 import { go, nextOf, tell } from "./inbox.js";

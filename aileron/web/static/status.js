@@ -1,8 +1,9 @@
-// How this tab stands: in its title, in its icon and in a line above the page, so that no tab ends in silence.
+// Shows the state of this tab in its title, its icon, and a line above the page.
 
+import { setLevel } from "./level.js";
 import { say } from "./view.js";
 
-// The first that holds names the tab.  Each: the word in the title, the icon, or nothing: the icon of what waits.
+// The states, each with its word in the title and its icon. The first one that applies is shown.
 const STATES = {
   moved: ["Old address", "icon-off"],
   out: ["Logged out", "icon-off"],
@@ -13,6 +14,7 @@ const STATES = {
 };
 const LOCKED = "The vault is locked, so nothing runs. You can watch; to decide, run aileron open in your terminal.";
 const READING = "You can watch; to decide, run aileron open in your terminal.";
+const BY_TOUCH = "You can watch; to decide, continue with your passkey, or run aileron open in your terminal.";
 const icon = document.querySelector("link[rel=icon]");
 const holds = new Set();
 let title = document.title;
@@ -23,13 +25,13 @@ export function titled(words) {
   write();
 }
 
-// How many requests are pending.
+// Show the number of pending requests.
 export function showCount(count) {
   waiting = count;
   write();
 }
 
-// What an answer of the daemon says of it; null: nobody is logged in; undefined: there was none.
+// Show the state that an answer of the daemon reports. Null means logged out, undefined that the daemon did not answer.
 export function showStatus(answer, moved = false) {
   set("offline", answer === undefined);
   if (answer !== undefined) {
@@ -45,11 +47,19 @@ function showLevel({ headers }) {
   const vault = headers.get("X-Aileron-Vault");
   const paused = headers.get("X-Aileron-Paused");
   if (paused) set("paused", paused !== "no");
-  if (vault) set("locked", vault !== "unlocked");
+  if (vault) {
+    set("locked", vault !== "unlocked");
+    document.documentElement.dataset.vault = vault;
+  }
   set("reading", level === "reading");
-  document.documentElement.dataset.level = level ?? "";
-  document.getElementById("enter-again").hidden = level !== "reading";
-  say("level", level === "reading" ? (holds.has("locked") ? LOCKED : READING) : "");
+  setLevel(level ?? "");
+  const byTouch = level === "reading" && headers.get("X-Aileron-Raise") === "passkey";
+  document.documentElement.dataset.raise = byTouch ? "passkey" : "";
+  document.getElementById("raise").hidden = !byTouch;
+  if (!byTouch) say("raise-refused", "");
+  document.getElementById("enter-again").hidden = level !== "reading" || byTouch || holds.has("locked");
+  const reading = document.getElementById("level").dataset.reading ?? (byTouch ? BY_TOUCH : READING); // where one signs in otherwise
+  say("level", level === "reading" ? (holds.has("locked") ? LOCKED : reading) : "");
 }
 
 function set(name, on) {

@@ -1,4 +1,4 @@
-// What this origin keeps in the browser, for all its tabs: keys, which sign and which nobody can read.
+// The browser's storage for all tabs of this origin: keys that sign, and whose private part cannot be read.
 
 const DATABASE = "aileron";
 const STORE = "keys";
@@ -34,7 +34,7 @@ export function write(name, value) {
   return within("readwrite", (store) => store.put(value, name));
 }
 
-// It alone is kept from now on.
+// Store a key and delete all others.
 export function replaceAll(name, value) {
   return within("readwrite", (store) => {
     store.clear();
@@ -42,7 +42,7 @@ export function replaceAll(name, value) {
   });
 }
 
-// Unless another has taken its place meanwhile.
+// Delete the key with this name, unless it was replaced by one with another ID.
 export function remove(name, id) {
   return within("readwrite", (store) => {
     const asked = store.get(name);

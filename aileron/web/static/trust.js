@@ -1,37 +1,21 @@
-// Trusting files: what is sent names the digest of exactly the text that stands above the button.
+// Trusts files. Each request is sent with the digest of the text that is shown above the button.
 
 import { send } from "./act.js";
+import { ASKED, asked } from "./asked.js";
 
 const SETTLE_MS = 500;
-const ASKED = "button[data-digest]";
 
-export function armTrust(root, changed) {
+export function arm(root, changed) {
   const texts = [...root.querySelectorAll(ASKED)];
   const words = asked(root);
-  texts.forEach((button, index) => arm(button, changed, () => trust([words[index]])));
-  root.querySelectorAll("#trust-all").forEach((button) => arm(button, changed, () => trust(words)));
-  root.querySelectorAll("button.distrust").forEach((button) => arm(button, changed, () => distrust(button.dataset)));
+  texts.forEach((button, index) => armButton(button, changed, () => trust([words[index]])));
+  root.querySelectorAll("#trust-all").forEach((button) => armButton(button, changed, () => trust(words)));
+  root.querySelectorAll("button.distrust").forEach((button) => armButton(button, changed, () => distrust(button.dataset)));
 }
 
-// Whether a page may take the place of another without anything in it that is asked and was not there to be read.
-// After the person's own word there is less to read, or what they took back; else it must be the same.
-export function isRead(before, now) {
-  const was = asked(before);
-  const is = asked(now);
-  const own = before.dataset.own;
-  const alike = (one, other) => ["kind", "name", "digest"].every((part) => one[part] === other[part]);
-  const fresh = is.filter((one) => !was.some((other) => alike(one, other)) && own !== `${one.kind} ${one.name}`);
-  return !was.length || (!fresh.length && (own !== undefined || is.length === was.length));
-}
-
-function asked(root) {
-  const buttons = [...root.querySelectorAll(ASKED)];
-  return buttons.map(({ dataset: { kind, name, digest } }) => ({ kind, name, digest }));
-}
-
-// Buttons come alive a moment after their text was shown, so that no click meant for something else trusts it; and where
-// a file makes changes without asking, once its name was typed.
-function arm(button, changed, act) {
+// Enable a button a moment after its text appears, so that a click meant for something else does not trust the file. If
+// a file makes changes without asking, its name must be typed as well.
+function armButton(button, changed, act) {
   const { dataset } = button.closest("section");
   const fields = button.matches(".distrust") ? [] : fieldsOf(button);
   let settled = false;

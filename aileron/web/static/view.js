@@ -1,4 +1,4 @@
-// What is in the page: put there whole, with the reader's focus, text and place kept.
+// Replaces the content of the page, and keeps the reader's focus, input and scroll position.
 
 import { now } from "./key.js";
 
@@ -6,23 +6,25 @@ const MINUTE_MS = 60000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 const SLACK_MS = 5000;
 const TICK_MS = 10000;
+const SETTLE_MS = 500;
+const ROWS = "[data-row], .list > tbody > tr";
 const FORMS = {
   day: { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
   clock: { hour: "2-digit", minute: "2-digit", second: "2-digit" },
 };
 const DAYS = { "-1": "yesterday", 0: "today", 1: "tomorrow" };
-const main = document.getElementById("main");
+export const main = document.getElementById("main");
 let place = "";
 let kept = [];
 let unsent = [];
 
-// What was typed or chosen on one page is no word about what another shows.
+// Show these nodes as the page's content. Input is kept only if they belong to the same page as before.
 export function show(nodes) {
   const focused = document.activeElement;
   const inside = main.contains(focused);
   const mark = inside && markOf(focused);
   const here = location.pathname + location.search;
-  // The list beside a request is the same whichever request it is beside.
+  // The list beside a request is the same for all requests, so its state is kept.
   const left = place !== here ? remember(".rows [id]") : main.dataset.template ? kept : remember();
   place = here;
   main.replaceChildren(...nodes);
@@ -31,26 +33,31 @@ export function show(nodes) {
   if (inside) ((mark && main.querySelector(mark)) || main.querySelector("h1")).focus({ preventScroll: true });
 }
 
-// What was typed in a page and not sent, except by what keeps it itself.
+// Return the texts that were typed on the page and not sent, without the editor's, which keeps its own.
 export function typed() {
   if (main.dataset.template) return unsent;
   const fields = [...main.querySelectorAll("textarea:not([readonly], #action-text), input[type=text], input:not([type])")];
   return fields.filter((each) => each.value.trim() && each.value !== each.defaultValue).map(({ value }) => value);
 }
 
-// Parts of a page that may be told otherwise while what it asks is the same: they take the place of the earlier ones,
-// and all around them stays, with what is selected there.  Null: something else is otherwise as well.
+// Replace the changed parts ([data-part]) of the page by those of its new drawing, and leave everything else. Return the
+// new parts, or null if the page also differs outside the parts.
 export function exchange(before, now) {
-  if (frame(before) !== frame(now)) return null;
-  const parts = [...now.querySelectorAll("[data-part]")];
+  const parts = partsOf(now);
+  if (frame(before) !== frame(now) || new Set(parts.map(({ dataset }) => dataset.part)).size < parts.length) return null;
+  announce(now.dataset.said);
   const changed = parts.filter((part) => part.outerHTML !== partOf(before, part).outerHTML);
   return changed.map((part) => {
     const there = partOf(main, part);
     const focused = there.contains(document.activeElement) && markOf(document.activeElement);
     const scrolled = there.scrollTop;
-    keepRows(partOf(before, part), there, part);
+    const down = scrollY > 0; // measured before rows are taken out, which shortens the page
+    const kept = keepRows(partOf(before, part), there, part);
+    const first = down && kept.find(([, { bottom }]) => bottom > 0);
     there.replaceWith(part);
     part.scrollTop = scrolled;
+    if (first) scrollBy({ top: first[0].getBoundingClientRect().top - first[1].top, behavior: "instant" });
+    kept.forEach(restIfMoved);
     localiseAll();
     main.firstElementChild.dispatchEvent(new Event("patched"));
     if (focused) (part.querySelector(focused) ?? main.querySelector("h1")).focus({ preventScroll: true });
@@ -58,27 +65,58 @@ export function exchange(before, now) {
   });
 }
 
-// A row that is told as before stays as it is in the page, with its tick.
+// Keep each unchanged row of a part as it is on the page, with its checkbox and its buttons. Return the kept rows, each
+// with its place before.
 function keepRows(before, there, part) {
-  for (const row of part.querySelectorAll("[data-row]")) {
-    const same = `[data-row="${CSS.escape(row.dataset.row)}"]`;
-    const live = there.querySelector(same);
-    if (live && before.querySelector(same)?.outerHTML === row.outerHTML) row.replaceWith(live);
+  const known = new Map([...before.querySelectorAll(ROWS)].map((row, at) => [row.outerHTML, at]));
+  const live = [...there.querySelectorAll(ROWS)].map((row) => [row, row.getBoundingClientRect()]);
+  const kept = [];
+  for (const row of part.querySelectorAll(ROWS)) {
+    const same = live[known.get(row.outerHTML)];
+    if (!same) continue;
+    known.delete(row.outerHTML);
+    kept.push(same);
+    row.replaceWith(same[0]);
   }
+  return kept;
+}
+
+// Disable the buttons of a row for a moment if the row moved: a press may be meant for the row that was there before.
+function restIfMoved([row, { top }]) {
+  if (Math.abs(row.getBoundingClientRect().top - top) < 1) return;
+  const buttons = [...row.querySelectorAll("button:not(:disabled)")];
+  buttons.forEach((button) => { button.disabled = true; });
+  setTimeout(() => buttons.forEach((button) => { button.disabled = false; }), SETTLE_MS);
+}
+
+// Have a screen reader announce what the page says now.
+function announce(said) {
+  const root = main.firstElementChild;
+  if (root.dataset.said === said) return;
+  root.dataset.said = said;
+  say("said", said);
+}
+
+// Return the parts of a page that lie in no other part. A form's fields have names of parts for other uses.
+function partsOf(root) {
+  const all = [...root.querySelectorAll("[data-part]:not(input, textarea)")];
+  return all.filter((part) => !part.parentElement.closest("[data-part]"));
 }
 
 function partOf(root, { dataset: { part } }) {
   return root.querySelector(`[data-part="${CSS.escape(part)}"]`);
 }
 
-// A page without the contents of its parts.
+// Return the HTML of a page without the contents of its parts and without what was searched for.
 function frame(root) {
   const bare = root.cloneNode(true);
-  bare.querySelectorAll("[data-part]").forEach((part) => part.replaceChildren());
+  bare.removeAttribute("data-said");
+  bare.querySelectorAll("input[type=search]").forEach((field) => field.removeAttribute("value")); // it is typed in
+  partsOf(bare).forEach((part) => part.replaceChildren());
   return bare.outerHTML;
 }
 
-// What the reader typed, chose, opened or scrolled, and what came of what they asked for, each by its id.
+// Return functions that restore the state of elements by ID: input, choices, open folds, scrolling and messages.
 function remember(which = "[id]") {
   const found = [...main.querySelectorAll(which)].map((element) => [element.id, stateOf(element)]);
   return found.filter(([, state]) => state).map(([id, state]) => () => {
@@ -97,7 +135,7 @@ function stateOf(element) {
   if (element.matches("select")) return { value: element.value };
   if (element.matches("details")) return { open: element.open };
   if (element.matches("output, .answer")) {
-    return element.closest("[data-left]") ? null : { textContent: element.textContent }; // another question comes there
+    return element.closest("[data-left]") ? null : { textContent: element.textContent }; // the page is about to show another request
   }
   return element.scrollTop ? { scrollTop: element.scrollTop } : null;
 }
@@ -121,7 +159,7 @@ export function showFragment(text) {
   return root;
 }
 
-// A document without a browsing context: whatever it holds, nothing in it runs.
+// Parse HTML into an element. Its scripts never run, since the document has no browsing context.
 export function parse(text) {
   return new DOMParser().parseFromString(text, "text/html").body.firstElementChild;
 }
@@ -131,7 +169,7 @@ export function say(id, words) {
   if (place.textContent !== words) place.textContent = words;
 }
 
-function markOf(element) {
+export function markOf(element) {
   if (element.id) return `#${CSS.escape(element.id)}`;
   return element.hasAttribute("href") && `a[href="${CSS.escape(element.getAttribute("href"))}"]`;
 }
@@ -143,7 +181,7 @@ function localiseAll() {
 
 setInterval(localiseAll, TICK_MS);
 
-// How long ago, or when by the reader's clock; the exact moment is its title.
+// Show a moment as an age or in the reader's time zone, with the exact moment as the tooltip.
 function localise(element) {
   const at = new Date(element.dateTime);
   const words = element.dataset.clock ? onClock(at) : spoken(at);
@@ -151,7 +189,7 @@ function localise(element) {
   if (element.textContent !== words) element.textContent = words;
 }
 
-// A moment within a drawing, where there is little room.
+// Show a moment in a chart, in a short form.
 function localiseDrawn(element) {
   const words = new Date(element.dataset.at).toLocaleString([], FORMS[element.dataset.form]);
   if (element.textContent !== words) element.textContent = words;
@@ -165,7 +203,7 @@ function spoken(at) {
   return age > -SLACK_MS ? "just now" : "in less than a minute";
 }
 
-// As in: today 17:31.
+// Return a moment in the reader's time zone, such as: today 17:31.
 export function onClock(at) {
   const today = new Date(now());
   const day = DAYS[Math.round((midnight(at) - midnight(today)) / DAY_MS)];

@@ -1,4 +1,4 @@
-// How much waits: in the title, in the icon, and by a sound when it becomes more.
+// Shows the number of pending requests in the title and icon, and plays a sound when it grows.
 
 import { showCount } from "./status.js";
 
@@ -13,7 +13,7 @@ export function showWaiting(answer) {
   const told = answer?.headers.get("X-Aileron-Waiting");
   if (told === null || told === undefined) return;
   const count = Number(told);
-  // A browser lets no page sound that nobody has clicked in.
+  // Browsers allow no sound on a page before the user has clicked on it.
   if (known !== null && count > known && isOn() && navigator.userActivation.hasBeenActive) navigator.locks.request(`${SOUND}-${count}`, beep);
   known = count;
   badge.textContent = String(count);
@@ -39,7 +39,7 @@ function showSound() {
   button.textContent = isOn() ? "Sound on" : "Sound off";
 }
 
-// The lock lets one tab of several sound.
+// Play the sound. The caller's lock ensures that only one of several tabs plays it.
 async function beep() {
   const audio = new AudioContext();
   HERTZ.forEach((hertz, index) => {
