@@ -31,7 +31,10 @@ def mcp_server() -> None:
 
 
 def _leave_out_working_directory() -> None:
-    """Look for modules nowhere that depends on where we are, but for where Python and this package lie themselves."""
+    """Remove from C{sys.path} the entries that depend on the working directory.
+
+    Only the standard library and the directory of this package are kept, even if they are there.
+    """
     try:
         here = os.getcwd()
     except OSError:  # it is gone, so nothing is looked for there

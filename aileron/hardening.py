@@ -53,7 +53,7 @@ def harden(kernel: Kernel | None = None) -> None:
     C{exec} ends the protection from debuggers.  Child processes inherit the umask, the core limit and the ban on new
     privileges.  A protection that the platform does not have is skipped.
 
-    :raises Forbidden: the system refuses a protection. Do not read secrets then.
+    :raises Forbidden: if the system refuses a protection. Do not read secrets then.
     """
     kernel = kernel or Kernel()
     kernel.umask(_PRIVATE_UMASK)
@@ -73,7 +73,7 @@ def conceal(kernel: Kernel | None = None) -> None:
 
     Child processes are not restricted: a browser needs its privileges.
 
-    :raises Forbidden: the system refuses. Do not read secrets then.
+    :raises Forbidden: if the system refuses. Do not read secrets then.
     """
     kernel, otherwise = kernel or Kernel(), "Other processes cannot be kept out of this one"
     if kernel.platform.startswith("linux"):

@@ -62,7 +62,7 @@ class AwsSigV4(CredentialKind):
     reserved: ClassVar[frozenset[str]] = frozenset({"x-amz-date", "x-amz-security-token", "x-amz-content-sha256"})
 
     def check(self, kept: bytes) -> None:
-        """Raise C{ValueError} if C{kept} is not a valid document of AWS keys."""
+        """Raise C{ValueError} if C{kept} is not a valid document of AWS keys. The message repeats nothing of it."""
         found = read_document(AwsKeys, kept)
         if not _KEY_ID.fullmatch(found.access_key_id):
             raise ValueError("must have an access_key_id of 16 to 128 letters and digits")
@@ -76,14 +76,18 @@ class AwsSigV4(CredentialKind):
         return write(AwsKeys(access_key_id="PROVE" * 4, secret_access_key=secret, region="prove", service="prove"))
 
     def secrets(self, kept: bytes) -> tuple[str, ...]:
-        """Return the secret key and the session token."""
+        """Return the secret key, and the session token if there is one.
+
+        :raises ValueError: if C{kept} is not the JSON of such a credential.
+        """
         found = read_document(AwsKeys, kept)
         return tuple(each for each in (found.secret_access_key, found.session_token) if each)
 
     async def authorize(self, use: CredentialUse, request: Request) -> Authorization:
         """Return the signature of C{request}, dated now.
 
-        :raises BindingFailed: neither the connector nor the credential names the region and service.
+        :raises BindingFailed: if neither the connector nor the credential names the region and service.
+        :raises ValueError: if the stored keys cannot be read.
         """
         keys, settings = read_document(AwsKeys, use.kept), use.scope.settings
         region, service = settings.get("region") or keys.region, settings.get("service") or keys.service

@@ -21,7 +21,7 @@ _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+").fullmatch
 def read_challenge(header: str) -> Mapping[str, str]:
     """Return the parameters of the first Bearer challenge, with names in lower case.
 
-    If the header is too long, malformed or repeats a name, return an empty mapping.
+    If there is none, or the header is too long, malformed or repeats a name, return an empty mapping.
     """
     found: list[tuple[str, dict[str, str]]] = []
     try:
@@ -49,7 +49,10 @@ def says_invalid(header: str) -> bool:
 
 
 def read_scopes(told: str | Sequence[JSON] | None) -> tuple[str, ...]:
-    """Return the scopes in a text with blanks or in an array, or an empty tuple if any is invalid."""
+    """Return the scopes in a text with blanks or in an array, without repetitions.
+
+    If any is invalid, or there are too many, return an empty tuple.
+    """
     scopes = told.split() if isinstance(told, str) else told or ()
     if len(scopes) > _MOST_SCOPES or not all(map(_is_scope, scopes)):
         return ()
@@ -63,7 +66,7 @@ def _is_scope(told: JSON) -> bool:
 def _parts(header: str) -> Iterator[tuple[str, str | None]]:
     """Yield the parameters of a header with their values, and the names of its schemes with None.
 
-    :raises ValueError: the header is malformed or too long.
+    :raises ValueError: if the header is malformed or too long.
     """
     if len(header) > _MOST_CHARACTERS:
         raise ValueError("too long")

@@ -59,8 +59,8 @@ class ProtectedResource:
     async def find(cls, settings: Mapping[str, str], exchange: TokenExchange) -> Self:
         """Request the resource's metadata, without a credential and only from its own host.
 
-        :raises SignInRefused: the metadata is invalid.
-        :raises NetworkError, BindingFailed: the resource cannot be reached.
+        :raises SignInRefused: if the metadata is invalid.
+        :raises NetworkError, BindingFailed: if the resource cannot be reached.
         """
         url = settings[RESOURCE]
         asked = TokenRequest(url, PRIVATE_NETWORK in settings, JSON_HEADERS, _PING, "MCP server")
@@ -86,7 +86,7 @@ class ProtectedResource:
     def issuer(self, settings: Mapping[str, str]) -> str:
         """Return the authorization server: the issuer in the connector file, else the first that the resource names.
 
-        :raises SignInRefused: there is none, the resource does not name the one in the file, or its address is not
+        :raises SignInRefused: if there is none, the resource does not name the one in the file, or its address is not
             allowed.
         """
         declared = settings.get(ISSUER)
@@ -134,8 +134,8 @@ class AuthorizationServer:
     async def find(cls, issuer: str, settings: Mapping[str, str], exchange: TokenExchange) -> Self:
         """Request the server's metadata, only from its own host.
 
-        :raises SignInRefused: there is no metadata, or it does not permit a safe sign-in.
-        :raises NetworkError, BindingFailed: the server cannot be reached.
+        :raises SignInRefused: if there is no metadata, or it does not permit a safe sign-in.
+        :raises NetworkError, BindingFailed: if the server cannot be reached.
         """
         members = await _find_metadata(_pages(issuer, _SERVER_PAGES), settings, exchange)
         if members is None:
@@ -167,7 +167,8 @@ async def _find_metadata(
 ) -> Mapping[str, JSON] | None:
     """Return the first metadata document found, or None if there is none.
 
-    :raises SignInRefused: a page responds neither with a document nor with a client error. Redirects are not followed.
+    :raises SignInRefused: if a page responds neither with a document nor with a client error. Redirects are not
+        followed.
     """
     for page in pages:
         answer = await exchange(TokenRequest(page, PRIVATE_NETWORK in settings, (_ACCEPT,), None, "metadata"))
@@ -192,7 +193,7 @@ def _texts(members: Mapping[str, JSON], name: str) -> tuple[str, ...]:
 def _check_page(told: JSON) -> None:
     """Raise if the address of a sign-in page sets a parameter that Aileron sets.  Other faults are checked elsewhere.
 
-    :raises SignInRefused: the address sets such a parameter.
+    :raises SignInRefused: if the address sets such a parameter.
     """
     query = told.partition("?")[2] if isinstance(told, str) and len(told) <= _MOST_URL else ""
     names = (name for name, _ in parse_qsl(query, keep_blank_values=True) if name in _OURS)
@@ -203,7 +204,7 @@ def _check_page(told: JSON) -> None:
 def _read_place(name: str, told: JSON, settings: Mapping[str, str]) -> str:
     """Return a URL that a server names.  A private host is allowed only if the connector declares a private network.
 
-    :raises SignInRefused: the URL is invalid or not allowed.
+    :raises SignInRefused: if the URL is invalid or not allowed.
     """
     url = told if isinstance(told, str) and len(told) <= _MOST_URL else ""
     try:

@@ -75,7 +75,11 @@ class GithubApp(RenewedKind[GithubAppDocument]):
         return True
 
     async def renew(self, found: GithubAppDocument, use: CredentialUse) -> GithubAppDocument:
-        """Request a new token from the connector's host."""
+        """Request a new token from the connector's host.
+
+        :raises NeedsYou: if the app or its installation was removed or suspended.
+        :raises NetworkError: if GitHub gave no token, or cannot be reached.
+        """
         scope, now = use.scope, use.now()
         headers = (
             ("Accept", "application/vnd.github+json"),

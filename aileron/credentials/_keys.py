@@ -39,7 +39,7 @@ def _check_size(kept: bytes) -> None:
 
 
 def header_problem(text: str) -> str | None:
-    """Return the fault of a text that is a complete header value instead of a key, or None.
+    """Return the fault of a text that is a complete header value instead of a key, or None if it is not one.
 
     :return: the end of a sentence that begins with the secret's name.
     """
@@ -83,7 +83,7 @@ class ApiKey(CredentialKind):
         return secret.encode()
 
     async def reveal(self, use: CredentialUse) -> bytes:
-        """Return the stored key."""
+        """Return the stored key, unchanged."""
         return use.kept
 
 
@@ -120,7 +120,7 @@ def load_private_key(kept: bytes, *, is_kept: bool) -> Ed25519PrivateKey | Ellip
     """Return a private key for login over SSH.
 
     :param is_kept: whether the key was loaded before. The slow check of an RSA key's numbers is then skipped.
-    :raises ValueError: the key is invalid, has a passphrase, or has a type or size that is not supported.
+    :raises ValueError: if the key is invalid, has a passphrase, or has a type or size that is not supported.
     """
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey

@@ -156,7 +156,7 @@ class CredentialKind(ABC):
     def check(self, kept: bytes) -> None:
         """Raise if C{kept} cannot be stored.
 
-        :raises ValueError: C{kept} is invalid. The message does not repeat it.
+        :raises ValueError: if C{kept} is invalid. The message does not repeat it.
         """
 
     @abstractmethod
@@ -164,11 +164,13 @@ class CredentialKind(ABC):
         """Return a stored credential for a proof that sends or signs with C{secret}, or None if the kind has none."""
 
     async def reveal(self, use: CredentialUse) -> bytes:
-        """Return the current value for C{{key}}.  By default raise, because the credential is never sent itself.
+        """Return the value that replaces C{{key}} in requests.
 
-        :raises NeedsYou: a person must act first.
-        :raises BindingFailed: this kind has no such value.
-        :raises NetworkError: the credential could not be renewed this time.
+        The default raises L{BindingFailed}, for kinds whose secret is never sent itself.
+
+        :raises NeedsYou: if a person must act first.
+        :raises BindingFailed: if this kind has no such value.
+        :raises NetworkError: if the credential could not be renewed this time.
         """
         raise BindingFailed(f"A credential of the kind {self.name} is never sent itself.")
 
@@ -177,19 +179,31 @@ class CredentialKind(ABC):
         return ()
 
     async def authorize(self, use: CredentialUse, request: Request) -> Authorization:
-        """Return the headers and parameters that authorize C{request}.  Raises like L{reveal}."""
+        """Return the headers and parameters that authorize C{request}.
+
+        :raises NeedsYou: if a person must act first.
+        :raises BindingFailed: if this kind has no such value, or the stored credential cannot be read.
+        :raises NetworkError: if it must be renewed, and the renewal failed this time.
+        """
         key = (await self.reveal(use)).decode("ascii")
         return place(key, use.scope, *self.secrets(use.kept))
 
     async def make_ready(self, use: CredentialUse) -> None:
-        """Renew the credential if it is due.  Raises like L{reveal}."""
+        """Renew the credential if it is due. A kind that is never renewed does nothing.
+
+        :raises NeedsYou: if a person must act first.
+        :raises BindingFailed: if the stored credential cannot be read.
+        :raises NetworkError: if the renewal failed this time.
+        """
         return  # a credential that never expires is ready
 
     def refused(self, use: CredentialUse, sent: Authorization, challenge: str = "") -> bool:
-        """Record that the service refused what was sent.  Return True if the next use sends something else.
+        """Record that the service refused the credential that was sent.
 
-        :param challenge: the challenge of a 403: the credential is valid, but not for this operation.
-        :raises NeedsYou: a person must act first.
+        :param challenge: the challenge of a 403, which means that the credential is valid, but not for this operation.
+            Empty for any other refusal.
+        :return: True if the next use sends another value, so that a retry may succeed.
+        :raises NeedsYou: if a person must act first.
         """
         return False
 
@@ -202,18 +216,18 @@ class CredentialKind(ABC):
         return CredentialState(CredentialStatus.READY)
 
     def limit(self, kept: bytes, scopes: Sequence[str]) -> str | None:
-        """Return a sentence about those of the required C{scopes} that are missing, or None if none is known to be."""
+        """Return a sentence that names the C{scopes} that were not granted, or None if all were or it is unknown."""
         return None
 
     def surplus(self, kept: bytes, scopes: Sequence[str]) -> str | None:
-        """Return a sentence about granted scopes beyond the required C{scopes}, or None if none is known."""
+        """Return a sentence that names granted scopes that are not in C{scopes}, or None if none are known."""
         return None
 
 
 def place(key: str, scope: Scope, *secrets: str) -> Authorization:
     """Return C{key} in the place that its scope names.  C{key} and C{secrets} are marked as secret.
 
-    :raises BindingFailed: the key would change the request's path.
+    :raises BindingFailed: if the key would change the request's path.
     """
     query, path = scope.settings.get("query"), scope.settings.get("path")
     if query is not None:

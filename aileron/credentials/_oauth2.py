@@ -127,7 +127,11 @@ class OAuth2(RenewedKind[OAuth2Document]):
     }
 
     def check_settings(self, settings: Mapping[str, str]) -> None:
-        """Raise C{ValueError} for discovery without a resource, or combined with endpoints."""
+        """Check that the settings of discovery fit together.
+
+        :raises ValueError: if discovery has no resource or is combined with endpoints, or there is a metadata URL
+            without discovery.
+        """
         named = [name for name in ("token_url", "authorize_url", "device_url") if name in settings]
         if DISCOVER not in settings:
             if "client_metadata_url" in settings:
@@ -162,17 +166,30 @@ class OAuth2(RenewedKind[OAuth2Document]):
         return found.grant == CLIENT or found.refresh_token is not None
 
     def secrets(self, kept: bytes) -> tuple[str, ...]:
-        """Return the refresh token and the client secret, because the service may be their issuer."""
+        """Return the refresh token and the client secret. The service may have issued them and could return them.
+
+        :raises ValueError: if the stored document cannot be read.
+        """
         found = self.read(kept)
         return tuple(each for each in (found.refresh_token, found.client_secret) if each)
 
     def state(self, kept: bytes, now: datetime) -> CredentialState:
-        """Return the state, with the scopes to request and the issuer and token endpoint of the sign-in."""
+        """Return the state, with the scopes to request and the issuer and token endpoint of the sign-in.
+
+        :raises ValueError: if the stored document cannot be read.
+        """
         found = self.read(kept)
         return evolve(super().state(kept, now), wanted=found.wanted, issuer=found.issuer, token_url=found.token_url)
 
     def refused(self, use: CredentialUse, sent: Authorization, challenge: str = "") -> bool:
-        """If a 403 names scopes that were not granted, require a person to sign in again (RFC 6750, 3.1)."""
+        """If a 403 names scopes that were not granted, store that a person must sign in again (RFC 6750, 3.1).
+
+        Otherwise, mark the sent token as spent, as for every renewed kind.
+
+        :return: True if the next use sends another token, so that a retry may succeed.
+        :raises NeedsYou: if a person must sign in again.
+        :raises ValueError: if the stored document cannot be read.
+        """
         found, scopes = self.read(use.kept), wanted_scopes(challenge) or ()
         is_news = not found.needs_you and found.access_token in sent.secrets
         if is_news and not {*scopes} <= {*found.scopes}:  # otherwise another sign-in would not help
@@ -184,7 +201,10 @@ class OAuth2(RenewedKind[OAuth2Document]):
     async def _current(self, use: CredentialUse) -> OAuth2Document:
         """Return the document with a token for the connector's resource.
 
-        :raises NeedsYou: the stored tokens are for another resource.
+        :raises NeedsYou: if the stored tokens are for another resource, which is stored, or for the reasons of the base
+            class.
+        :raises NetworkError: if the token has expired and could not be renewed this time.
+        :raises ValueError: if the stored document cannot be read.
         """
         found, resource = self.read(use.kept), use.scope.settings.get(RESOURCE)
         if resource is not None and not found.needs_you and not covers(found.resource or "", resource):
@@ -193,18 +213,31 @@ class OAuth2(RenewedKind[OAuth2Document]):
         return await super()._current(use)
 
     def limit(self, kept: bytes, scopes: Sequence[str]) -> str | None:
-        """Return a sentence about those of C{scopes} that were not granted, or None."""
+        """Return a sentence that names the C{scopes} that were not granted, or None if all were or it is unknown.
+
+        :raises ValueError: if the stored document cannot be read.
+        """
         missing = missing_scopes(self.read(kept), scopes)
         return f"It was not given: {', '.join(missing)}." if missing else None
 
     def surplus(self, kept: bytes, scopes: Sequence[str]) -> str | None:
-        """Return a sentence about granted scopes beyond C{scopes}, or None.  Identity scopes are ignored."""
+        """Return a sentence that names granted scopes that are not in C{scopes}, or None if there are none.
+
+        Scopes that only identify the person are ignored.
+
+        :raises ValueError: if the stored document cannot be read.
+        """
         given = (each for each in self.read(kept).scopes if each.lower() not in _IDENTITY)
         more = [each for each in given if not any(_is_same(one, each) for one in scopes)]
         return f"It was given more than your trusted actions need: {', '.join(more)}." if more else None
 
     async def renew(self, found: OAuth2Document, use: CredentialUse) -> OAuth2Document:
-        """Request a new token from the token endpoint."""
+        """Request a new token from the token endpoint, and return the document with it.
+
+        :raises NeedsYou: if the server reports a permanent error, or a discovered token endpoint has moved.
+        :raises NetworkError: if the endpoint gave no token this time, or cannot be reached.
+        :raises BindingFailed: if the endpoint's address is not permitted.
+        """
         private_network = PRIVATE_NETWORK in use.scope.settings
         if found.grant == CLIENT:
             request = token_request(found, CLIENT, private_network=private_network, scope=list(found.scopes) or None)
@@ -223,7 +256,10 @@ class OAuth2(RenewedKind[OAuth2Document]):
 
 
 def covers(resource: str, url: str) -> bool:
-    """Return True if C{url} is the resource or below it on the same origin."""
+    """Return True if C{url} is the resource or below it on the same origin.
+
+    If one of the two is not a URL, return False.
+    """
     try:
         read_origin(resource)
         above, below = read_url(resource), read_url(url)
@@ -234,7 +270,7 @@ def covers(resource: str, url: str) -> bool:
 
 
 def missing_scopes(found: OAuth2Document, asked: Sequence[str]) -> tuple[str, ...]:
-    """Return the requested scopes that the server did not grant, or an empty tuple if the response named none."""
+    """Return the requested scopes that the server did not grant. If its response named no scopes, return none."""
     if not found.scopes:
         return ()
     given = (*found.scopes, *((OFFLINE,) if found.refresh_token else ()))
@@ -242,18 +278,15 @@ def missing_scopes(found: OAuth2Document, asked: Sequence[str]) -> tuple[str, ..
 
 
 def _is_same(one: str, other: str) -> bool:
-    """Return True if two scopes are equal as services spell them.
-
-    In any case, with or without an address before them.
-    """
+    """Return True if two scopes are equal. Case, and a URL before the scope's name, are ignored."""
     short, long = sorted((one.lower(), other.lower()), key=len)
     return short == long or long.endswith(f"/{short}")
 
 
 def with_tokens(found: OAuth2Document, told: Mapping[str, JSON], now: datetime) -> OAuth2Document:
-    """Return the document with the tokens of a response.  A refresh token that is not replaced is preserved.
+    """Return the document with the tokens of a response.  If the response has no refresh token, the old one is kept.
 
-    :raises ValueError: the response has no token that can be sent.
+    :raises ValueError: if the response has no token that can be sent.
     """
     lifetime = _lifetime(told.get("expires_in"))
     return evolve(
@@ -287,8 +320,8 @@ def token_request(found: OAuth2Document, grant_type: str, *, private_network: bo
 def _read_answer(answer: TokenAnswer) -> Mapping[str, JSON]:
     """Return the members of a token endpoint's response.
 
-    :raises NeedsYou: the error is permanent.
-    :raises NetworkError: there is no token, but a later request may succeed.
+    :raises NeedsYou: if the server reports a permanent error.
+    :raises NetworkError: if there is no token, but a later request may succeed.
     """
     found = answer.members
     code = found.get("error")

@@ -62,16 +62,16 @@ class RenewedKind(CredentialKind, Generic[D]):
 
     @abstractmethod
     async def renew(self, found: D, use: CredentialUse) -> D:
-        """Obtain a new token.
+        """Obtain a new token, and return the document with the new token.
 
-        :raises NeedsYou: a person must act first.
-        :raises NetworkError, BindingFailed: the token cannot be renewed this time.
+        :raises NeedsYou: if a person must act first.
+        :raises NetworkError, BindingFailed: if the token cannot be renewed this time.
         """
 
     def read(self, kept: bytes) -> D:
         """Parse the stored document.
 
-        :raises ValueError: the document is invalid.
+        :raises ValueError: if the document is invalid.
         """
         return read_document(self.document, kept)
 
@@ -85,12 +85,22 @@ class RenewedKind(CredentialKind, Generic[D]):
             raise ValueError(problem)
 
     async def reveal(self, use: CredentialUse) -> bytes:
-        """Return the access token, renewed if due."""
+        """Return the access token, renewed if due.
+
+        :raises NeedsYou: if a person must act first.
+        :raises NetworkError: if the token has expired and could not be renewed this time.
+        :raises BindingFailed: if the stored credential cannot be read.
+        """
         found = await self._current(use)
         return (found.access_token or "").encode("ascii")
 
     async def make_ready(self, use: CredentialUse) -> None:
-        """Renew the token if it is due."""
+        """Renew the token if it is due.
+
+        :raises NeedsYou: if a person must act first.
+        :raises NetworkError: if the token has expired and could not be renewed this time.
+        :raises BindingFailed: if the stored credential cannot be read.
+        """
         await self._current(use)
 
     def refused(self, use: CredentialUse, sent: Authorization, challenge: str = "") -> bool:
@@ -98,6 +108,10 @@ class RenewedKind(CredentialKind, Generic[D]):
 
         A service that refuses every token therefore does not cause a renewal at each request.  If the token cannot be
         renewed and is certainly the cause of the refusal, a person must act first and no request is sent before.
+
+        :return: True if the next use sends another token, so that a retry may succeed.
+        :raises NeedsYou: if the token cannot be renewed and is certainly the cause.
+        :raises ValueError: if the stored document cannot be read.
         """
         found = self.read(use.kept)
         if challenge:
@@ -116,7 +130,10 @@ class RenewedKind(CredentialKind, Generic[D]):
         return True
 
     def state(self, kept: bytes, now: datetime) -> CredentialState:
-        """Return the state.  A token that can be renewed is ready."""
+        """Return the state.  A token that can be renewed is ready.
+
+        :raises ValueError: if the stored document cannot be read.
+        """
         found = self.read(kept)
         ended = found.needs_you or self._find_end(found, now)
         if ended is not None:
@@ -130,10 +147,14 @@ class RenewedKind(CredentialKind, Generic[D]):
         return _OVER if over and not self.is_renewable(found) else None
 
     async def _current(self, use: CredentialUse) -> D:
-        """Return the document with a token that can be sent.  A renewed document is stored first.
+        """Return the document with a token that can be sent.
 
-        :raises NeedsYou: a person must act first.
-        :raises NetworkError: the token has expired and could not be renewed this time.
+        A renewed document is stored first, and so is the reason why a person must act. If the token is still valid and
+        cannot be renewed this time, it is returned.
+
+        :raises NeedsYou: if a person must act first.
+        :raises NetworkError: if the token has expired and could not be renewed this time.
+        :raises ValueError: if the stored document cannot be read.
         """
         found = self.read(use.kept)
         if found.needs_you:
@@ -162,7 +183,7 @@ class RenewedKind(CredentialKind, Generic[D]):
 def read_document(document: type[T], kept: bytes) -> T:
     """Parse the JSON of a stored credential.
 
-    :raises ValueError: the document is invalid. The message repeats nothing of it.
+    :raises ValueError: if the document is invalid. The message repeats nothing of it.
     """
     try:
         return FORM.from_json(document, loads_strict(kept))
@@ -190,7 +211,7 @@ def _token_problem(token: str | None) -> str | None:
 def token_of(told: JSON) -> str:
     """Return the token in a response.
 
-    :raises ValueError: the value is not a token that a header can carry.
+    :raises ValueError: if the value is not a token that a header can carry.
     """
     if not isinstance(told, str) or _token_problem(told):
         raise ValueError("gave no token that can be sent")

@@ -88,7 +88,7 @@ class SignInClient:
 
         Without stated scopes, the requested ones were granted (RFC 6749, 5.1).
 
-        :raises SignInRefused: the response has no token.
+        :raises SignInRefused: if the response has no token.
         """
         told, document = read_answer(answer), self._document(grant)
         given = told.get("scope")
@@ -100,9 +100,10 @@ class SignInClient:
             raise SignInRefused(f"The token endpoint {error}.") from None
 
     def read_account(self, answer: TokenAnswer) -> str | None:
-        """Return the account that signed in, or None if neither the file nor the response names it.
+        """Return the account that signed in, from the place in the response that the file's setting C{account} names.
 
-        The account is shown to people for comparison, and decides nothing.
+        Return None if there is no such setting, or no short, printable ASCII text at that place.
+        The account is only shown to people for comparison.
         """
         if "account" not in self.settings:
             return None
@@ -141,11 +142,13 @@ class SignInClient:
 
 
 def found_client(settings: Mapping[str, str], resource: ProtectedResource, server: AuthorizationServer) -> SignInClient:
-    """Return the client to use, in the order of the MCP specification: a registered one, else a document about it.
+    """Return the client for a discovered server.
 
-    Without an id, the client must be registered, or the operator must enter an id.  Only the scopes of the connector
-    file are requested, or if it names none, those that the resource requires.  A client that is not a document
-    authenticates as the file states, else as the server supports.
+    Its id is that in the connector file. Else, if the server supports this, it is the URL of a document about the
+    client, which the file names. Else the id is empty: the client must be registered, or the operator must enter an id.
+
+    Only the scopes of the connector file are requested, or if it names none, those that the resource requires.  A
+    client that is not a document authenticates as the file states, else as the server supports.
     """
     scopes = tuple(settings.get("scopes", "").split()) or resource.scopes
     if scopes and server.gives_offline:
@@ -170,8 +173,8 @@ async def register(client: SignInClient, redirect_uri: str, exchange: TokenExcha
     Return the client unchanged if it has an id or the server has no registration.  The credentials for changing the
     registration later are not stored.
 
-    :raises SignInRefused: the server refuses, or registers something else.
-    :raises NetworkError, BindingFailed: the server cannot be reached.
+    :raises SignInRefused: if the server refuses, or registers something else.
+    :raises NetworkError, BindingFailed: if the server cannot be reached.
     """
     server = client.server
     if client.client_id or server is None or server.registration_url is None:
@@ -198,7 +201,7 @@ async def register(client: SignInClient, redirect_uri: str, exchange: TokenExcha
 def _registered(client: SignInClient, told: Mapping[str, JSON]) -> SignInClient:
     """Return the client as the server registered it.
 
-    :raises SignInRefused: the registration has no id, no secret or an unsupported method.
+    :raises SignInRefused: if the registration has no id, no secret or an unsupported method.
     """
     method = told[_METHOD]
     try:
@@ -248,8 +251,9 @@ class BrowserSignIn:
     def read_callback(self, query: str) -> str:
         """Return the code in the callback's query.
 
-        :raises NotOurCallback: the request does not belong to this sign-in.
-        :raises SignInRefused: there is no code, or the response is from another server (RFC 9207).
+        :raises NotOurCallback: if the request does not belong to this sign-in.
+        :raises SignInRefused: if the service refused, there is no code, or the response is from another server (RFC
+            9207).
         """
         try:
             pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True, max_num_fields=32, errors="strict")
@@ -276,7 +280,11 @@ class BrowserSignIn:
         return self.client.request(CODE, code=code, redirect_uri=self.redirect_uri, code_verifier=self.verifier)
 
     def _is_issuer(self, told: str | None) -> bool:
-        """Return True if C{told} is the issuer in the settings, else the origin of the sign-in page."""
+        """Return True if C{told}, the issuer in the response, is the server that was asked.
+
+        It must be the issuer in the settings. Without one there, it must have the origin of the sign-in page. If
+        C{told} is None, return True only if no issuer is expected.
+        """
         declared, server = self.client.settings.get(ISSUER), self.client.server
         if told is None and server is not None:
             return not server.names_itself
@@ -316,7 +324,7 @@ class DeviceSignIn:
     def from_answer(cls, client: SignInClient, answer: TokenAnswer) -> Self:
         """Return the sign-in that a response describes.
 
-        :raises SignInRefused: the response has no codes.
+        :raises SignInRefused: if the response has no codes.
         """
         told = read_answer(answer)
         code, shown, page = (told.get(name) for name in ("device_code", "user_code", "verification_uri"))
@@ -346,7 +354,7 @@ def _seconds(told: JSON, otherwise: int) -> int:
 def read_answer(answer: TokenAnswer) -> Mapping[str, JSON]:
     """Return the members of a successful response.
 
-    :raises SignInRefused: the response is an error.
+    :raises SignInRefused: if the response is an error.
     """
     told = answer.members
     if isinstance(told.get("error"), str):

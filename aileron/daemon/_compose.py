@@ -23,34 +23,37 @@ from aileron.home.paths import Home, prepare
 from aileron.model.queries import AuditQuery
 from aileron.runner import Collaborators, build, remember_older
 from aileron.store import Seals, Store, make_store
-from aileron.vault import Passkeys, Renewals, Vault
+from aileron.vault import Approvers, Operators, Passkeys, Renewals, SshKeys, Vault
 
 from ._config_file import ConfigFile
 from ._connectors import ConnectorMaker
 from ._process import fresh_ids, in_thread, settle_heap
-from ._record import keep_on, report_needs, report_strays, take_over
+from ._record import report_needs, report_strays, start_recording, take_over
 from ._settings import DaemonSettings
-from ._sites import Services, Sites
+from ._sites import LoginServices, Services, Sites
 
 _log = Logger()
 _LOOK_SECONDS = 0.5
 _DRAIN_SECONDS = 20.0
-_SALT_BYTES = 16
+_SALT_BYTES, _INSTANCE_BYTES = 16, 8
 
 Around: TypeAlias = Callable[[Collaborators], Collaborators]
 
 
 @frozen
 class _Own:
-    """The addresses of this daemon once it listens, and a function that sends to every address but these.
+    """The addresses at which this daemon listens, and the transport of connectors, which refuses these addresses.
 
+    :ivar transport: sends HTTP requests to any address but the daemon's own.
     :ivar ports: the ports of both sites, to which no connector may connect.
     :ivar urls: the URLs of the operator site.
+    :ivar public_urls: further URLs of the pages, at names that stay. Passkeys are made and used there.
     """
 
     transport: HttpTransport
     ports: set[int]
     urls: set[str] = field(factory=set)
+    public_urls: set[str] = field(factory=set)
 
 
 async def start(
@@ -60,9 +63,9 @@ async def start(
 
     :param around: a function that wraps the collaborators of the runner, for crash tests.
     :param known: the features that may be on, or None for those that ship with Aileron.
-    :raises Exception: a part fails to start. C{life} stops the parts built before it.
+    :raises Exception: if a part fails to start. C{life} stops the parts built before it.
     """
-    from aileron.api import LOOK_SECONDS
+    from aileron.api import CHECK_SECONDS
 
     home = settings.home
     prepare(home)
@@ -87,9 +90,9 @@ async def start(
     own.ports.update((agent.port, operator.port))
     own.urls.add(operator.url)
     await sites.serve()
-    await keep_on(reactor, settings.config.audit, store, vault, signer, life)
-    await sites.look_at_leases()
-    life.repeat(reactor, LOOK_SECONDS, sites.look_at_leases, to_its_end=True)
+    await start_recording(reactor, settings.config.audit, store, vault, signer, life)
+    await sites.end_orphaned_sessions()
+    life.repeat(reactor, CHECK_SECONDS, sites.end_orphaned_sessions, to_its_end=True)
     sites.announce(life)
     settle_heap()
     _log.info(
@@ -125,7 +128,7 @@ async def _start_services(
     life.at_end(maker.servers.stop)
     vault.locked().addCallback(lambda _: maker.servers.forget_credentials())
     connectors = Registry(home.connectors, maker.workshop, settings.config.connector_packages)
-    passkeys = Passkeys(vault, lambda: own.urls, reactor)
+    logins = _make_logins(reactor, vault, own)
     catalogue = DirectoryCatalogue(str(home.actions), int(reactor.seconds() * 1000))
     collaborators = Collaborators(
         runs=store.runs,
@@ -146,13 +149,13 @@ async def _start_services(
         limits=settings.config.pending,
         monotonic=time.monotonic,
         operator_limits=vault,
-        passkeys=passkeys,
+        approvers=logins.approvers,
     )
     runner = build(collaborators if around is None else around(collaborators))
     catalogue.refresh()
     life.at_end(lambda: runner.stop(_DRAIN_SECONDS))
     await runner.start()
-    life.repeat(reactor, _LOOK_SECONDS, runner.look)
+    life.repeat(reactor, _LOOK_SECONDS, runner.check_changes)
     core = Core(
         home=home,
         runner=runner,
@@ -164,7 +167,17 @@ async def _start_services(
         notices=config_file.features.notices(),
         process=_this_process(reactor, settings, life, own),
     )
-    return Services(runner, connectors, passkeys, await config_file.features.start(core))
+    return Services(runner, connectors, logins, await config_file.features.start(core))
+
+
+def _make_logins(reactor: Any, vault: Vault, own: _Own) -> LoginServices:
+    """Return the logins and keys of the operator in this daemon process, which gets an id here."""
+    passkeys = Passkeys(vault, lambda: own.urls, reactor, elsewhere=lambda: own.public_urls)
+    instance = secrets.token_hex(_INSTANCE_BYTES)
+    operators = Operators(vault, instance, lambda: own.urls, reactor)
+    ssh_keys = SshKeys(vault, reactor)
+    approvers = Approvers(passkeys, instance, operators.key_of, reactor, ssh_keys=ssh_keys)
+    return LoginServices(instance, operators, passkeys, approvers)
 
 
 def _this_process(reactor: Any, settings: DaemonSettings, life: Life, own: _Own) -> DaemonProcess:
@@ -177,6 +190,7 @@ def _this_process(reactor: Any, settings: DaemonSettings, life: Life, own: _Own)
         environ=settings.environ,
         own_ports=own.ports,
         operator_url=lambda: next(iter(own.urls)),
+        public_urls=own.public_urls,
     )
 
 

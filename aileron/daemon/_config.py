@@ -91,7 +91,7 @@ def read_config(text: str, features: FeatureSet) -> Config:
     The settings of a foreign feature, which are below a key of its name, are not parsed before the feature is loaded.
 
     :param features: the features whose keys are allowed.
-    :raises NotConfig: the text is not YAML, or a key is unknown, duplicate or has a value of another type.
+    :raises NotConfig: if the text is not YAML, or a key is unknown, duplicate or has a value of another type.
     """
     root = parse_yaml(text)
     if root is None or scalar(root, "null") is not None:
@@ -112,7 +112,7 @@ def config_keys(features: FeatureSet) -> Keys:
 def read_switches(text: str) -> Mapping[str, bool]:
     """Return the features that a configuration switches on or off, by name. Parse no other key.
 
-    :raises NotConfig: the text is not YAML, or the switches are malformed.
+    :raises NotConfig: if the text is not YAML, or the switches are malformed.
     """
     root = parse_yaml(text)
     said = {} if root is None or scalar(root, "null") is not None else entries(root, "the file")

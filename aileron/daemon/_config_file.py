@@ -25,7 +25,7 @@ from ._config import Config, read_config
 
 @frozen
 class HomeActionFiles:
-    """Checks, reads and writes the action files of one home. It trusts none of them."""
+    """Checks, reads and writes the action files of one home. A written file is not trusted by that."""
 
     _home: Home
     _catalogue: ICatalogue
@@ -37,7 +37,10 @@ class HomeActionFiles:
     def read(self, name: str) -> ActionFile | None:
         """Read the file of an action, valid or not, or return None if there is no file.
 
-        A file already parsed is reused.
+        A valid file is returned as the catalogue last read it.
+
+        :raises NotFound: if no action can have this name.
+        :raises Forbidden: if the directory of actions is a symbolic link.
         """
         path = self._find(name)
         known = self._catalogue.current().actions.get(name)
@@ -47,9 +50,14 @@ class HomeActionFiles:
         return None if data is None else ActionFile(data.decode("utf-8", "replace"), digest_of_bytes(data), None)
 
     def write(self, name: str, text: str, before: str | None) -> ActionFile:
-        """Write the file of an action.
+        """Write the file of an action, and return the file with its action. Idempotent.
 
-        If the file on disk no longer has the digest C{before} (None: no file), raise.
+        :param before: the digest of the file that the text replaces, or None if there must be no file.
+        :raises InvalidRequest: if the text has faults, or a new file declares another name than C{name}.
+        :raises Conflict: if the file on disk has another digest than C{before}.
+        :raises NotFound: if no action can have this name.
+        :raises Forbidden: if the directory of actions is a symbolic link.
+        :raises StoreUnavailable: if the file cannot be written.
         """
         path = self._find(name)
         found, there = _judge(text.encode(), str(path)), read_private(path, MAX_FILE_BYTES)
@@ -72,7 +80,11 @@ class HomeActionFiles:
         return found
 
     def _find(self, name: str) -> Path:
-        """Return the path of the action's file in the directory of actions, whether or not the file exists."""
+        """Return the path of the action's file in the directory of actions, whether or not the file exists.
+
+        :raises NotFound: if no action can have this name.
+        :raises Forbidden: if the directory of actions is a symbolic link.
+        """
         if not is_action_name(name):
             raise NotFound("No action can have this name.")
         if self._home.actions.is_symlink():
@@ -121,7 +133,7 @@ class ConfigFile:
     :param features: the features whose keys are allowed.
     :ivar config: the configuration in force. It is empty if the file is absent or not trusted.
     :ivar features: the features with the switches of the configuration applied.
-    :raises InvalidRequest: the trusted file is invalid, so it was written for another version.
+    :raises InvalidRequest: if the trusted file is invalid, so it was written for another version.
     """
 
     def __init__(self, home: Home, trust: ITrust, features: FeatureSet) -> None:

@@ -80,7 +80,10 @@ class ConnectorMaker:
 
     @cached_property
     def sandbox(self) -> ISandboxes | None:
-        """The sandboxes of this machine, tested once when the first program is declared, or None if it makes none."""
+        """The sandboxes of this machine, tested once when the first program is declared.
+
+        If this machine makes none, log the reason, and return None.
+        """
         try:
             return self.features.find_sandboxes(self.reactor, self.environment)
         except (NotFound, Forbidden) as error:
@@ -91,7 +94,8 @@ class ConnectorMaker:
         """Return the sandbox of a program that works in C{directory} and can write nowhere else.
 
         :param repository: True if the program writes to the whole repository around the directory.
-        :raises InvalidRequest: the directory is the user's whole home.
+        :raises InvalidRequest: if the directory is the user's whole home.
+        :raises AssertionError: if this machine makes no sandboxes.
         """
         if self.sandbox is None:
             raise AssertionError("a program is enclosed only where there are sandboxes")

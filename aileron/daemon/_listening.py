@@ -55,8 +55,8 @@ async def bind_agent_site(reactor: Any, site: IProtocolFactory, wanted: int | No
 
     :param wanted: the port to try first. If it is taken, another one is bound and a warning is logged.
     :param endpoint: a Twisted server endpoint string, chosen by the operator.
-    :raises CannotListenError: the site cannot be bound.
-    :raises InvalidRequest: the endpoint is not a TCP endpoint.
+    :raises CannotListenError: if the site cannot be bound.
+    :raises InvalidRequest: if the endpoint is not a TCP endpoint.
     """
     return _at_one_address(await _listen(reactor, site, wanted, endpoint, "agent"))
 
@@ -66,10 +66,12 @@ async def bind_operator_site(
 ) -> Bound:
     """Bind the operator site to one port of both 127.0.0.1 and [::1], so that no other program can own C{localhost}.
 
-    Without IPv6 only 127.0.0.1 is bound. See L{bind_agent_site} for the other parameters and the exceptions. At an
-    endpoint set by the operator, another program may have C{localhost} by IPv6, so the site does not use that name.
+    Without IPv6 only 127.0.0.1 is bound. See L{bind_agent_site} for the other parameters. At an endpoint set by the
+    operator, another program may have C{localhost} by IPv6, so the site does not use that name.
 
     :param label: the label below L{PAGES_DOMAIN} at which browsers are served, or None for C{localhost}.
+    :raises CannotListenError: if no port could be bound.
+    :raises InvalidRequest: if the endpoint is not a TCP endpoint.
     """
     if endpoint is not None:
         return _at_one_address(await _listen(reactor, site, wanted, endpoint, "operator"))

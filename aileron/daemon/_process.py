@@ -35,16 +35,17 @@ def fresh_ids(clock: IReactorTime) -> Callable[[], str]:
 
 
 def _read_randomness() -> Iterator[bytes]:
-    """Yield the random part of one id after the other. Randomness is read rarely, as a read lets other threads run."""
+    """Yield the random parts of ids. Randomness is read in large blocks, since each read switches to other threads."""
     while True:
         read = os.urandom(_RANDOM_BYTES * _IDS_AT_ONCE)
         yield from (read[at : at + _RANDOM_BYTES] for at in range(0, len(read), _RANDOM_BYTES))
 
 
 def in_thread(reactor: Any, at_once: int = 8) -> Callable[..., Deferred[Any]]:
-    """Return a function that calls a function in a thread of the reactor's pool; its Deferred fires in this thread.
+    """Return a function that calls a given function, with its arguments, in a thread of the reactor's pool.
 
-    Cancelling removes a call that has not started. A call that has started goes on, and only the wait ends.
+    The Deferred of a call fires in the reactor's thread. Cancelling the Deferred removes a call that has not started.
+    A call that has started continues, and only the wait ends.
 
     :param at_once: the most threads in use, including those whose wait was cancelled.
     """

@@ -25,8 +25,8 @@ _logged = _log.failureHandler("in the reactor's loop")
 class LeanReactor(EPollReactor):
     """An epoll reactor that does less around each event than Twisted's, and measures its turns.
 
-    Twisted's reactor sets up a logging context for each event, and computes twice when the next call is due.
-    Together this is a fifth of the processor time of a relayed request.
+    Twisted's reactor sets up a logging context for each event, and computes the due time of the next call twice.
+    Together this takes a fifth of the processor time of a relayed request.
 
     :ivar turns: the clock that measures the time between two waits for events.
     """
@@ -85,6 +85,6 @@ class LeanReactor(EPollReactor):
 def install() -> None:
     """Install this reactor as the process's reactor.
 
-    :raises ReactorAlreadyInstalledError: a reactor is already installed.
+    :raises ReactorAlreadyInstalledError: if a reactor is already installed.
     """
     installReactor(LeanReactor())

@@ -46,7 +46,10 @@ Deliver = Callable[[bytes], Awaitable[None]]
 async def take_over(
     reactor: Any, settings: AuditSettings, store: Store, vault: Vault, observer: CommitObserver, life: Life
 ) -> CheckpointSigner:
-    """Take over the record from the previous process and return its signer. Call before this process records events."""
+    """Continue the record of the previous process, and return its signer. Call before this process records events.
+
+    :raises StoreUnavailable: if the record or the vault cannot be read or written.
+    """
     anchors = _anchors(reactor, settings)
     signer = CheckpointSigner(
         audit=store.audit,
@@ -58,7 +61,7 @@ async def take_over(
         write=_event_writer(reactor),
         randomness=secrets.token_bytes,
     )
-    signer.anchors = [anchor.tell for anchor in anchors]
+    signer.anchors = [anchor.queue_checkpoint for anchor in anchors]
     for anchor in anchors:
         life.at_end(anchor.stop)
     life.at_end(signer.close)
@@ -66,12 +69,15 @@ async def take_over(
     return signer
 
 
-async def keep_on(
+async def start_recording(
     reactor: Any, settings: AuditSettings, store: Store, vault: Vault, signer: CheckpointSigner, life: Life
 ) -> None:
-    """Record that the daemon has started, and schedule signing and retention. Call when every part has started."""
-    await signer.tell_unlocked()
-    telling = vault.locked().addCallback(lambda _: Deferred.fromCoroutine(signer.tell_locked()))
+    """Record that the daemon has started, and schedule signing and retention. Call when every part has started.
+
+    :raises StoreUnavailable, VaultLocked, BindingFailed: if the event or its checkpoint cannot be stored.
+    """
+    await signer.record_unlock()
+    telling = vault.locked().addCallback(lambda _: Deferred.fromCoroutine(signer.record_lock()))
     telling.addErrback(lambda failure: _log.failure("recording that the vault is locked", failure))
     life.repeat(reactor, _LOOK_SECONDS, signer.sign_if_due)
     days = settings.keep_payloads_days
@@ -140,7 +146,7 @@ class Anchor:
     _busy: bool = field(default=False, init=False)
     _stopped: bool = field(default=False, init=False)
 
-    def tell(self, checkpoint: Checkpoint) -> None:
+    def queue_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Queue a checkpoint for delivery. A failure is logged and retried."""
         self._waiting.append((json.dumps(to_json(checkpoint)) + "\n").encode("ascii"))
         if not self._busy and not self._stopped:
@@ -166,19 +172,19 @@ class Anchor:
             self._busy = False
 
     async def _insist(self) -> None:
-        """Deliver the first checkpoint of the queue and retry until it is stored.
+        """Deliver the first checkpoint of the queue and retry until it is stored or this is stopped.
 
-        The queue may change between retries.
+        Failures are logged. The queue may change between retries.
         """
         pause = _FIRST_PAUSE
         while True:
             line = self._waiting[0]
             try:
                 await self._deliver(line)
-            except Exception as error:  # noqa: BLE001 - a timer's rim: whatever keeps it from being told, it is tried again
+            except Exception as error:  # noqa: BLE001 - any error of the anchor: delivery is retried
                 if self._stopped:
                     return
-                _log.warn("the anchor {name} cannot be told yet: {error}", name=self.name, error=type(error).__name__)
+                _log.warn("anchor {name} cannot be reached yet: {error}", name=self.name, error=type(error).__name__)
                 await deferLater(self._clock, pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
             else:
@@ -200,7 +206,7 @@ def file_anchor(path: Path, clock: IReactorTime, in_thread: Callable[..., Deferr
 
 
 def web_anchor(url: str, clock: Any) -> Anchor:
-    """Return an anchor that posts each line to C{url}. A 2xx status confirms that it was stored.
+    """Return an anchor that posts each line to C{url}. After any status but 2xx, the line is posted again.
 
     :param clock: the reactor.
     """
@@ -216,7 +222,7 @@ def web_anchor(url: str, clock: Any) -> Anchor:
 def _append(path: Path, line: bytes) -> None:
     """Append one whole line.
 
-    An incomplete line of an earlier attempt, as on a full disk, stays on a line of its own.
+    If an earlier attempt wrote an incomplete line, as on a full disk, the new line starts after a line end.
     """
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
     descriptor = os.open(path, flags, 0o600)

@@ -57,6 +57,8 @@ def serve(arguments: Sequence[str]) -> int:
     The caller has already closed the process to inspection by other processes.
 
     :return: the exit status: 0, or 1 if the daemon could not start.
+    :raises AileronError: if no home can be found, or a variable has a value that its feature refuses.
+    :raises ValueError: if the pipe contained no key.
     """
     options = Options()  # type: ignore[no-untyped-call]
     options.parseOptions(list(arguments))  # type: ignore[no-untyped-call]
@@ -66,7 +68,7 @@ def serve(arguments: Sequence[str]) -> int:
 def choose_reactor() -> None:
     """Install the reactor for a daemon in the foreground: L{LeanReactor} on Linux, otherwise Twisted's default.
 
-    :raises ReactorAlreadyInstalledError: a reactor is already installed.
+    :raises ReactorAlreadyInstalledError: if a reactor is already installed.
     """
     if sys.platform == "linux":
         from ._reactor import install
@@ -78,6 +80,7 @@ def live(settings: DaemonSettings, around: Around | None = None) -> int:
     """Run in the foreground with these settings until a signal ends the process, and return the exit status.
 
     :param around: see L{aileron.daemon._compose.start}.
+    :raises ReactorAlreadyInstalledError: if a reactor is already installed.
     """
     choose_reactor()
     from twisted.internet import reactor

@@ -65,8 +65,8 @@ class DaemonSettings:
     def read(cls, options: Options) -> DaemonSettings:
         """Read options, environment and the inherited descriptor.
 
-        :raises AileronError: no home can be found, or a variable has a value that its feature refuses.
-        :raises ValueError: the pipe contained no key.
+        :raises AileronError: if no home can be found, or a variable has a value that its feature refuses.
+        :raises ValueError: if the pipe contained no key.
         """
         environ = {**os.environ, "AILERON_HOME": options["home"]} if options["home"] else os.environ
         FeatureSet().check_variables(environ)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from attrs import frozen
@@ -13,7 +14,7 @@ from twisted.internet.defer import Deferred
 from aileron import __version__
 from aileron.actions import DirectoryCatalogue
 from aileron.audit import CheckpointSigner
-from aileron.base.addresses import PAGES_DOMAIN
+from aileron.base.addresses import PAGES_DOMAIN, is_lasting, read_origin
 from aileron.base.json import timestamp, utc
 from aileron.base.life import Life
 from aileron.connectors import Registry
@@ -22,7 +23,7 @@ from aileron.home.discovery import Discovery, withdraw_discovery, write_discover
 from aileron.home.ports import Ports, load_ports, save_ports
 from aileron.runner import Runner
 from aileron.store import Store
-from aileron.vault import Operators, Passkeys, Vault, generate_letters
+from aileron.vault import Approvers, Operators, Passkeys, Vault, generate_letters
 
 from ._config import Config
 from ._config_file import HomeActionFiles
@@ -36,12 +37,25 @@ _LABEL_LETTERS = 10
 
 
 @frozen
+class LoginServices:
+    """The operator's logins and keys in this daemon process.
+
+    :ivar instance: the id of this process, which every login and signature names.
+    """
+
+    instance: str
+    operators: Operators
+    passkeys: Passkeys
+    approvers: Approvers
+
+
+@frozen
 class Services:
     """The services that both sites call."""
 
     runner: Runner
     connectors: Registry
-    passkeys: Passkeys
+    logins: LoginServices
     features: RunningFeatures
 
 
@@ -65,7 +79,8 @@ class Sites:
         from aileron import api
 
         self._reactor, self._settings, self._started_at = reactor, settings, utc(reactor.seconds())
-        self._instance, self._launch_key, self._local_key = _mint_names()
+        logins = services.logins
+        self._instance, (self._launch_key, self._local_key) = logins.instance, _mint_keys()
         self.watchdog = watchdog_of(reactor)
         self._parts = api.Dependencies(
             submission=services.runner.submission,
@@ -73,6 +88,7 @@ class Sites:
             trust=services.runner.trust,
             grants=services.runner.grants,
             limits=services.runner.limits,
+            filters=services.runner.submission.filters,
             reconciliation=services.runner.reconciliation,
             sessions=store.sessions,
             audit=store.audit,
@@ -83,8 +99,9 @@ class Sites:
             snoozes=store.snoozes,
             usage=store.usage,
             connectors=services.connectors,
-            operators=Operators(vault, self._instance, self._addresses, reactor),
-            passkeys=services.passkeys,
+            operators=logins.operators,
+            passkeys=logins.passkeys,
+            approvers=logins.approvers,
             action_files=HomeActionFiles(settings.home, DirectoryCatalogue(str(settings.home.actions), 0)),
             launch_key_digest=api.token_digest(self._launch_key),
             local_key_digest=api.token_digest(self._local_key),
@@ -110,8 +127,19 @@ class Sites:
 
         parts = self._parts
         parts.operators.report_lapses(parts.access_log.report_lapse)
-        pages = operator_site(parts, web=lambda: _pages(parts, in_thread(self._reactor, at_once=1)))
+        pages = operator_site(parts, web=lambda: _pages(parts, in_thread(self._reactor, at_once=1), self._workers()))
         return GuardedSite(pages, SiteRules(), self._reactor)
+
+    def _workers(self) -> Mapping[str, Path]:
+        """Return the scripts of features' service workers by path, or none if the address does not stay."""
+        features = self._parts.features.features
+        # guard against attack: a worker's script is served only where the address stays
+        #    -> test_push.NewAddressTests.test_no_worker
+        return features.workers() if self._keeps_address() else {}
+
+    def _keeps_address(self) -> bool:
+        """Return whether the address of the pages stays the same after a restart."""
+        return is_lasting(read_origin(self._bound[1].url))
 
     def _guard_agents(self, site: Any) -> Any:
         from aileron.api import GuardedSite, SiteRules
@@ -120,22 +148,26 @@ class Sites:
         taker = self._parts.features.take_requests(self._agent_routes)
         return GuardedSite(site, SiteRules(), self._reactor, most_connections=most, taker=taker)
 
-    async def look_at_leases(self) -> None:
+    async def end_orphaned_sessions(self) -> None:
         """End the sessions whose owner is gone. Call this periodically.
 
-        :raises StoreUnavailable: not all sessions could be ended.
+        :raises StoreUnavailable: if not all sessions could be ended.
         """
-        await self._parts.leases.look()
+        await self._parts.leases.end_lapsed_sessions()
 
     def _forget_places(self, owner: str) -> None:
         for site in (self._agent_site, self._operator_site):
             site.limiter.forget(owner)
 
-    def _addresses(self) -> tuple[str, ...]:
-        return (self._bound[1].url,) if self._bound else ()
-
     async def open(self, life: Life) -> tuple[Bound, Bound]:
-        """Listen, then accept requests to the ports that were bound. Until then every request is refused."""
+        """Listen at both sites, and return the sockets of the agent site and of the operator site.
+
+        Until the ports are bound, every request is refused. The ports are stored for the next start.
+
+        :raises CannotListenError: if a port could not be bound.
+        :raises InvalidRequest: if an endpoint of the configuration is not valid.
+        :raises Forbidden: if the stored ports cannot be read safely.
+        """
         from aileron.api import API_PATHS, HANDOVER, OtherNames, SiteRules, peer_uid_lookup
 
         home, settings = self._settings.home, self._settings
@@ -165,16 +197,18 @@ class Sites:
             uid,
             landing=_landing,
             other_names=OtherNames(operator.others, f".{PAGES_DOMAIN}:{operator.port}", API_PATHS, _moved),
+            workers=frozenset(path.encode("ascii") for path in self._workers()),
+            removes_workers=self._keeps_address(),
         )
         return agent, operator
 
     async def serve(self) -> None:
         """Start the features' parts that need both sites, which listen now."""
         agent, operator = self._bound
-        await self._parts.features.serve(ListeningSites(self._agent_routes, (agent.port, operator.port)))
+        await self._parts.features.serve(ListeningSites(self._agent_routes, (agent.port, operator.port), self._parts))
 
     def announce(self, life: Life) -> None:
-        """Write the daemon's addresses to the home. When the daemon stops, they are removed first."""
+        """Write the daemon's addresses to the home. At its stop, the daemon removes the addresses before all else."""
         agent, operator = self._bound
         discovery = Discovery(
             url=agent.url,
@@ -192,11 +226,11 @@ class Sites:
         life.at_end(lambda: withdraw_discovery(self._settings.home, self._instance))
 
 
-def _mint_names() -> tuple[str, str, str]:
-    """Return the instance id of this daemon process, its launch key and its local key, all newly made."""
+def _mint_keys() -> tuple[str, str]:
+    """Return the launch key and the local key of this daemon process, both newly made."""
     from aileron.api import LAUNCH_KEY, LOCAL_KEY, mint
 
-    return secrets.token_hex(8), mint(LAUNCH_KEY, secrets.token_bytes), mint(LOCAL_KEY, secrets.token_bytes)
+    return mint(LAUNCH_KEY, secrets.token_bytes), mint(LOCAL_KEY, secrets.token_bytes)
 
 
 def _landing() -> Any:
@@ -208,12 +242,12 @@ def _landing() -> Any:
     return Answer(200, landing(), headers, "text/html; charset=utf-8")
 
 
-def _moved() -> Any:
-    """Return the page for a browser that used a host name at which no page is served."""
+def _moved(path: bytes) -> Any:
+    """Return the page for a browser that used a host name at which no page is served, by the path that it used."""
     from aileron.api import Answer
     from aileron.web import moved
 
-    return Answer(421, moved(), content_type="text/html; charset=utf-8")
+    return Answer(421, moved(path), content_type="text/html; charset=utf-8")
 
 
 def _make_label(config: Config) -> str | None:
@@ -225,8 +259,8 @@ def _make_label(config: Config) -> str | None:
     return generate_letters(_LABEL_LETTERS, secrets.token_bytes).lower()
 
 
-def _pages(parts: Any, in_thread: Callable[..., Deferred[Any]]) -> Any:
+def _pages(parts: Any, in_thread: Callable[..., Deferred[Any]], workers: Mapping[str, Path]) -> Any:
     """Create the pages, which share their dependencies with the routes. Call at a browser's first request."""
     from aileron.web import pages
 
-    return pages(parts, in_thread)
+    return pages(parts, in_thread, workers)

@@ -33,7 +33,7 @@ _log = Logger()
 
 
 def _all_frames() -> Mapping[int, FrameType]:
-    """Return the current frame of each thread. The function has an underscore but is documented."""
+    """Return the current frame of each thread. Python documents C{sys._current_frames} despite its underscore."""
     return sys._current_frames()  # noqa: SLF001
 
 
@@ -70,7 +70,7 @@ class TurnClock:
         self.began = 0.0
 
     def watch(self, limit: float, on_long: Callable[[float, float], object]) -> None:
-        """Start reporting long turns. Call it within a turn, of which only the rest counts."""
+        """Start reporting long turns. The current turn is measured from this call."""
         self._read_again_at = 0.0
         self.begin()
         self.limit, self.on_long = limit, on_long
@@ -135,7 +135,7 @@ class ReactorWatchdog:
             seconds = self.look()
 
     def _count(self, lasted: float, computed: float) -> None:
-        """Count the turn that ends now."""
+        """Count the turn that ends now, and log it with the place in the code where it was seen."""
         busy = computed >= LONGEST_SECONDS
         before = self.long_turns
         self.long_turns = evolve(

@@ -49,7 +49,10 @@ class Discovery:
 
 
 def write_discovery(home: Home, discovery: Discovery) -> None:
-    """Write C{daemon.json}, replacing an existing one."""
+    """Write C{daemon.json}, replacing an existing one.
+
+    :raises OSError: if it cannot be written.
+    """
     text = json.dumps(attrs.asdict(discovery), indent=2) + "\n"
     atomic_write(home.discovery, text.encode())
 
@@ -57,8 +60,8 @@ def write_discovery(home: Home, discovery: Discovery) -> None:
 def read_discovery(home: Home) -> Discovery | None:
     """Return the contents of C{daemon.json}, current or stale, or None if there is no such file.
 
-    :raises InvalidRequest: the file is damaged.
-    :raises Forbidden: the file belongs to another user, or is a link or no regular file.
+    :raises InvalidRequest: if the file is damaged.
+    :raises Forbidden: if the file belongs to another user, or is a link or no regular file.
     """
     data = read_private(home.discovery)
     if data is None:
@@ -76,8 +79,8 @@ _DISCOVERY_KEYS = frozenset(attribute.name for attribute in attrs.fields(Discove
 def live_discovery(home: Home) -> Discovery | None:
     """Return the contents of C{daemon.json}, or None if the process that wrote it does not hold the lock now.
 
-    :raises InvalidRequest: the file is damaged.
-    :raises Forbidden: the file belongs to another user, or is a link or no regular file.
+    :raises InvalidRequest: if the file is damaged.
+    :raises Forbidden: if the file belongs to another user, or is a link or no regular file.
     """
     discovery = read_discovery(home)
     if discovery is None or discovery.pid != running_pid(home):
@@ -86,7 +89,10 @@ def live_discovery(home: Home) -> Discovery | None:
 
 
 def withdraw_discovery(home: Home, instance: str) -> None:
-    """Remove C{daemon.json} if the daemon with the id C{instance} wrote it.  Idempotent."""
+    """Remove C{daemon.json} if the daemon with the id C{instance} wrote it. Idempotent. A damaged file stays.
+
+    :raises Forbidden: if the file belongs to another user, or is a link or no regular file.
+    """
     try:
         discovery = read_discovery(home)
     except InvalidRequest:

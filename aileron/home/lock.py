@@ -34,7 +34,7 @@ _NOT_HELD = (errno.ENOENT, errno.ELOOP)  # a link is never our lock
 def acquire_lock(home: Home) -> None:
     """Acquire the lock of this home for this process, until L{release_lock} or the end of the process.
 
-    :raises Conflict: another process or this one already holds the lock. C{details["pid"]} is the holder.
+    :raises Conflict: if another process or this one already holds the lock. C{details["pid"]} is the holder.
     """
     if home.lock in _held:
         raise Conflict("This process holds the home already.", {"pid": os.getpid()})
@@ -59,6 +59,7 @@ def running_pid(home: Home) -> int | None:
     """Return the id of the process that holds the home's lock according to the kernel, or None if no process does.
 
     :return: 0 if the holder is not visible from here (another pid namespace).
+    :raises OSError: if the lock's file cannot be opened for another reason than that it is missing.
     """
     if home.lock in _held:
         return os.getpid()
@@ -81,7 +82,7 @@ def database_pid(home: Home) -> int | None:
     open: it would lose its own lock.
 
     :return: 0 if the holder is not visible from here (another pid namespace).
-    :raises FileNotFoundError: there is no database.
+    :raises FileNotFoundError: if there is no database.
     """
     with home.database.open("rb") as file:
         return _holder(file.fileno())

@@ -81,7 +81,7 @@ class Home:
 def find_home(environ: Mapping[str, str]) -> Home:
     """Return the home that C{environ} names: C{AILERON_HOME}, else C{.aileron} in C{HOME}.
 
-    :raises InvalidRequest: neither is set, or the path is not absolute.
+    :raises InvalidRequest: if neither variable is set, or the path is not absolute.
     """
     chosen = environ.get("AILERON_HOME")
     if chosen:
@@ -97,7 +97,9 @@ def prepare(home: Home) -> None:
 
     Permissions of other users on existing files of this user are removed.  Files of another user are never changed.
 
-    :raises Forbidden: a part of the home belongs to another user, or the home is a link that belongs to another user.
+    :raises Forbidden: if a part of the home belongs to another user, or the home is a link that belongs to another
+        user.
+    :raises OSError: if a directory cannot be created.
     """
     _refuse_foreign_link(home.root)
     for directory in (home.root, home.actions, home.connectors, home.log):
@@ -119,7 +121,7 @@ def _make_private(path: Path) -> None:
 def _refuse_foreign_link(path: Path) -> None:
     """Raise if C{path} is a link that another user could redirect at any time.  Links of root are accepted.
 
-    :raises Forbidden: C{path} is a link of another user.
+    :raises Forbidden: if C{path} is a link of another user.
     """
     if path.is_symlink() and path.lstat().st_uid not in (os.getuid(), 0):
         raise Forbidden(f"{path} is a link that belongs to another user.")

@@ -30,7 +30,7 @@ def save_ports(home: Home, ports: Ports) -> None:
 def load_ports(home: Home) -> Ports:
     """Return the stored ports.  If the file is missing or damaged, return C{Ports()}.
 
-    :raises Forbidden: the file belongs to another user, or is a link or no regular file.
+    :raises Forbidden: if the file belongs to another user, or is a link or no regular file.
     """
     data = read_private(home.ports)
     try:

@@ -17,8 +17,8 @@ def atomic_write(path: Path, data: bytes, mode: int = _PRIVATE_FILE, *, replace:
     """Write C{data} to C{path} durably and atomically: readers see either the old file or the complete new one.
 
     :param replace: whether an existing file is replaced.
-    :raises FileExistsError: the file exists and C{replace} is false.
-    :raises OSError: the file could not be written. An existing file is unchanged.
+    :raises FileExistsError: if the file exists and C{replace} is false.
+    :raises OSError: if the file could not be written. An existing file is unchanged.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
@@ -52,8 +52,8 @@ def _sync_directory(path: Path) -> None:
 def read_private(path: Path, max_bytes: int = _MAX_FILE_BYTES) -> bytes | None:
     """Return the contents of a file of this user, or None if the file does not exist.
 
-    :raises Forbidden: the file is a link, is not a regular file, belongs to another user, or cannot be opened.
-    :raises InvalidRequest: the file is larger than C{max_bytes}.
+    :raises Forbidden: if the file is a link, is not a regular file, belongs to another user, or cannot be opened.
+    :raises InvalidRequest: if the file is larger than C{max_bytes}.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -39,14 +39,14 @@ def main() -> None:
         sys.stdout.write(_HELP)
         return
     for number in _STOP_SIGNALS:
-        # Loading takes half a second; until the reactor runs there is nothing to clean up.
+        # Loading takes half a second. Until the reactor runs, there is nothing to clean up at a signal.
         signal.signal(number, lambda _number, _frame: os._exit(0))
-    gc.disable()  # loading makes no garbage
+    gc.disable()  # collections while loading find no garbage
     from ._greeting import claim_standard_streams, greet
     from ._opening import Opening
 
     try:
-        streams = claim_standard_streams()  # first of all: a closed one's number would be taken for something else
+        streams = claim_standard_streams()  # before any file is opened, which could get the number of a closed stream
     except OSError:
         return
     opening = Opening()
@@ -56,20 +56,21 @@ def main() -> None:
     from ._stdio import serve
 
     gc.freeze()
-    gc.set_threshold(_YOUNG)  # nearly all that a call makes goes with its last reference
+    gc.set_threshold(_YOUNG)  # reference counting alone frees nearly all objects of a call
     gc.enable()
     serve(os.environ, _STOP_SIGNALS, streams, opening, rest)
-    # Nothing is left to clean up, and taking the interpreter apart would take most of the second that we have.
+    # Nothing is left to clean up, and a regular exit would take most of the second in which we must end.
     os._exit(0)
 
 
 def plain_tools(
     routes: IAgentRoutes, reactor: Any, generation: Callable[[], object], longest_wait_seconds: int
 ) -> PlainTools:
-    """Make the tools for a server that speaks another protocol to an agent's model. Loads no SDK.
+    """Make the tools of agents for a server that uses another protocol than MCP. The MCP SDK is not loaded.
 
+    :param routes: the agent site's routes, through which the tools act.
     :param reactor: provides time.
-    :param generation: returns a different value once the offered actions have changed.
+    :param generation: returns a value that differs from the last one if the offered actions have changed.
     """
     from .plain import PlainTools
 

@@ -1,4 +1,4 @@
-"""Executes one tool call: sends it to the daemon and renders the response. Also diagnoses the daemon."""
+"""Executes tool calls: sends them to the daemon and renders the responses. Also diagnoses the daemon."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _KEPT = ("action", "status", "gated", "received_at", "changed_at", "reason")
 
 @frozen
 class Calls:
-    """All tools, by name. Every response is a result. Only a cancellation is raised, and it ends only the wait.
+    """The implementation of all tools. Every response and error is a result. Cancelling a call ends only the wait.
 
-    :ivar wait_seconds: the longest wait for news of a call that an agent is told of.
-    :ivar withdrawals: cancels runs of calls that their clients cancelled.
+    :ivar wait_seconds: the longest wait for a change of a call's status that the tool's schema offers.
+    :ivar withdrawals: cancels the runs of calls that their clients cancelled.
     :ivar shortlist: selects the listed actions.
     :ivar index: searches the unlisted actions.
     """
@@ -119,7 +119,7 @@ _VAULT_REMEDIES = {
 
 
 async def diagnose(daemon: Daemon, link: DaemonLink, shortlist: Shortlist) -> ToolResult:
-    """Check the daemon now and return the findings as a result. Never raises an error."""
+    """Check the daemon now, and return the findings as a result. Errors of the daemon are findings."""
     try:
         status = await daemon.status()
     except DaemonError as error:
@@ -132,7 +132,7 @@ def _describe_degraded(error: DaemonError) -> str:
     if isinstance(error, DaemonFault) and error.status == 401:
         return (
             "Aileron: degraded. The daemon does not accept this session's token.\n"
-            "Remedy: ask the user to restart the agent with 'aileron launch'."
+            "Remedy: ask the user to start this agent again."
         )
     if is_misdirected(error):
         return f"Aileron: degraded. {error}\nRemedy: ask the user to {PUT_RIGHT}."

@@ -1,10 +1,10 @@
 """The content blocks of a tool's result, and the documents that a client reads.
 
-A provider refuses a whole conversation because of one picture that it cannot read. So a picture in a supported format
-becomes an image block, and everything else becomes a document.
+A provider refuses a whole conversation that contains one picture that it cannot read. So only a picture in a supported
+format becomes an image block, and everything else becomes a document.
 
-If an action declares an output schema, the result also has structured data. Some clients show the model only this and
-some only the text, so each of the two is complete.
+If an action declares an output schema, the result also has structured data. Some clients show the model only the
+structured data and some only the text, so each of the two is complete.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BEGINNINGS = {
 
 
 def attachment_uri(run_id: str, number: object) -> str:
-    """Return the URI of a run's attachment with that number, counted from 1."""
+    """Return the URI of a run's attachment. C{number} counts from 1."""
     return f"{run_uri(run_id)}/attachments/{number}"
 
 
@@ -57,7 +57,7 @@ def to_resource(uri: str, attachment: Attachment) -> t.TextResourceContents | t.
 def attachment_blocks(result: ToolResult, *, sound: bool = True) -> Iterator[t.ContentBlock]:
     """Yield the content blocks of a result's attachments.
 
-    :param sound: whether the client's protocol has audio blocks; if not, audio becomes a document.
+    :param sound: whether the client's protocol has audio blocks. If not, audio becomes a document.
     """
     for number, attachment in enumerate(result.attachments, 1):
         if _is_picture(attachment):
@@ -70,7 +70,7 @@ def attachment_blocks(result: ToolResult, *, sound: bool = True) -> Iterator[t.C
 
 
 def _is_picture(attachment: Attachment) -> bool:
-    """Return True if the attachment is an image of its declared type, with a type and size that models accept."""
+    """Return whether the attachment is a picture that models accept: by type, size and its first bytes."""
     beginning = _BEGINNINGS.get(attachment.media_type)
     if beginning is None or attachment.size > _MOST_PICTURE_BYTES:
         return False
@@ -78,7 +78,7 @@ def _is_picture(attachment: Attachment) -> bool:
 
 
 def add_structured_data(definition: ToolDefinition, answer: DaemonAnswer, result: ToolResult) -> ToolResult:
-    """Add structured data to C{result} if the action declares an output schema."""
+    """Return C{result} with structured data if the action declares an output schema, else unchanged."""
     if definition.output_schema is None:
         return result
     if answer.status == _PENDING:
@@ -88,7 +88,7 @@ def add_structured_data(definition: ToolDefinition, answer: DaemonAnswer, result
 
 def _complete(answer: DaemonAnswer, result: ToolResult, schema: Mapping[str, JSON]) -> dict[str, JSON]:
     output = run_output(answer.body)
-    if result.attachments or not fits(output, schema):  # a model that reads the data would receive base64
+    if result.attachments or not fits(output, schema):  # attachments would be base64 in the data
         return {"text": result.text}
     beside = render_notes(answer.body)
     return {"output": output, **({"text": beside} if beside else {})}
@@ -108,14 +108,14 @@ _ATTACHMENT = re.compile(attachment_uri("([0-9A-Z]{1,64})", "([0-9]{1,6})"))
 
 
 def action_uri(definition: ToolDefinition) -> str:
-    """Return the URI of an action's document, as listed."""
+    """Return the URI of an action's document."""
     return f"{_ACTIONS}{quote(str(definition.action), safe='')}"
 
 
 def find_action_by_uri(uri: str, definitions: Sequence[ToolDefinition]) -> ToolDefinition:
     """Find the action whose document is at C{uri}. The URI may also name its tool or be encoded differently.
 
-    :raises MCPError: there is no such action.
+    :raises MCPError: if there is no such action.
     """
     definition = find_action(definitions, unquote(uri.removeprefix(_ACTIONS)) if uri.startswith(_ACTIONS) else "")
     if isinstance(definition, ToolResult):

@@ -1,8 +1,8 @@
 """The daemon's agent site, used with the session of the agent that this MCP server serves.
 
 A launched agent's environment names the daemon and the session. A client without a launcher opens its own session if
-the operator allows it by name. That session ends with this process, and its token stays in this process: nothing is
-written, and the client's configuration contains only its name.
+the operator allows the client by name. That session ends with this process, and its token stays in memory. The client's
+configuration contains only the client's name.
 """
 
 from __future__ import annotations
@@ -32,11 +32,14 @@ from aileron.model.errors import AileronError
 
 
 def find_daemon(session: SessionEnvironment, connections: Connections) -> Daemon:
-    """Return the daemon that the session names. If it names none, return one whose requests fail with the reason."""
+    """Return the daemon that the session names.
+
+    If the session names no usable daemon, return one whose requests fail with the reason.
+    """
     if not session.url or not session.token:
         return _unreachable(
-            "This session was not started by 'aileron launch': AILERON_URL or AILERON_TOKEN is not set. "
-            "For a client of another kind: aileron mcp config."
+            "AILERON_URL or AILERON_TOKEN is not set, so this program has no session of Aileron. "
+            "To set a client up: aileron mcp config."
         )
     if session.ca:
         if not session.url.lower().startswith("https:"):
@@ -58,12 +61,12 @@ def find_daemon(session: SessionEnvironment, connections: Connections) -> Daemon
 
 @frozen
 class _NoClient:
-    """A client that refuses every request with a reason."""
+    """A client whose every request fails with a reason."""
 
     reason: str
 
     async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> DaemonAnswer:
-        """Refuse the request.
+        """Fail the request.
 
         :raises DaemonUnreachable: always.
         """
@@ -82,13 +85,13 @@ _UNREADABLE = "This user cannot read where the Aileron daemon is: only who owns 
 class OwnSession:
     """A client of the daemon with its own session, which is opened at the first request.
 
-    If the session cannot be opened, the next request tries again. If it was ended, it is not opened again, because that
-    was intended.
+    If the session cannot be opened, the next request tries again. A session that was ended is not opened again, because
+    ending it was intended.
 
     :ivar client: the client's name.
-    :ivar directory: the client's working directory; a claim.
+    :ivar directory: the client's working directory, as claimed to the daemon.
     :ivar find: returns the running daemon, or None if there is none.
-    :ivar connect: returns a client of the agent site, from its URL and a launch key or token.
+    :ivar connect: returns a client of the agent site, given its URL and a launch key or token.
     """
 
     client: str
@@ -102,14 +105,14 @@ class OwnSession:
     async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> DaemonAnswer:
         """Send one request with the session's token.
 
-        :raises DaemonError: no daemon runs, or it does not allow this client.
+        :raises DaemonError: if no daemon runs, it does not allow this client, or the request fails.
         """
         await self._lock.run(self._open)
         client, _, _ = self._opened[0]
         return await client.ask(method, *path, **more)
 
     async def end(self) -> None:
-        """End the session if the daemon responds. Otherwise the daemon ends it when its lease expires."""
+        """End the session. If the daemon does not respond, the daemon ends the session when its lease expires."""
         for client, session, holding in self._opened:
             holding.cancel()
             try:
@@ -118,7 +121,10 @@ class OwnSession:
                 return
 
     async def _open(self) -> None:
-        """If there is no open session, open one and hold its lease."""
+        """If there is no open session, open one and hold its lease.
+
+        :raises DaemonError: if no daemon runs, or it does not allow this client.
+        """
         if self._opened:
             return
         found = self._find()
@@ -147,9 +153,9 @@ class OwnSession:
 def make_own_session(
     environment: Mapping[str, str], directory: str, connections: Connections, clock: IReactorTime
 ) -> OwnSession | None:
-    """Make the session that a client in this environment may open for itself.
+    """Return a client that opens its own session, for a client program without a launcher.
 
-    If the environment already has a session, or names no client, return None.
+    If the environment already has a session, or names no client program, return None.
     """
     result = SessionEnvironment.of(environment)
     if result.url or result.token or not result.client:

@@ -32,15 +32,15 @@ _ASKED = (
 
 @frozen
 class ToolDefinition:
-    """One tool as a client sees it.
+    """One tool as shown to a client.
 
-    :ivar name: C{[a-zA-Z0-9_]}, at most 64 characters.
+    :ivar name: the name, of at most 64 characters C{[a-zA-Z0-9_]}.
     :ivar action: the name of its action, or None for one of Aileron's own tools.
     :ivar input_schema: the JSON Schema of the arguments.
     :ivar gated: whether calls need approval.
-    :ivar withdrawn_on_cancel: whether cancelling a call cancels its run while that is pending.
-    :ivar destructive: whether it may change or remove existing data.
-    :ivar open_world: whether it contacts external services.
+    :ivar withdrawn_on_cancel: whether cancelling a call cancels its run while the run is pending.
+    :ivar destructive: whether the tool may change or remove existing data.
+    :ivar open_world: whether the tool contacts external services.
     :ivar about: the description without Aileron's additions.
     :ivar output_schema: the JSON Schema of the action's output, if declared.
     :ivar asks: the arguments that a person must provide.
@@ -65,14 +65,14 @@ class ToolDefinition:
 def read_definitions(items: Iterable[Any]) -> tuple[ToolDefinition, ...]:
     """Return the tools of the enabled actions among C{items}, sorted by name.
 
-    Omit malformed items and those with the name of one of Aileron's own tools.
+    Malformed items, and items with the name of one of Aileron's own tools, are left out.
     """
     definitions = [definition for item in items if (definition := _definition(item)) is not None]
     return tuple(sorted(definitions, key=lambda definition: definition.name))
 
 
 def own_definitions(longest_wait_seconds: int) -> tuple[ToolDefinition, ToolDefinition]:
-    """Return the definitions of the two tools that are always present, sorted by name."""
+    """Return the definitions of the diagnostics and status tools, which are always present, sorted by name."""
     return _DIAGNOSTICS, _status_definition(longest_wait_seconds)
 
 
@@ -115,7 +115,7 @@ def _check_name(name: Any) -> str:
 
 
 def _split(body: str) -> tuple[str, str]:
-    """Split a body into its first heading, if it has one, and the rest."""
+    """Split a body into its heading and the rest. The heading is empty if the body does not begin with one."""
     first, _, rest = body.strip().partition("\n")
     if first.startswith("# "):
         return first[2:].strip(), rest.strip()

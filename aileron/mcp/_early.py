@@ -1,4 +1,4 @@
-"""Answers a client's first requests with the daemon's offer until the SDK is loaded."""
+"""Answers a client's first requests, including the list of tools, until the SDK is loaded."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _log = Logger()
 
 
 class EarlyAnswers:
-    """The responses to one client before the SDK is loaded.
+    """The handler of one client's messages before the SDK is loaded.
 
-    :param opening: the messages so far.
+    :param opening: the state of the client's first messages.
     :param listing: the tools offered to the client.
-    :param write_line: writes one line.
+    :param write_line: writes one line to the client.
     :param moved: called when a list of tools was sent, or a message was left to the SDK.
-    :ivar outdated: whether the tools have changed since the last list that was sent.
+    :ivar outdated: True if the tools have changed since a list was sent.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class EarlyAnswers:
             self._moved()
 
     def stop(self) -> None:
-        """Stop answering. Idempotent."""
+        """Cancel the answers under way. Idempotent."""
         for asked in list(self._asked):
             asked.cancel()
 

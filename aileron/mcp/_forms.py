@@ -1,4 +1,4 @@
-"""Finds the arguments of a call that a person must provide, and makes the form that requests them.
+"""Finds the arguments of a call that a person must provide, and makes the form for these arguments.
 
 A value that a person types into a form passes through the agent's program. It is an argument like any other and
 approves nothing.
@@ -26,7 +26,7 @@ _PLAIN = ("type", "enum", "const", "minimum", "maximum", "minLength", "maxLength
 class Form:
     """A form that requests a few values from a person.
 
-    :ivar message: the purpose of the values.
+    :ivar message: the text that tells the person the purpose of the values.
     :ivar properties: the JSON Schema of each value, by its name.
     :ivar required: the names of the required values.
     """
@@ -37,16 +37,16 @@ class Form:
 
     @property
     def schema(self) -> dict[str, JSON]:
-        """Return the JSON Schema of the form: an object of one level."""
+        """The JSON Schema of the form: an object of one level."""
         return {"type": "object", "properties": self.properties, "required": self.required}
 
 
 def fill_in(
     definition: ToolDefinition, arguments: Mapping[str, JSON], answers: Answers | None
 ) -> Mapping[str, JSON] | Form:
-    """Return the arguments completed with a person's answers, or the form that requests the missing ones.
+    """Return the arguments completed with a person's answers, or the form that requests the missing arguments.
 
-    Only an argument that a person must provide and that the call omits is read from C{answers}.
+    An argument is read from C{answers} only if a person must provide it and the call omits it.
 
     :param answers: the person's answers, or None if there was no form yet.
     """
@@ -69,7 +69,7 @@ def list_answered(definition: ToolDefinition, arguments: Mapping[str, JSON], ans
 
 
 def relax_schema(definition: ToolDefinition) -> Mapping[str, JSON]:
-    """Return the schema without the required arguments that a person will provide."""
+    """Return the schema of the arguments, in which arguments that a person will provide are optional."""
     required: JSON = [name for name in _list_required(definition) if name not in definition.asks]
     return {**definition.input_schema, "required": required}
 
@@ -81,7 +81,7 @@ def _for_a_person(definition: ToolDefinition) -> Mapping[str, Mapping[str, JSON]
 
 
 def _check_plainly(schema: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Return the parts of a schema that are checked here, in bounded time for any input.
+    """Return the parts of a schema that can be checked here in bounded time for any input.
 
     The daemon checks the whole schema.
     """
@@ -105,8 +105,8 @@ class Continuation:
 
     :ivar key: the call's idempotency key.
     :ivar answers: the person's answers so far, or None if there was no form.
-    :ivar shown: whether the client was asked to open the review page. If so, the run exists and no form follows.
-    :ivar forms: how many forms were requested.
+    :ivar shown: whether the client was asked to open the review page. If True, the run exists and no form follows.
+    :ivar forms: the number of forms that were requested.
     """
 
     key: str
@@ -115,14 +115,15 @@ class Continuation:
     forms: int = 0
 
     def as_state(self) -> str:
-        """Serialize the state for the client, which receives it sealed."""
+        """Serialize the state. The client receives it sealed."""
         return json.dumps([self.key, self.answers, self.shown, self.forms])
 
     @classmethod
     def of(cls, state: str | None, new_key: Callable[[], str]) -> Continuation:
-        """Parse the state, or create a new one if the client sent none.
+        """Parse the state that a client sent. If it sent none, create a new state.
 
-        :param state: the unsealed state, so it is authentic.
+        :param state: the unsealed state, which is authentic, or None.
+        :param new_key: returns a new idempotency key.
         """
         if state is None:
             return cls(new_key())

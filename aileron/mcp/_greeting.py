@@ -16,10 +16,10 @@ _MOST_BYTES = 1024 * 1024
 
 
 def claim_standard_streams() -> tuple[int, int]:
-    """Move the client's two streams from descriptors 0 and 1, so that a stray print cannot break the protocol.
+    """Move the client's two streams away from descriptors 0 and 1, so that a stray print cannot break the protocol.
 
-    :return: private descriptors to read from and to write to.
-    :raises OSError: one of them is closed.
+    :return: new descriptors to read from and to write to.
+    :raises OSError: if a stream is closed.
     """
     readable = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3)
     writable = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
@@ -31,7 +31,7 @@ def claim_standard_streams() -> tuple[int, int]:
 
 
 def greet(readable: int, writable: int, opening: Opening) -> bytes | None:
-    """Wait for the client's first message, and answer it if no further module is needed.
+    """Wait for the client's first message, and answer it if no further module must be loaded for that.
 
     :return: the bytes read after the first message, or None if the client disconnected.
     """
@@ -49,7 +49,7 @@ def greet(readable: int, writable: int, opening: Opening) -> bytes | None:
 
 
 def _read_line(readable: int) -> bytes:
-    """Read until there is at least one whole line, the stream ends, or the length limit is reached."""
+    """Read until there is a whole line or the length limit is reached. If the stream ends first, return nothing."""
     pieces: list[bytes] = []
     length = 0
     while length < _MOST_BYTES:

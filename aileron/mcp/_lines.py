@@ -18,7 +18,7 @@ class JsonLines(LineOnlyReceiver):
     """A reader and writer of JSON lines on the reactor's transport.
 
     :param received: called with each line that is not blank.
-    :param ended: called once, when either direction has ended.
+    :param ended: called once, when either stream has ended.
     """
 
     delimiter = b"\n"
@@ -34,19 +34,19 @@ class JsonLines(LineOnlyReceiver):
             self._received(line)
 
     def lineLengthExceeded(self, line: bytes) -> None:
-        """Close the streams after an overlong line: nothing after it can be parsed."""
+        """End after an overlong line, because nothing after it can be parsed."""
         self._end()
 
     def readConnectionLost(self) -> None:
-        """Close the streams when standard input ends: the client has finished."""
+        """End when standard input ends: the client has finished."""
         self._end()
 
     def writeConnectionLost(self) -> None:
-        """Close the streams when standard output breaks: the client has disconnected."""
+        """End when standard output breaks: the client has disconnected."""
         self._end()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Record that both streams are closed."""
+        """End when both streams are closed."""
         self._end()
 
     def write_line(self, line: bytes) -> None:
@@ -55,7 +55,7 @@ class JsonLines(LineOnlyReceiver):
             self.transport.write(line + b"\n")
 
     def close(self) -> None:
-        """Stop reading and writing. A call that is abandoned this way does not affect its run."""
+        """Stop passing lines in both directions. Runs of calls under way continue."""
         self._ended = None
 
     def _end(self) -> None:

@@ -28,12 +28,13 @@ _log = Logger()
 class DaemonLink:
     """The tools that the daemon offers, as last reported.
 
-    While the daemon does not respond, the last reported tools remain.
+    They are polled from the daemon. While the daemon does not respond, the last reported tools remain.
 
     :ivar definitions: the last reported tools.
     :ivar trouble: the error of the last poll, or None.
     :ivar load_errors: the files that the daemon could not load.
-    :ivar takes_tool_call: whether a run may name the model's tool call. An earlier version of the daemon refuses it.
+    :ivar takes_tool_call: whether the daemon accepts the id of the model's tool call with a run. Earlier versions
+        refuse it.
     """
 
     def __init__(self, daemon: Daemon, clock: IReactorTime, changed: Callable[[], object] = lambda: None) -> None:
@@ -51,7 +52,7 @@ class DaemonLink:
         self.takes_tool_call = False
 
     def notify(self, changed: Callable[[], object]) -> None:
-        """Set C{changed} as the only listener for changes of the tools."""
+        """Set C{changed} as the only function that is called when the tools change."""
         self._changed = changed
 
     def start(self) -> None:
@@ -67,7 +68,7 @@ class DaemonLink:
             self._following.cancel()
 
     async def offered(self) -> tuple[ToolDefinition, ...]:
-        """Return the tools. Before the first poll has ended, wait for it, at most 5 s."""
+        """Return the last reported tools. Wait for the end of the first poll, but at most L{FIRST_SECONDS}."""
         if not self._asked_once:
             waiter = self._first.wait(over=False)
             await waiter.addTimeout(FIRST_SECONDS, self._clock, lambda _result, _seconds: None)
@@ -84,7 +85,10 @@ class DaemonLink:
             await deferLater(self._clock, pause)
 
     async def _poll(self) -> float:
-        """Poll once and return the seconds until the next poll."""
+        """Poll once, store what the daemon offers, and return the seconds until the next poll.
+
+        :raises DaemonError: if the daemon does not respond, or refuses.
+        """
         wait = 0.0 if self._generation is None or self.trouble is not None else POLL_SECONDS
         asked_at = self._clock.seconds()
         found = await self._daemon.actions(self._generation, wait)
@@ -121,4 +125,4 @@ def _list(found: Mapping[str, Any], key: str) -> list[Any]:
 
 def _ended(failure: Any) -> None:
     if not failure.check(CancelledError):
-        _log.failure("no longer following the daemon's actions", failure)
+        _log.failure("polling the daemon's actions stopped after an error", failure)

@@ -1,4 +1,4 @@
-"""Notifies clients of changes, in both eras of the protocol. Everything here runs in the asyncio loop."""
+"""Notifies clients of changes, with and without a handshake. Everything here runs in the asyncio loop."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Context = ServerRequestContext[Any, Any]
 class Subscriber:
     """One client that completed the handshake, until its connection ends.
 
-    It is notified of changes to every list and to the documents that it subscribed to.
+    The client is notified of changes to every list and to the documents that it subscribed to.
     """
 
     def __init__(self, session: ServerSession) -> None:
         self._session = session
-        self._known_by = session.client_params  # referenced, so that no other connection's object reuses its address
+        self._known_by = session.client_params  # the reference keeps the object alive, so that its id stays unique
         self._left = False
         self._subscribed: dict[str, str] = {}
         self._due: dict[ServerEvent, None] = {}  # in order, without duplicates
@@ -49,12 +49,12 @@ class Subscriber:
         return True
 
     def unsubscribe(self, uri: str) -> None:
-        """Unsubscribe from a document. Idempotent, also without a subscription."""
+        """Unsubscribe from a document. Without a subscription, do nothing."""
         self._subscribed.pop(uri, None)
         self._due.pop(ResourceUpdated(uri), None)
 
-    def hear(self, event: ServerEvent) -> None:
-        """Queue a notification of the event if the client receives such events."""
+    def queue_event(self, event: ServerEvent) -> None:
+        """Queue a notification of a change: of any list, or of a document if the client subscribed to it."""
         if told := self._is_wanted(event):
             self._due.update(dict.fromkeys(told))
             self._news.set()
@@ -64,14 +64,14 @@ class Subscriber:
             return (event,)
         return [ResourceUpdated(uri) for uri, document in self._subscribed.items() if document == event.uri]
 
-    def leave(self) -> None:
+    def stop(self) -> None:
         """Stop notifying the client. Idempotent."""
         self._left = True
         self._due.clear()
         self._news.set()
 
-    async def tell(self) -> None:
-        """Send queued notifications until the client leaves. A client that does not read delays only itself."""
+    async def send_queued(self) -> None:
+        """Send queued notifications until L{stop} is called. A client that does not read delays only itself."""
         while not self._left:
             await self._news.wait()
             self._news.clear()
@@ -94,46 +94,46 @@ class ChangeNotifier:
         self._missed: tuple[ServerEvent, ...] = ()
 
     async def publish(self, *events: ServerEvent) -> None:
-        """Notify all subscribers of these events without waiting."""
+        """Queue these events for all subscribers, without waiting until they are sent."""
         for event in events:
             await self.bus.publish(event)
 
-    def tell_first(self, *events: ServerEvent) -> None:
-        """Notify the connected clients of these events. If there are none, notify the first one that connects."""
+    def publish_or_defer(self, *events: ServerEvent) -> None:
+        """Notify the connected clients of these events. If none is connected, notify the first client that connects."""
         for subscriber in self.subscribers.values():
             for event in events:
-                subscriber.hear(event)
+                subscriber.queue_event(event)
         self._missed = () if self.subscribers else events
 
     def subscriber(self, session: ServerSession) -> Subscriber | None:
-        """Return the subscriber of a connection, or None if it has not completed the handshake."""
+        """Return the subscriber of a connection, or None if the connection has not completed the handshake."""
         return self.subscribers.get(_key(session))
 
     async def remember(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Middleware of the SDK: notify a client from the end of its handshake on.
+        """Run as middleware of the SDK: register a client at the end of its handshake, until its connection ends.
 
-        A repeated handshake drops the client's earlier subscriptions.
+        Return the handler's result. A repeated handshake drops the client's earlier subscriptions.
         """
         before = self.subscriber(ctx.session)
         result = await call_next(ctx)
         if ctx.method == "initialize" and before is not None:
-            before.leave()
+            before.stop()
         if ctx.method == "notifications/initialized":
             await self._keep(ctx.session)
         return result
 
     async def _keep(self, session: ServerSession) -> None:
-        """Notify a client until its connection ends, which cancels this coroutine."""
+        """Notify a client until its connection ends, which cancels this coroutine. Then unregister the client."""
         key = _key(session)
         if session.client_params is None or key in self.subscribers:
             return
         subscriber = self.subscribers[key] = Subscriber(session)
-        leave = self.bus.subscribe(subscriber.hear)
+        leave = self.bus.subscribe(subscriber.queue_event)
         missed, self._missed = self._missed, ()
         for event in missed:
-            subscriber.hear(event)
+            subscriber.queue_event(event)
         try:
-            await subscriber.tell()
+            await subscriber.send_queued()
         finally:
             leave()
             del self.subscribers[key]
@@ -160,7 +160,11 @@ class Subscriptions:
         self._known: Mapping[str, ToolDefinition] = {}
 
     async def subscribe(self, ctx: Context, params: t.SubscribeRequestParams) -> t.EmptyResult:
-        """Answer C{resources/subscribe}."""
+        """Answer C{resources/subscribe}.
+
+        :raises MCPError: if there is no such document, the client has not completed the handshake, or the limit is
+            reached.
+        """
         address = await self._address(params.uri)
         subscriber = self._notifier.subscriber(ctx.session)
         if subscriber is None:
@@ -170,20 +174,23 @@ class Subscriptions:
         return t.EmptyResult()
 
     async def unsubscribe(self, ctx: Context, params: t.UnsubscribeRequestParams) -> t.EmptyResult:
-        """Answer C{resources/unsubscribe}, including for a document that no longer exists."""
+        """Answer C{resources/unsubscribe}. The document need not exist any more."""
         subscriber = self._notifier.subscriber(ctx.session)
         if subscriber is not None:
             subscriber.unsubscribe(params.uri)
         return t.EmptyResult()
 
     async def listen(self, ctx: Context, params: t.SubscriptionsListenRequestParams) -> t.SubscriptionsListenResult:
-        """Answer C{subscriptions/listen}, by which a client without a handshake receives notifications."""
+        """Answer C{subscriptions/listen}, by which a client without a handshake receives notifications.
+
+        :raises MCPError: if the client subscribes to too many documents.
+        """
         if len(params.notifications.resource_subscriptions or ()) > MOST_SUBSCRIPTIONS:
             raise MCPError(t.INVALID_PARAMS, _TOO_MANY)
         return await self._listening(ctx, params)
 
-    async def look(self) -> Sequence[ToolDefinition]:
-        """Return all current actions, and notify the subscribers of documents that changed, appeared or disappeared."""
+    async def refresh_actions(self) -> Sequence[ToolDefinition]:
+        """Return all current actions. Notify the subscribers of documents that changed, appeared or disappeared."""
         definitions = await self._actions()
         before, self._known = self._known, {action_uri(definition): definition for definition in definitions}
         for address in sorted(before.keys() | self._known.keys()):
@@ -192,16 +199,16 @@ class Subscriptions:
         return definitions
 
     async def _address(self, uri: str) -> str:
-        """Return the listed URI of an existing document.
+        """Return the listed URI of the document at C{uri}.
 
-        :raises MCPError: there is no such document.
+        :raises MCPError: if there is no such document.
         """
         # The documents are read now, so that earlier changes are not reported to the new subscriber.
-        return RUNS_URI if uri == RUNS_URI else action_uri(find_action_by_uri(uri, await self.look()))
+        return RUNS_URI if uri == RUNS_URI else action_uri(find_action_by_uri(uri, await self.refresh_actions()))
 
 
 def _differ(before: ToolDefinition | None, now: ToolDefinition | None) -> bool:
-    """Return True if the documents of two definitions differ, or one of them is missing."""
+    """Return whether the documents of two definitions differ, or one of the definitions is missing."""
     if before is None or now is None:
         return before is not now
     return before != now and render_action(before) != render_action(now)

@@ -1,8 +1,8 @@
-"""Answers a client's first messages before the SDK is loaded, which takes longest.
+"""Answers a client's first messages before the SDK is loaded, because loading takes long.
 
 Only the requests that nearly every client sends first are answered here, and only if well-formed: C{initialize},
-C{server/discover}, C{ping} and the first page of C{tools/list}. All others are left to the SDK, which receives the
-conversation's beginning once it is loaded. Importing this module loads only the standard library.
+C{server/discover}, C{ping} and the first page of C{tools/list}. All other messages are left to the SDK, which receives
+the first messages when it is loaded. Importing this module loads only the standard library.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ToolsRequest(NamedTuple):
     """A request for the first page of the list of tools.
 
     :ivar request_id: the ID of the request.
-    :ivar modern: whether it uses the protocol without a handshake.
+    :ivar modern: whether the client uses the protocol without a handshake.
     :ivar client: the client's own name.
     :ivar capabilities: the capabilities that the client declares.
     """
@@ -62,8 +62,9 @@ class Opening:
     """The first messages of one client.
 
     :ivar lines: the messages to pass to the SDK, in order.
-    :ivar answered: the request among them that was answered here, so that the SDK's response is dropped.
-    :ivar over: whether the SDK must answer one of them.
+    :ivar answered: the ID of the request in C{lines} that was answered here, so that the SDK's response must be
+        dropped.
+    :ivar over: True if the SDK must answer one of C{lines}.
     """
 
     def __init__(self) -> None:
@@ -77,7 +78,8 @@ class Opening:
     def take(self, line: bytes) -> bytes | ToolsRequest | None:
         """Process a message.
 
-        :return: the line that answers it, a request for the tools, or None if it was left to the SDK.
+        :return: the line that answers the message, a request for the tools that the caller must answer, or None if the
+            message was left to the SDK.
         """
         message = _parse(line)
         method = message.get("method")
@@ -153,7 +155,7 @@ def _answer(request_id: str | int, result: Mapping[str, Any]) -> bytes:
 
 
 def _parse(line: bytes) -> Mapping[str, Any]:
-    """Parse a line. Return an empty mapping if it is not a JSON-RPC 2.0 message."""
+    """Parse a line. If it is not a JSON-RPC 2.0 message, return an empty mapping."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):
@@ -175,13 +177,13 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _has_capabilities(said: Mapping[str, Any], name: str) -> bool:
-    """Return True if a client's capabilities have the usual form."""
+    """Return whether the member C{name} has the form of a client's capabilities: an object of objects."""
     value = said.get(name)
     return isinstance(value, dict) and all(isinstance(each, dict) for each in value.values())
 
 
 def _read_envelope(message: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
-    """Return the client's name and capabilities of a request without a handshake, or None if it lacks them."""
+    """Return the client's name and capabilities from a request without a handshake, or None if they are missing."""
     meta = _mapping(_mapping(message.get("params")).get("_meta"))
     client = meta.get(_CLIENT)
     if meta.get(_VERSION) not in MODERN_VERSIONS or not _has_capabilities(meta, _CAPABILITIES):

@@ -1,4 +1,4 @@
-"""The SDK's server with our tools, in both eras of the protocol. Everything here runs in the asyncio loop."""
+"""The SDK's server with our tools, for clients with and without a handshake. All code here runs in the asyncio loop."""
 
 from __future__ import annotations
 
@@ -58,27 +58,27 @@ class ToolServer:
             on_get_prompt=Prompting(tools, policy.session, policy.beats).answer,
             on_completion=catalog.complete,
         )
-        # Not through the constructor, which does not support a task as a response.
+        # Registered here, because the constructor's handler cannot return a task.
         self.server.add_request_handler("tools/call", t.CallToolRequestParams, self._call)
         self.server.middleware.append(self.notifier.remember)
         self._calling.serve(self.server)
 
     async def announce_change(self) -> None:
-        """Notify every client, as its protocol version requires, that the lists of tools and documents changed.
+        """Notify every client that the lists of tools and documents changed.
 
         Subscribers of a changed document are notified as well.
         """
         await self.notifier.publish(ToolsListChanged(), ResourcesListChanged())
-        await self._subscriptions.look()
+        await self._subscriptions.refresh_actions()
 
     async def announce_missed_change(self) -> None:
-        """Notify the client after its handshake if the lists changed before the handshake ended."""
-        self.notifier.tell_first(ToolsListChanged(), ResourcesListChanged())
+        """Notify the client that the lists changed: now if it is connected, else after its handshake."""
+        self.notifier.publish_or_defer(ToolsListChanged(), ResourcesListChanged())
 
     async def _call(self, ctx: Context, params: t.CallToolRequestParams) -> CallAnswer:
         try:
             return await self._calling.answer(ctx, params)
-        except Exception:  # noqa: BLE001 - the rim: what is said here reaches the model, so it says nothing of the inside
+        except Exception:  # noqa: BLE001 - the model reads the answer, so it contains no internals
             _log.exception("a tool call failed")
             return to_call_result(
                 ToolResult("Aileron's MCP server failed; whether anything was sent is not known.", is_error=True)
@@ -86,7 +86,7 @@ class ToolServer:
 
 
 class _Promising(Server[Any]):
-    """The SDK's server with this one's capabilities as defaults, because its HTTP transport passes no options."""
+    """The SDK's server with our notification options as defaults, because the SDK's HTTP transport passes none."""
 
     def create_initialization_options(
         self,

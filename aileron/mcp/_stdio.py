@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ._streams import StreamServer
 
 LOAD_AFTER_SECONDS = 1.0
-"""The delay after the list of tools before the SDK is loaded for an idle client, so that its first call is fast."""
+"""The seconds between the list of tools and loading the SDK for an idle client, so that its first call is fast."""
 
 _LAST_SECONDS = 0.7
 
@@ -34,13 +34,13 @@ _log = Logger()
 
 
 class StdioProcess:
-    """The server of one client, from L{start} until its input ends, its output breaks, or L{stop}.
+    """The server of one client, from L{start} until its input ends, its output breaks, or L{stop} is called.
 
     The reactor owns the client's two streams. The SDK is loaded in a thread and runs there.
 
-    :param environment: names the daemon and the session, or the client whose session is to be opened.
+    :param environment: the environment variables that name the daemon and the session, or the client program.
     :param streams: descriptors to read from and to write to.
-    :param opening: the client's messages so far.
+    :param opening: the state of the client's first messages.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class StdioProcess:
             return
         self._listing.link.start()
         readable, writable = self._streams
-        # mypy assumes the Windows class.
+        # mypy checks the arguments of the Windows class.
         StandardIO(self._lines, stdin=readable, stdout=writable, reactor=self._reactor)  # type: ignore[call-arg]
         if self._opening.over:
             self._load()
@@ -106,7 +106,7 @@ class StdioProcess:
             self._reactor.callLater(LOAD_AFTER_SECONDS, self._load)
 
     def _load(self) -> None:
-        """Load the SDK, and serve with it from then on."""
+        """Load the SDK in a thread, and then serve the client with it. Idempotent."""
         if self._loading or self._stopping:
             return
         self._loading = True
@@ -133,8 +133,8 @@ class StdioProcess:
 
 
 async def _load_sdk() -> Callable[..., StreamServer]:
-    """Load the SDK, in the loop's thread."""
-    gc.disable()  # loading makes no garbage
+    """Import the SDK, and return the function that makes the server. Call it in the thread of the asyncio loop."""
+    gc.disable()  # collections while loading find no garbage
     try:
         from ._streams import make_server
     finally:
@@ -152,9 +152,9 @@ def serve(
 ) -> None:
     """Serve one client until it disconnects or one of C{stop_signals} arrives.
 
-    :param streams: its standard input and output.
-    :param opening: its messages so far.
-    :param rest: bytes read after them.
+    :param streams: descriptors of the client's input and output.
+    :param opening: the state of the client's first messages.
+    :param rest: bytes already read but not processed.
     """
     logging.basicConfig(level=logging.ERROR)
     from twisted.internet import reactor
@@ -166,7 +166,7 @@ def serve(
         for number in stop_signals:
             signal.signal(number, lambda _number, _frame: running.callFromThread(process.stop))
 
-    # Of the reactor's handlers we need the wake-up descriptor: a signal just before the reactor waits is not missed.
+    # Replace the handlers after the reactor installed its own. Its wake-up descriptor stays and wakes it at a signal.
     running.callWhenRunning(take_signals)
     running.callWhenRunning(process.start, rest)
     running.run()

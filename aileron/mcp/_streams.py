@@ -1,4 +1,4 @@
-"""The SDK's server of one client whose lines the reactor reads and writes."""
+"""The SDK's server of one client, whose lines the reactor reads and writes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .request_ids import refuse_unusable_id
 
 
 class _Stream:
-    """The methods that the SDK needs besides reading or writing. The process decides when a stream ends."""
+    """The base of streams: the methods that the SDK needs besides reading and writing. Closing does nothing."""
 
     async def aclose(self) -> None:
         """Do nothing: the process closes the stream."""
@@ -33,18 +33,18 @@ class _Stream:
 
 
 class InputStream(_Stream):
-    """The ordered stream of messages that the SDK reads in the loop. A wait costs one iteration of the loop."""
+    """The ordered stream of messages that the SDK reads in the loop."""
 
     def __init__(self) -> None:
-        # Unbounded, because the client cannot be slowed down. It waits for responses itself.
+        # Unbounded: the client cannot be slowed down, but limits itself by waiting for responses.
         self._queue: asyncio.Queue[SessionMessage | Exception] = asyncio.Queue()
 
     def put(self, message: SessionMessage | Exception) -> None:
-        """Add a message."""
+        """Add a message, or the error of a line that is not a message."""
         self._queue.put_nowait(message)
 
     async def receive(self) -> SessionMessage | Exception:
-        """Return the next message. Wait if there is none."""
+        """Return the next message, or the error of a line that is not a message. Wait if there is none."""
         return await self._queue.get()
 
     def __aiter__(self) -> Self:
@@ -57,10 +57,10 @@ class InputStream(_Stream):
 class OutputStream(_Stream):
     """The stream to which the SDK writes in the loop: each message is a line.
 
-    :param write_line: passes a line to the reactor without waiting, so that no cancellation falls between a response
-        and
-        its line.
-    :param answered: the request that was answered before the SDK was loaded. Its next response is dropped.
+    :param write_line: passes a line to the reactor without waiting, so that a cancellation cannot prevent a response
+        from being written.
+    :param answered: the ID of the request that was answered before the SDK was loaded. The next response to it is
+        dropped.
     """
 
     def __init__(self, write_line: Callable[[bytes], object], answered: str | int | None = None) -> None:
@@ -68,7 +68,7 @@ class OutputStream(_Stream):
         self._answered = answered
 
     async def send(self, sent: SessionMessage) -> None:
-        """Write one message."""
+        """Write one message, or drop it if it is the response to the request that was answered before."""
         if self._answered is not None and self._is_answered(sent):
             self._answered = None
             return
@@ -84,7 +84,7 @@ class OutputStream(_Stream):
 
 
 def parse_line(line: bytes) -> SessionMessage | Exception:
-    """Parse one line. Return the exception if it is not a message."""
+    """Parse one line. If it is not a message, return the exception."""
     try:
         return SessionMessage(t.jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError as malformed:
@@ -119,7 +119,7 @@ class StreamServer:
                 self._bridge.post(lambda: self._output.refuse(refusal))
 
     def announce_missed_change(self) -> None:
-        """Notify the client that the tools changed since the list sent before this server existed."""
+        """Notify the client that the tools changed since the list that was sent before this server existed."""
         self._agent.announce_missed_change()
 
     def stop(self) -> None:
@@ -142,8 +142,8 @@ def make_server(
 ) -> StreamServer:
     """Make the server of a client whose first messages were answered before the SDK was loaded.
 
-    :param listing: the tools offered to the client, already being followed.
-    :param write_line: writes one line. It is called in the reactor.
+    :param listing: the tools offered to the client. Its polling has started.
+    :param write_line: writes one line. It is called in the reactor's thread.
     """
     agent = AgentServer(reactor, bridge, session, daemon, listing=listing)
     output = OutputStream(lambda line: reactor.callFromThread(write_line, line), opening.answered)

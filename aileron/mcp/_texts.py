@@ -15,11 +15,10 @@ from aileron.client import AnswerNotUnderstood, DaemonAnswer, DaemonError, Daemo
 from ._forms import Form
 
 PUT_RIGHT = "correct AILERON_URL, AILERON_TOKEN and AILERON_CA of this agent, or the certificate that it is shown"
-"""The request to the user if starting the daemon does not help."""
+"""The advice for the user if starting the daemon does not help."""
 
 _HINTS = {
-    "unauthorized": "This session's token is not accepted (any more): ask the user to restart the agent with "
-    "'aileron launch'.",
+    "unauthorized": "This session's token is not accepted (any more): ask the user to start this agent again.",
     "vault_locked": "Ask the user to run 'aileron vault unlock' in their own terminal.",
     "approval_denied": "The user said no: do not try it again, in these or other words, unless they ask for it.",
     "paused": "Do not try again by yourself: tell the user, who resumes it with 'aileron resume'.",
@@ -55,10 +54,10 @@ class Pending:
 class ToolResult:
     """A tool's result.
 
-    :ivar pending: the pending run, if it needs approval.
-    :ivar data: the result as an object, if the tool declares an output schema.
-    :ivar wanted: the form that a person must fill in before anything can be sent.
-    :ivar run_id: the run that produced C{attachments}; empty if it is unknown or not needed.
+    :ivar pending: the run that needs approval, or None.
+    :ivar data: the result as an object if the tool declares an output schema, else None.
+    :ivar wanted: the form that a person must fill in before anything can be sent, or None.
+    :ivar run_id: the ID of the run that produced C{attachments}, or empty if it is unknown or not needed.
     :ivar attachments: the attachments, which the text only mentions.
     """
 
@@ -72,7 +71,10 @@ class ToolResult:
 
 
 def render_run(answer: DaemonAnswer, action: str = "It") -> ToolResult:
-    """Render a run that succeeded, or that is not settled yet (202)."""
+    """Return the result for a run that succeeded, or that is not settled yet (status 202).
+
+    :param action: the action's title, which a pending result names.
+    """
     body = answer.body
     if answer.status != 202:
         return _with_output(body, _render_edited(body), _note(body))
@@ -83,14 +85,14 @@ def render_run(answer: DaemonAnswer, action: str = "It") -> ToolResult:
 
 
 def render_form(form: Form) -> ToolResult:
-    """Render the error of a call that lacks a person's values if the client cannot show a form."""
+    """Return the error result of a call that lacks a person's values, for clients that cannot show the form."""
     names = ", ".join(form.required)
     text = f"Nothing was sent. Only the user can provide: {names}. Ask them, then call again with that."
     return ToolResult(text, is_error=True, wanted=form)
 
 
 def mention_answers(result: ToolResult, names: Sequence[str]) -> ToolResult:
-    """If the call failed, add to the error which arguments a person provided."""
+    """Return C{result}. If it is an error, add which arguments a person provided."""
     if not result.is_error or not names:
         return result
     own = f"The user said themselves, in a form: {', '.join(names)}. Change nothing of that without asking them."
@@ -105,12 +107,12 @@ def _read_pending(body: Mapping[str, Any], action: str) -> Pending | None:
 
 
 def render_notes(body: Mapping[str, Any]) -> str:
-    """Return the notes on a successful run, without its output. Return an empty string if there are none."""
+    """Return the notes on a successful run, without its output, or an empty text if there are no notes."""
     return _lines(_render_edited(body), _note(body))
 
 
 def render_status(body: Mapping[str, Any]) -> ToolResult:
-    """Render the status of a run."""
+    """Return the result that describes the status of a run."""
     status = str(body.get("status", "unknown"))
     if status == "completed":
         done = f"status: completed (audit_id={body.get('audit_id')})"
@@ -126,7 +128,10 @@ def render_status(body: Mapping[str, Any]) -> ToolResult:
 
 
 def read_status_call(arguments: Mapping[str, JSON], longest_seconds: float) -> tuple[str, float] | ToolResult:
-    """Return the run ID and the wait in a call of C{check_action_status}, or the error of a malformed call."""
+    """Return the run ID and the seconds to wait of a C{check_action_status} call.
+
+    If the call is malformed, return an error result.
+    """
     approval_id, wait = arguments.get("approval_id"), arguments.get("wait_seconds", 0)
     if not isinstance(approval_id, str) or not approval_id:
         return ToolResult("approval_id must be the text that the pending answer named.", is_error=True)
@@ -136,12 +141,12 @@ def read_status_call(arguments: Mapping[str, JSON], longest_seconds: float) -> t
 
 
 def is_misdirected(error: DaemonError | None) -> TypeGuard[DaemonUnreachable]:
-    """Return True if nothing was sent because the configured address is one that we may not ask."""
+    """Return whether nothing was sent because the configured address or token must not be used."""
     return isinstance(error, DaemonUnreachable) and error.misdirected
 
 
 def render_error(error: DaemonError, *, cut_off: bool = False) -> ToolResult:
-    """Render the reason why there is no result.
+    """Return an error result with the reason why a call has no result.
 
     :param cut_off: whether an earlier attempt of this call got no response.
     """
@@ -175,7 +180,9 @@ def _fault(error: DaemonFault) -> str | None:
 def _problem(problem: Any) -> str:
     if not isinstance(problem, Mapping):
         return f"- {problem}"
-    place = str(problem.get("pointer") or "").removeprefix("/args").removeprefix("/")  # the model wrote no "args"
+    place = (
+        str(problem.get("pointer") or "").removeprefix("/args").removeprefix("/")
+    )  # the model's own arguments have no "args" around them
     return f"- {place or 'arguments'}: {problem.get('message')}"
 
 
@@ -186,7 +193,7 @@ def run_output(body: Mapping[str, Any]) -> Any:
 
 
 def _with_output(body: Mapping[str, Any], *before: str | None, named: str = "") -> ToolResult:
-    """Render a few lines and the output. Attachments stay outside the text."""
+    """Return a result with the lines and the run's output as text. Attachments are not in the text."""
     output, attachments = set_apart(run_output(body))
     told = "Done. The action gave no output." if output is None else _compact(output)
     result = ToolResult(_lines(*before, f"{named}{told}"))
@@ -205,7 +212,7 @@ def _failure(failure: Any) -> str | None:
 
 
 def _render_again(failure: Any) -> str | None:
-    """Return a sentence that names the run that repeats a run of unknown outcome."""
+    """Return a sentence that names the run that repeats a run of unknown outcome, or None."""
     details = failure.get("details") if isinstance(failure, Mapping) else None
     again = details.get("run_again") if isinstance(details, Mapping) else None
     return f"The user is asked whether to do it again: check_action_status with {again}." if again else None
@@ -218,12 +225,15 @@ def _reason(body: Mapping[str, Any]) -> str | None:
 
 
 def _note(body: Mapping[str, Any]) -> str | None:
-    """Return the operator's note on the approval, or that a grant allowed the run."""
+    """Return the line with the reason of the approval, or None if there is none.
+
+    The reason is the operator's note, or the grant that allowed the run.
+    """
     return f"note: {body['reason']}" if body.get("reason") else None
 
 
 def _identifier(body: Mapping[str, Any]) -> str | None:
-    """Return the run's ID from whichever field of the response contains it."""
+    """Return the run's ID from the first field of the response that contains it, or None if no field does."""
     return body.get("approval_id") or body.get("run_id") or body.get("id")
 
 

@@ -1,4 +1,4 @@
-"""The tools as coroutines of the asyncio loop: the list, and the calls."""
+"""The interface of the tools as coroutines of the asyncio loop, and a wrapper that reports changes of runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._forms import Answers
 from ._texts import ToolResult
 
 BEGUN_SECONDS = 1.0
-"""The delay after which an unanswered call is assumed to have started its run."""
+"""The seconds after which an unanswered call is assumed to have started its run."""
 
 MOST_SEEN = 256
 
@@ -27,9 +27,9 @@ _RUNS_NOTHING = OUR_TOOLS - {RUN_TOOL}
 class CallOptions:
     """The options of one call.
 
-    :ivar key: its idempotency key: a repeated call with this key is one run.
+    :ivar key: the idempotency key. Repeated calls with one key are one run.
     :ivar wait_seconds: the longest wait for a decision.
-    :ivar early: whether the call returns as soon as its run is pending, so that the review page can be shown.
+    :ivar early: True to return as soon as the run is pending, so that the review page can be shown.
     :ivar answers: a person's values for omitted arguments, or None if there was no form yet.
     :ivar tool_call: the ID of the model's tool call, as the client reports it, or None.
     """
@@ -57,38 +57,39 @@ class ITools(Protocol):
     async def recent_runs(self) -> Sequence[Mapping[str, Any]]:
         """Return the session's newest runs, newest first, without arguments and results, which may be long.
 
-        :raises DaemonError: the daemon did not return them.
+        :raises DaemonError: if the daemon did not return the runs.
         """
 
     async def run_status(self, run_id: str) -> Mapping[str, Any]:
         """Return the status of a run of this session, with its result.
 
-        :raises DaemonError: there is no such run, or the daemon did not return it.
+        :raises DaemonError: if there is no such run, or the daemon did not return it.
         """
 
     async def call(self, tool: str, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
-        """Call a tool. Every response is a result. Only a cancellation is raised, and it ends only the wait."""
+        """Call a tool. Every response and error is a result. Cancelling ends only the wait, not the run."""
 
     async def withdraw(self, key: str) -> None:
-        """Cancel the pending run of the call with this key, which the client cancelled, if its action allows it."""
+        """Cancel the pending run of the cancelled call with this key, if its action allows that."""
 
     async def withdraw_run(self, run_id: str) -> None:
-        """Cancel a pending run by its ID if its action is withdrawn when its client cancels.
+        """Cancel the run with this ID if it is pending and its action allows that.
 
-        :raises DaemonError: there is no such run, or the daemon did not respond.
+        :raises DaemonError: if there is no such run, or the daemon did not respond.
         """
 
 
 @frozen
 class NotifyingCalls:
-    """A wrapper of the calls in L{ITools} that calls C{told} when a call may have changed the session's runs.
+    """A wrapper of L{ITools} that calls C{notify} when a call may have changed the session's runs.
 
-    This happens when a call of an action returns, has run for C{begun_seconds}, or is cut off or cancelled, and when a
-    status call returns a new status. Changes after a call's response are not known here until the next status call.
+    C{notify} is called when a call of an action has lasted for C{begun_seconds}, and when the call ends, unless it only
+    requested a form. C{notify} is also called after a withdrawal, and when a status call returns a new status. Later
+    changes of a run are not noticed until the next status call.
     """
 
     _calls: ITools
-    _told: Callable[[], Awaitable[None]]
+    _notify: Callable[[], Awaitable[None]]
     _begun_seconds: float = BEGUN_SECONDS
     _seen: OrderedDict[str, int] = field(factory=OrderedDict, init=False)
 
@@ -100,42 +101,42 @@ class NotifyingCalls:
             return await self._run(tool, arguments, options)
         result = await self._calls.call(tool, arguments, options)
         if tool == STATUS_TOOL and not result.is_error:
-            await self._tell_if_new(f"asked {arguments.get('approval_id')}", result.text)
+            await self._notify_if_new(f"asked {arguments.get('approval_id')}", result.text)
         return result
 
     async def withdraw(self, key: str) -> None:
         await self._calls.withdraw(key)
-        await self._told()
+        await self._notify()
 
     async def run_status(self, run_id: str) -> Mapping[str, Any]:
         run = await self._calls.run_status(run_id)
-        await self._tell_if_new(f"run {run_id}", str(run.get("status")))
+        await self._notify_if_new(f"run {run_id}", str(run.get("status")))
         return run
 
     async def withdraw_run(self, run_id: str) -> None:
         await self._calls.withdraw_run(run_id)
-        await self._told()
+        await self._notify()
 
     async def _run(self, tool: str, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
         loop = asyncio.get_running_loop()
-        telling: list[asyncio.Future[None]] = []  # created only when due: most calls are answered before
-        begun = loop.call_later(self._begun_seconds, lambda: telling.append(asyncio.ensure_future(self._told())))
+        telling: list[asyncio.Future[None]] = []  # created only if the call lasts: most calls are answered before
+        begun = loop.call_later(self._begun_seconds, lambda: telling.append(asyncio.ensure_future(self._notify())))
         wanted = False
         try:
             result = await self._calls.call(tool, arguments, options)
-            wanted = result.wanted is not None  # nothing was started
+            wanted = result.wanted is not None  # a form is needed, so no run was started
             return result
         finally:
             begun.cancel()
             if not wanted:
-                await self._told()
+                await self._notify()
 
-    async def _tell_if_new(self, what: str, how: str) -> None:
-        """Call C{told} if the status differs from the last one of this run."""
+    async def _notify_if_new(self, what: str, how: str) -> None:
+        """Call C{notify} if the status C{how} differs from the last status of C{what}."""
         heard = hash(how)
         if self._seen.get(what) == heard:
             return
         self._seen[what] = heard
         while len(self._seen) > MOST_SEEN:
             self._seen.popitem(last=False)
-        await self._told()
+        await self._notify()

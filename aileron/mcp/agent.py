@@ -1,4 +1,4 @@
-"""One agent's MCP server: the daemon's offer to one session, over any transport."""
+"""One agent's MCP server: the daemon's actions for one session, over any transport."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _log = Logger()
 
 @frozen
 class BridgedTools:
-    """The tools as coroutines of the loop. Each call runs in the reactor.
+    """An implementation of L{ITools} for the loop, whose calls run in the reactor.
 
-    :ivar room: limits concurrent calls. A client with a handshake that disconnects does not end its call.
+    :ivar room: limits concurrent calls. Calls of disconnected clients may continue and count too.
     """
 
     bridge: ThreadBridge
@@ -70,13 +70,14 @@ class BridgedTools:
 
 
 class AgentServer:
-    """The server behind one agent's transports, from L{start} until L{stop}. Standard streams and HTTP share it.
+    """The MCP server of one agent, from L{start} until L{stop}. Both transports use it: standard streams and HTTP.
 
-    :param session: the launcher's facts about the agent.
+    :param session: the launcher's settings for the agent.
     :param daemon: the daemon with the agent's session.
-    :param sealing: seals the state that clients send back, or None to use a new key.
+    :param sealing: seals the state that clients send back, or None to seal with a new key.
     :param most_calls: the limit of concurrent calls.
-    :param listing: the offered tools if they are already being followed. Its changes are then sent here.
+    :param listing: the offered tools if their polling has started, or None to make a listing. Its changes are reported
+        to this server.
     :ivar server: the SDK's server, to be used in the loop.
     """
 
@@ -103,7 +104,7 @@ class AgentServer:
         self.server: Server[Any] = self._tools.server
 
     def start(self) -> None:
-        """Start following the daemon's offer."""
+        """Start polling the daemon's actions."""
         self._link.start()
 
     def stop(self) -> None:
@@ -118,12 +119,18 @@ class AgentServer:
         serving.addBoth(lambda _: then())
 
     def announce_change(self) -> None:
-        """Notify the clients that the tools changed, unless the server has stopped."""
+        """Notify the clients that the tools changed, unless the server has stopped.
+
+        :raises SideGone: if the loop has ended.
+        """
         if not self._stopped:
             self.supervise(self._bridge.ask(self._tools.announce_change))
 
     def announce_missed_change(self) -> None:
-        """Notify the client that the tools changed between the list it received and the start of this server."""
+        """Notify the client that the tools changed between the list that it received and the start of this server.
+
+        :raises SideGone: if the loop has ended.
+        """
         if not self._stopped:
             self.supervise(self._bridge.ask(self._tools.announce_missed_change))
 

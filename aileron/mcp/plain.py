@@ -1,11 +1,13 @@
-"""An agent's tools for a server that speaks another protocol to its model: the same definitions and texts.
+"""The tools of agents for a server that uses another protocol than MCP, with the same definitions and texts.
 
-It calls the agent site's routes in this process, and loads no part of the SDK.
+The tools call the agent site's routes in this process. No part of the MCP SDK is loaded.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from attrs import define, evolve, field
 from twisted.internet.interfaces import IReactorTime
@@ -21,6 +23,14 @@ from ._forms import Form, fill_in, relax_schema
 from ._texts import ToolResult, read_status_call, render_error, render_form, render_run, render_status
 
 _UNAUTHORIZED = 401
+_MOST_KEYS = 64  # as many as there may be live sessions
+
+
+class _KnownTools(NamedTuple):
+    """The tools of one session, as the offered actions of a generation define them."""
+
+    generation: object
+    definitions: tuple[ToolDefinition, ...]
 
 
 @implementer(IAgentTools)
@@ -29,37 +39,41 @@ class PlainTools:
     """The tools of all agents' sessions.
 
     :param routes: the agent site's routes.
-    :param generation: returns a different value once the offered actions have changed.
-    :param longest_wait_seconds: the longest wait for news of a call that a model is told of.
+    :param generation: returns a value that differs from the last one if the offered actions have changed.
+    :param longest_wait_seconds: the longest wait for a change of a call's status that the tool's schema offers.
     """
 
     _routes: IAgentRoutes
     _clock: IReactorTime
     _generation: Callable[[], object]
     _longest_wait_seconds: int
-    _known: object = field(default=None, init=False)
-    _definitions: tuple[ToolDefinition, ...] = field(default=(), init=False)
+    _known: OrderedDict[str, _KnownTools] = field(factory=OrderedDict, init=False, repr=False)
 
     async def offered(self, key: str) -> tuple[ToolDefinition, ...]:
-        """Return every tool: the actions by name, then the one that checks a call's status.
+        """Return every tool: the actions by name, then the tool that checks a call's status.
 
         :param key: the agent's credential for the routes.
-        :raises Unauthorized: the key is not valid.
+        :raises Unauthorized: if the key is not valid.
+        :raises InternalError: if the actions could not be read.
         """
-        generation = self._generation()
-        if generation != self._known:
-            definitions = await self._read(key)
-            self._known, self._definitions = generation, definitions
-        return self._definitions
+        generation, known = self._generation(), self._known.get(key)
+        if known is None or known.generation != generation:
+            known = _KnownTools(generation, await self._read(key))
+            self._known[key] = known
+        self._known.move_to_end(key)
+        if len(self._known) > _MOST_KEYS:
+            self._known.popitem(last=False)
+        return known.definitions
 
     async def call(
         self, key: str, name: str, arguments: Mapping[str, JSON], idempotency_key: str, wait_seconds: float
     ) -> ToolResult:
-        """Call a tool. Every response is a result with its run's ID. Cancelling ends the wait, never the run."""
+        """Call a tool. Every response and error is a result, with the run's ID if known. Cancelling ends the wait."""
         daemon = self._daemon(key)
         if name == STATUS_TOOL:
             return await self._tell_status(daemon, arguments, wait_seconds)
-        definition = next((each for each in self._definitions if each.name == name), None)
+        known = self._known.get(key)
+        definition = next((each for each in known.definitions if each.name == name), None) if known else None
         if definition is None:
             return ToolResult(f"There is no tool {name!r} any more.", is_error=True)
         given = fill_in(definition, arguments, {})

@@ -13,9 +13,8 @@ _MESSAGE = f"The id of a request must be an integer of 64 bits, or a string of a
 def refuse_unusable_id(message: bytes) -> bytes | None:
     """Return the error response to a request with an ID of a wrong type or size, or None if the ID is usable.
 
-    A message without a member C{id} is a notification, which gets no response (JSON-RPC 2.0, 4.1). Text that is not
-    JSON
-    is left to the SDK.
+    Return None also for other messages: for a notification, which has no C{id} and gets no response (JSON-RPC 2.0,
+    4.1), for a response of the client, and for text that is not JSON, which is left to the SDK.
     """
     try:
         decoded = json.loads(message)

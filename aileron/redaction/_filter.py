@@ -93,7 +93,7 @@ class SecretFilter:
         """Return C{head}, the head of an interim or final response, if it may be relayed to the client.
 
         :param chunked: whether a chunked body follows.
-        :raises ExternalApiError: the head holds the key, or the body is compressed and cannot be inspected.
+        :raises ExternalApiError: if the head holds the key, or the body is compressed and cannot be inspected.
         """
         self._refuse_echo(head)
         if _CODED(head):
@@ -105,7 +105,7 @@ class SecretFilter:
         """Accept C{data} of the body, including framing, and return the bytes that may be relayed to the client now.
 
         :param data: the next bytes of a valid body.
-        :raises ExternalApiError: the body holds the key. Relay nothing more and close the client's connection.
+        :raises ExternalApiError: if the body holds the key. Relay nothing more and close the client's connection.
         """
         self._held += self._pieces.take(data)
         said = b"".join([piece.data for piece in self._held if piece.said])
@@ -118,7 +118,7 @@ class SecretFilter:
     def rest(self) -> bytes:
         """Return the bytes that are still held back after the end of the response.
 
-        :raises ExternalApiError: the response held the key.
+        :raises ExternalApiError: if the response held the key.
         """
         self._refuse_echo(b"")
         return self._let_go(0) + self._pieces.rest()

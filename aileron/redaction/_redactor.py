@@ -51,7 +51,10 @@ class Redactor:
         return cls(sought, REDACTED if all(map(_fits, sought)) else _BLOT, shortest=shortest)
 
     def outcome(self, outcome: _Answered) -> _Answered:
-        """Return C{outcome} with all secrets replaced. C{notes["echoed"]} lists the kinds of the forms found."""
+        """Return C{outcome} with all secrets replaced. C{notes["echoed"]} lists the kinds of the forms found.
+
+        :raises TypeError: if the output or the notes hold an object that JSON does not have.
+        """
         fault = outcome.fault and self._fault(outcome.fault)
         notes: dict[str, JSON] = self._table(outcome.notes)
         cleaned = evolve(outcome, output=self.value(outcome.output), fault=fault, notes=notes)
@@ -61,7 +64,7 @@ class Redactor:
     def value(self, value: JSON) -> JSON:
         """Return C{value} with all secrets replaced, in keys too.
 
-        :raises TypeError: C{value} holds an object that JSON does not have.
+        :raises TypeError: if C{value} holds an object that JSON does not have.
         """
         if isinstance(value, str):
             return self.text(value)
@@ -74,7 +77,7 @@ class Redactor:
         raise TypeError(f"{type(value).__name__} is no JSON")
 
     def text(self, text: str) -> str:
-        """Return C{text} with all secrets replaced."""
+        """Return C{text} with all secrets replaced. C{heard} gets the kinds of the forms found."""
         if not self._may_hold(text):
             return text
         spans, pieces, done = _merge(self._spans(text)), list[str](), 0
@@ -86,7 +89,7 @@ class Redactor:
     def holds(self, content: bytes) -> bool:
         """Return True if binary C{content} holds a secret: plain, in UTF-16, hexadecimal or base64.
 
-        Escapes are not decoded.
+        Escapes are not decoded. C{heard} gets the kinds of the forms found.
         """
         texts = (content.decode("latin-1"), content.replace(b"\0", b"").decode("latin-1"))
         kinds = {form.kind for form in self._forms.values() if any(form.text in text for text in texts)}
@@ -94,7 +97,7 @@ class Redactor:
         return bool(kinds)
 
     def listen(self, texts: Iterable[str]) -> None:
-        """Record the kinds of secret forms in C{texts}, which are not sent anywhere."""
+        """Search C{texts} for the secrets, and record the kinds of the forms found in C{heard}. Nothing is replaced."""
         for text in texts:
             self.text(text)
 
@@ -164,7 +167,7 @@ def _fits(form: str) -> bool:
 
 
 def _widen(text: str, start: int, end: int) -> tuple[int, int]:
-    """Extend the span by neighbouring characters that may hold bits of the secret, and by the padding."""
+    """Return the span, extended by neighbouring base64 characters that may hold bits of the secret and by padding."""
     start -= start > 0 and text[start - 1] in BASE64_CHARACTERS
     end += end < len(text) and text[end] in BASE64_CHARACTERS
     while end < len(text) and text[end] == "=":

@@ -103,7 +103,7 @@ def names_secret(name: str) -> bool:
 
 
 def holds_secret(text: str) -> bool:
-    """Return True if C{text} is or contains a secret, judged by its shape."""
+    """Return True if C{text} is or contains a secret, judged by its shape, or is too long to be judged."""
     if len(text) > _MOST:
         return True
     text = _DIGEST.sub("", text)

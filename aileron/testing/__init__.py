@@ -17,11 +17,13 @@ from ._connectors import (
 from ._examples import example_ask, example_decision, example_event, example_run, example_session, example_transition
 from ._grants import MemoryGrants, example_grant
 from ._grants_contract import GrantsContract
+from ._key_source_contract import KeySourceContract
 from ._operator_limits import MemoryOperatorLimits, OperatorLimitsContract, example_caps, example_pauses
-from ._passkeys import MemoryPasskeyBook, SoftwareAuthenticator
+from ._passkeys import MemoryPasskeyBook, SoftwareAuthenticator, public_key_of
 from ._record_keys import MemoryRecordKeys, RecordKeysContract
 from ._run_lists_contract import RunsContract
 from ._runner import ScriptedRunner, scripted_offer
+from ._ssh_keys import MemorySshKeyBook, SoftwareSshKey
 from ._store import AuditProxy, RunsProxy, example_signer, memory_store, seals, unopened_store
 from ._store_contracts import AuditContract, SessionsContract, check_chain
 from ._vault import MemoryBindings, MemoryOperators, MemoryVault
@@ -39,6 +41,7 @@ __all__ = [
     "ConnectorRig",
     "ControlContract",
     "GrantsContract",
+    "KeySourceContract",
     "MemoryBindings",
     "MemoryCatalogue",
     "MemoryConnectors",
@@ -49,6 +52,7 @@ __all__ = [
     "MemoryOperators",
     "MemoryPasskeyBook",
     "MemoryRecordKeys",
+    "MemorySshKeyBook",
     "MemoryTrust",
     "MemoryVault",
     "OperatorLimitsContract",
@@ -61,6 +65,7 @@ __all__ = [
     "SessionsContract",
     "SigningBrowser",
     "SoftwareAuthenticator",
+    "SoftwareSshKey",
     "TrustContract",
     "VaultContract",
     "check_chain",
@@ -79,6 +84,7 @@ __all__ = [
     "memory_store",
     "new_binding",
     "opened",
+    "public_key_of",
     "scripted_description",
     "scripted_offer",
     "seals",

@@ -74,7 +74,7 @@ class ApplyContract(RunsCase):
         self.assertEqual(self.recorded(), ["one", "two"])
 
     def test_note(self) -> None:
-        """A transition's note on another run is stored with the transition or not at all, if that run is unknown."""
+        """A note on another run, whose outcome is unknown, is stored with the transition. If that fails, neither is."""
         earlier, run = self.executing(), self.pending("run-2")
         fault = Fault("outcome_unknown", "Reset.", details={"found": True})
         doubtful = self.do(self.runs.apply(example_transition(earlier, _S.UNKNOWN, "doubtful", fault=fault)))
@@ -90,7 +90,7 @@ class ApplyContract(RunsCase):
         self.assertEqual(self.recorded()[-2:], ["approved", "noted"])
 
     def test_note_too_late(self) -> None:
-        """If the outcome of the other run is known by then, only the note's event is stored."""
+        """If the other run has a known outcome when the note is stored, only the note's event is stored."""
         earlier, run = self.executing(), self.pending("run-2")
         done = self.do(self.runs.apply(example_transition(earlier, _S.COMPLETED, "done")))
         noted = done.note_repetition(example_event("noted"), "why", superseded_by=run.id)

@@ -110,7 +110,12 @@ class MemoryControl(KeptInMemory):
         return mark in self._spent
 
     def spend(self, mark: bytes, until: datetime, sequence: int, head: str) -> None:
-        """Record a mark as used.  Expired marks are stored too."""
+        """Record a mark as used, and seal this end of the audit log. Expired marks are stored too.
+
+        :raises Conflict: if the mark was used before.
+        :raises VaultLocked: if the vault is locked.
+        :raises StoreUnavailable: if the simulated disk is full.
+        """
         if self.spent(mark):
             raise Conflict("This decision was used.")
         self.check_writable()

@@ -34,7 +34,7 @@ class TrustContract(VaultCase):
         raise NotImplementedError
 
     def test_provides(self) -> None:
-        """It provides ITrust."""
+        """The implementation provides L{ITrust}."""
         self.assertTrue(verifyObject(ITrust, self.make_trust()))
 
     def test_nothing(self) -> None:
@@ -132,7 +132,7 @@ class ControlContract(VaultCase):
         raise NotImplementedError
 
     def test_provides(self) -> None:
-        """It provides IControl."""
+        """The implementation provides L{IControl}."""
         self.assertTrue(verifyObject(IControl, self.make_control()))
 
     def test_sound(self) -> None:
@@ -188,7 +188,7 @@ class ControlContract(VaultCase):
         )
 
     def test_outdate(self) -> None:
-        """A superseded decision on a run is recorded until a time, which never moves back, and the record is sealed."""
+        """The time until which a run's decisions are superseded is stored, never moves back, and is sealed."""
         control = self.make_control()
         self.assertIsNone(control.outdated("run-1"))
         control.outdate("run-1", _UNTIL, 7, "head-7")

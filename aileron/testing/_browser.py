@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from attrs import evolve, field, frozen
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -32,11 +32,11 @@ class SigningBrowser:
     instance: str = ""
 
     @classmethod
-    def fresh(cls, cookie: str, seconds: Callable[[], float]) -> SigningBrowser:
+    def generate(cls, cookie: str, seconds: Callable[[], float]) -> SigningBrowser:
         """Return a browser with a new key."""
         return cls(cookie, ec.generate_private_key(ec.SECP256R1()), seconds)
 
-    def told(self, instance: str) -> SigningBrowser:
+    def with_instance(self, instance: str) -> SigningBrowser:
         """Return a copy for the daemon with this id."""
         return evolve(self, instance=instance)
 
@@ -46,10 +46,18 @@ class SigningBrowser:
         point = self.key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
         return _written(point)
 
-    def asks(self, method: str, target: str, body: bytes = b"") -> SignedRequest:
+    def sign_request(self, method: str, target: str, body: bytes = b"") -> SignedRequest:
         """Return a newly signed request."""
         proof = self.proof(method, target, body)
         return SignedRequest(self.cookie, proof, method, target, hashlib.sha256(body).digest())
+
+    def sign_text(self, write: Callable[[str], str]) -> tuple[str, str]:
+        """Return a text and its signature, as the page's script signs decisions.
+
+        :param write: returns the text for a nonce.
+        """
+        text = write(f"{round(self.seconds() * 1000)}.{_written(secrets.token_bytes(_NONCE_BYTES))}")
+        return text, self._sign(text.encode())
 
     def headers(self, cookie: str, method: str, target: str, body: bytes = b"") -> dict[str, str]:
         """Return the headers that authenticate a request.
@@ -63,9 +71,15 @@ class SigningBrowser:
         at, nonce = str(round(self.seconds() * 1000)), _written(secrets.token_bytes(_NONCE_BYTES))
         digest = _written(hashlib.sha256(body).digest())
         lines = ("aileron.operator.request.v1", method, target, digest, self.instance, nonce, at)
-        signature = self.key.sign("\n".join(lines).encode("latin-1", "replace"), ec.ECDSA(SHA256()))
-        numbers = (number.to_bytes(_NUMBER_BYTES, "big") for number in decode_dss_signature(signature))
-        return f"{at}.{nonce}.{_written(b''.join(numbers))}"
+        return f"{at}.{nonce}.{self._sign(_lines(lines))}"
+
+    def _sign(self, data: bytes) -> str:
+        numbers = decode_dss_signature(self.key.sign(data, ec.ECDSA(SHA256())))
+        return _written(b"".join(number.to_bytes(_NUMBER_BYTES, "big") for number in numbers))
+
+
+def _lines(lines: Sequence[str]) -> bytes:
+    return "\n".join(lines).encode("latin-1", "replace")
 
 
 def _written(data: bytes) -> str:

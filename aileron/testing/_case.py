@@ -29,7 +29,7 @@ class StoreCase(MixedIn):
     """The base of tests of coroutines that finish at once."""
 
     def do(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Return the result of C{coroutine}."""
+        """Return the result of C{coroutine}, which must be there at once."""
         return self.successResultOf(Deferred.fromCoroutine(coroutine))
 
     def refused(self, coroutine: Coroutine[Any, Any, object], error: type[BaseException]) -> Any:

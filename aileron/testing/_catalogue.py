@@ -41,7 +41,7 @@ class MemoryCatalogue:
         return self._catalogue
 
     def refresh(self) -> Catalogue:
-        self._catalogue = self._catalogue.after_a_look(dict(self._actions), ())
+        self._catalogue = self._catalogue.updated(dict(self._actions), ())
         return self._catalogue
 
 

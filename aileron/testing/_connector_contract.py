@@ -55,7 +55,10 @@ class MemoryCredential:
         return self.secret
 
     async def authorize(self, request: Request) -> Authorization:
-        """Return the secret in the place that the request names."""
+        """Return the secret in the place that the request names.
+
+        If C{secret} is an exception, raise it.
+        """
         key = (await self.reveal()).decode("latin-1")
         placed = {"query": request.credential_query, "path": request.credential_path}
         settings = {name: text for name, text in placed.items() if text is not None}
@@ -67,7 +70,7 @@ class MemoryCredential:
             raise self.secret
 
     async def refused(self, sent: Authorization, challenge: str = "", operation: str = "") -> bool:
-        """Record the refusal."""
+        """Record the refusal, and return C{renewable}."""
         self.doubtful.append(operation)
         self.refusals.append(sent)
         self.challenges.append(challenge)
@@ -95,13 +98,13 @@ class ConnectorRig(Protocol):
     def connector(self) -> IConnector:
         """The connector under test."""
 
-    def answers(self, output: JSON) -> JSON:
-        """Make the next request succeed with C{output}, or with the service's only response.
+    def queue_answer(self, output: JSON) -> JSON:
+        """Make the next request succeed with C{output}. A rig whose service has only one response ignores C{output}.
 
-        :return: the resulting output.
+        :return: the output that the request will have.
         """
 
-    def hangs(self) -> None:
+    def queue_silence(self) -> None:
         """Leave the next request without a response."""
 
     def advance(self, seconds: float) -> None:
@@ -128,7 +131,7 @@ class ConnectorContract(MixedIn):
         return rig.connector.prepare(operation, self.inputs(rig, operation), rig.base_url, effect_key)
 
     def started(self, rig: ConnectorRig, operation: str, credential: ICredential | None = None) -> Deferred[Outcome]:
-        """Send the prepared request by the method for its effect."""
+        """Prepare a request and send it: by C{read} if it only reads, else by C{invoke}."""
         request = self.prepared(rig, operation)
         send = rig.connector.read if request.effect == READ else rig.connector.invoke
         started = Deferred.fromCoroutine(send(request, credential or MemoryCredential(b"s3cret-value"), _LONG))
@@ -205,7 +208,7 @@ class ConnectorContract(MixedIn):
         """A successful request has an output and no fault, and is sent once."""
         rig = self.rig()
         for operation in (rig.reads, rig.writes):
-            output = rig.answers({"ts": "1"})
+            output = rig.queue_answer({"ts": "1"})
             outcome = self.successResultOf(self.started(rig, operation))
             self.assertEqual((output, None, True), (outcome.output, outcome.fault, outcome.sent))
         self.assertEqual(2, rig.sent())
@@ -220,15 +223,15 @@ class ConnectorContract(MixedIn):
     def test_credential_is_opened_once_for_each_sending(self) -> None:
         """Preparing does not reveal the credential, and each request reveals it once."""
         rig = self.rig()
-        rig.answers({"ts": "1"})
+        rig.queue_answer({"ts": "1"})
         credential = MemoryCredential(b"s3cret-value")
         self.started(rig, rig.writes, credential)
         self.assertEqual(1, credential.opened)
 
     def test_too_slow(self) -> None:
-        """A service that does not respond in time is an unclassified resource limit error."""
+        """If the service does not respond in time, the fault is C{resource_limit_exceeded}, sent and not classified."""
         rig = self.rig()
-        rig.hangs()
+        rig.queue_silence()
         started = self.started(rig, rig.writes)
         self.assertNoResult(started)
         rig.advance(_LONG + 1)
@@ -237,9 +240,9 @@ class ConnectorContract(MixedIn):
         self.assertEqual((True, False), (outcome.sent, outcome.classified))
 
     def test_late(self) -> None:
-        """After the timeout, a sent request waits for its response for the additional seconds."""
+        """After the timeout, a request that was sent waits C{late_seconds} longer for its response."""
         rig = self.rig()
-        rig.hangs()
+        rig.queue_silence()
         request = self.prepared(rig, rig.writes)
         invoking = rig.connector.invoke(request, MemoryCredential(b"s3cret-value"), 5.0, 60.0)
         started = Deferred.fromCoroutine(invoking)
@@ -265,7 +268,7 @@ class ConnectorContract(MixedIn):
     def test_cancelling(self) -> None:
         """Cancelling fails the Deferred at once."""
         rig = self.rig()
-        rig.hangs()
+        rig.queue_silence()
         started = self.started(rig, rig.writes)
         started.cancel()
         self.failureResultOf(started, CancelledError)

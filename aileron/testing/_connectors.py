@@ -109,7 +109,10 @@ class ScriptedConnector:
         return self.description
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
-        """Return a POST (a GET for a read) of the inputs as JSON, with the effect key in L{EFFECT_HEADER}."""
+        """Return a POST (a GET for a read) of the inputs as JSON, with the effect key in L{EFFECT_HEADER}.
+
+        :raises CapabilityDenied: if the operation or the URL's host is not declared.
+        """
         declared = self._find_declared(operation)
         if not self.description.bindable and read_origin(base_url).host_and_port not in self.description.hosts:
             raise CapabilityDenied("The host is not declared.")
@@ -132,7 +135,10 @@ class ScriptedConnector:
         return [each.rpartition("<")[2].strip(" >") for each in value.split(";")]
 
     async def read(self, request: Request, credential: ICredential | None, seconds: float) -> Outcome:
-        """Return the script's next result, for a read."""
+        """Return the script's next result, or raise it if it is an exception.
+
+        :raises CapabilityDenied: if the operation is not declared as a read.
+        """
         if self._find_declared(request.operation).effect != READ:
             raise CapabilityDenied("The operation is not declared as a read.")
         return await self._send("read", request, credential, seconds)
@@ -140,12 +146,18 @@ class ScriptedConnector:
     async def invoke(
         self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
     ) -> Outcome:
-        """Return the script's next result."""
+        """Return the script's next result, or raise it if it is an exception.
+
+        :raises CapabilityDenied: if the operation is not declared.
+        """
         self._find_declared(request.operation)
         return await self._send("invoke", request, credential, seconds, late_seconds)
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
-        """Return the next of C{findings}."""
+        """Return or raise the next of C{findings}, or a finding without an answer if there is none left.
+
+        :raises CapabilityDenied: if the operation is not declared as reconcilable.
+        """
         if not self._find_declared(sought.operation).reconcilable:
             raise CapabilityDenied(f"The operation {sought.operation} declares no way to look for its effect.")
         if credential is not None and self.description.credential is not None:
@@ -199,7 +211,7 @@ class MemoryConnectors:
     """A registry of given connectors. L{add}, L{remove} and L{replace} act like a changed file.
 
     :ivar reported: the result of L{problems}.
-    :ivar of_files: the names of connectors that stand for files of the user, and so are candidates.
+    :ivar of_files: the names of the connectors that count as files of the user, so that L{candidates} returns them.
     """
 
     _connectors: dict[str, IConnector] = field(factory=dict)
@@ -222,7 +234,7 @@ class MemoryConnectors:
         return tuple(each.describe() for _, each in sorted(self._connectors.items()))
 
     def candidates(self) -> tuple[Candidate, ...]:
-        """Return the connectors that stand for files."""
+        """Return a candidate for each connector in C{of_files}."""
         held = (each for each in self.descriptions() if each.name in self.of_files)
         return tuple(
             Candidate(TrustKind.CONNECTOR, each.name, each.content_hash, f"{each.name}.toml", f"# {each.version}\n")
@@ -247,7 +259,7 @@ class MemoryConnectors:
         self._generation += 1
 
     def remove(self, fqn: str) -> None:
-        """Remove a connector."""
+        """Remove a connector. It must be there."""
         del self._connectors[fqn]
         self._generation += 1
 

@@ -45,13 +45,19 @@ def example_event(
 
 
 def example_transition(run: Run, end: RunState, type_: str = "test.moved", **more: Any) -> Transition:
-    """Return a transition of C{run} from its state to C{end}, a second later, with one event."""
+    """Return a transition of C{run} from its state to C{end}, a second later, with one event.
+
+    :param more: fields of L{Transition}, which replace the example's.
+    """
     fields = {"at": run.changed_at + timedelta(seconds=1), "events": (example_event(type_, run.id),), **more}
     return Transition(run_id=run.id, start=run.state, end=end, **fields)
 
 
 def example_ask(digest: str = "sha256:" + "d" * 64, **more: Any) -> Ask:
-    """Return a request for approval."""
+    """Return a request for approval.
+
+    :param more: fields of L{Ask}, which replace the example's.
+    """
     review = Review(arguments=(ReviewedArgument("channel", "channel", "#engineering"),))
     return Ask(**{"digest": digest, "review": review, "requested_at": NOON, **more})
 

@@ -19,7 +19,8 @@ from ._grants import example_grant
 class GrantsContract(VaultCase):
     """Tests of L{IGrants}.
 
-    Mix into a test case with a C{clock} whose L{make_grants} returns an unlocked vault's grants.
+    Mix into a test case with a C{clock}. Its L{make_grants} returns the empty grants of an unlocked vault, and its
+    L{make_control} the control key of that vault.
     """
 
     clock: Clock
@@ -33,7 +34,7 @@ class GrantsContract(VaultCase):
         raise NotImplementedError
 
     def test_provides(self) -> None:
-        """It provides IGrants."""
+        """The implementation provides L{IGrants}."""
         self.assertTrue(verifyObject(IGrants, self.make_grants()))
 
     def test_put(self) -> None:

@@ -66,7 +66,7 @@ class OperatorLimitsContract(VaultCase):
         raise NotImplementedError
 
     def test_provides(self) -> None:
-        """It provides IOperatorLimits."""
+        """The implementation provides L{IOperatorLimits}."""
         self.assertTrue(verifyObject(IOperatorLimits, self.make_operator_limits()))
 
     def test_kept(self) -> None:

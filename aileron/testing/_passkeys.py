@@ -14,12 +14,13 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from zope.interface import implementer
 
 from aileron.base.json import JSON
+from aileron.base.signatures import write_public_key
 from aileron.model.authority import Passkey, PasskeyRule
 from aileron.model.interfaces.authority import IPasskeyBook
 
 from ._vault import MemoryVault
 
-_PRESENT, _VERIFIED, _ATTESTED = 0x01, 0x04, 0x40
+_PRESENT, _VERIFIED, _SYNCED, _ATTESTED = 0x01, 0x04, 0x18, 0x40
 _COUNT_BYTES, _LENGTH_BYTES, _NUMBER_BYTES = 4, 2, 32
 # The CBOR (RFC 8949) of a P-256 key in COSE (RFC 9053), without its two numbers: {1: 2, 3: -7, -1: 1, -2: x, -3: y}
 _COSE_X, _COSE_Y = bytes.fromhex("a5010203262001215820"), bytes.fromhex("225820")
@@ -58,6 +59,8 @@ class SoftwareAuthenticator:
     :ivar site: the site that the browser believes the page to belong to.
     :ivar verifies: whether the authenticator verifies the user.
     :ivar count: the number of uses.
+    :ivar synced: whether its key may be, and is, copied to other devices.
+    :ivar more: further members of the client data, such as C{crossOrigin} of an embedded page.
     """
 
     origin: str
@@ -66,15 +69,17 @@ class SoftwareAuthenticator:
     count: int = 0
     key: ec.EllipticCurvePrivateKey = field(factory=lambda: ec.generate_private_key(ec.SECP256R1()), repr=False)
     id: bytes = b"credential-1"
+    synced: bool = False
+    more: Mapping[str, JSON] = field(factory=dict)
 
-    def made(self, options: Mapping[str, Any]) -> dict[str, JSON]:
+    def create(self, options: Mapping[str, Any]) -> dict[str, JSON]:
         """Return the result of C{navigator.credentials.create} for these options."""
         length = len(self.id).to_bytes(_LENGTH_BYTES, "big")
         data = self._data(_ATTESTED) + bytes(16) + length + self.id + self._cose()
         given = {"clientDataJSON": self._client("webauthn.create", options)}
         return self._credential({**given, "attestationObject": _ATTESTATION + bytes([len(data)]) + data})
 
-    def used(self, options: Mapping[str, Any]) -> dict[str, JSON]:
+    def get(self, options: Mapping[str, Any]) -> dict[str, JSON]:
         """Return the result of C{navigator.credentials.get} for these options."""
         self.count += 1
         client, data = self._client("webauthn.get", options), self._data()
@@ -83,10 +88,10 @@ class SoftwareAuthenticator:
 
     def _client(self, kind: str, options: Mapping[str, Any]) -> bytes:
         told = {"type": kind, "challenge": options["challenge"], "origin": self.origin, "crossOrigin": False}
-        return json.dumps(told).encode()
+        return json.dumps({**told, **self.more}).encode()
 
     def _data(self, more: int = 0) -> bytes:
-        flags = _PRESENT | more | (_VERIFIED if self.verifies else 0)
+        flags = _PRESENT | more | (_VERIFIED if self.verifies else 0) | (_SYNCED if self.synced else 0)
         return hashlib.sha256(self.site.encode()).digest() + bytes([flags]) + self.count.to_bytes(_COUNT_BYTES, "big")
 
     def _cose(self) -> bytes:
@@ -97,6 +102,11 @@ class SoftwareAuthenticator:
     def _credential(self, response: Mapping[str, bytes]) -> dict[str, JSON]:
         id_, texts = _text(self.id), {name: _text(value) for name, value in response.items()}
         return {"id": id_, "rawId": id_, "type": "public-key", "response": texts, "clientExtensionResults": {}}
+
+
+def public_key_of(person: SoftwareAuthenticator) -> str:
+    """Return the public key of an authenticator, as signed decisions name it."""
+    return write_public_key(person.key.public_key())
 
 
 def _text(data: bytes) -> str:

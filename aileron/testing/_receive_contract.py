@@ -23,7 +23,7 @@ class ReceiveContract(RunsCase):
     """Tests of receiving runs.  Mix into a test case with C{make_runs}."""
 
     def test_provides(self) -> None:
-        """It provides IRuns."""
+        """The implementation provides L{IRuns}."""
         self.assertTrue(verifyObject(IRuns, self.runs))
 
     def test_kept_whole(self) -> None:

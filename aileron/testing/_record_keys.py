@@ -71,7 +71,7 @@ class RecordKeysContract(MixedIn):
         raise NotImplementedError
 
     def test_provides(self) -> None:
-        """It provides IRecordKeys."""
+        """The implementation provides L{IRecordKeys}."""
         self.assertTrue(verifyObject(IRecordKeys, self.make_record_keys()))
 
     def test_made_once(self) -> None:

@@ -34,7 +34,7 @@ class RunsContract(ReceiveContract, ApplyContract):
         return self.do(self.runs.receive(run, (ask,), PendingLimits()))[0]
 
     def test_absent(self) -> None:
-        """Unknown ids return None or nothing."""
+        """For an unknown id, reading one object returns None, and reading several returns none."""
         self.assertIsNone(self.do(self.runs.get("x")))
         self.assertIsNone(self.do(self.runs.approval("x")))
         self.assertEqual(self.do(self.runs.steps("x")), ())

@@ -100,7 +100,10 @@ class ScriptedRunner(ScriptedTrust):
         self._told.fire()
 
     def finish(self, run_id: str, state: RunState = RunState.COMPLETED, **changes: Any) -> Run:
-        """Set the state and other fields of a run, and notify its waiters if the state is final."""
+        """Set the state and other fields of a run, and notify its waiters if the state is final. Return the run.
+
+        :raises NotFound: if there is no such run.
+        """
         run = self._present(run_id)
         changed = evolve(run, state=state, changed_at=self._now(), audit_id=f"audit-{run_id}", **changes)
         self._runs[run_id] = changed
@@ -111,7 +114,7 @@ class ScriptedRunner(ScriptedTrust):
         return changed
 
     def restage(self, run_id: str, review: str) -> Approval:
-        """Change the digest of a pending run's approval, as a changed action file does."""
+        """Change the digest of a pending run's approval, as a changed action file does, and return the approval."""
         approval = evolve(self._approvals[run_id], digest=digest_of(review), stale="the action file changed")
         self._approvals[run_id] = approval
         return approval
@@ -129,13 +132,23 @@ class ScriptedRunner(ScriptedTrust):
         return self._offering
 
     async def set_enabled(self, name: str, enabled: bool, actor: Actor) -> Offer:
-        """Enable or disable an offer."""
+        """Enable or disable an offer, and return it.
+
+        :raises NotFound: if there is no such action.
+        """
         changed = evolve(self._offer(name), enabled=enabled)
         self.offer(*{**self._offering.offers, name: changed}.values(), load_errors=self._offering.load_errors)
         return changed
 
     async def submit(self, call: Call) -> Run:
-        """Submit a call.  The only argument of every action is C{text}."""
+        """Store a call as a run, and return the run. The only argument of every action is C{text}.
+
+        Raise C{refusal} if it is set.
+
+        :raises Conflict: if the action is switched off.
+        :raises InvalidRequest: if the call has another argument.
+        :raises NotFound: if there is no such action.
+        """
         refusal, self.refusal = self.refusal, None
         if refusal is not None:
             raise refusal
@@ -152,14 +165,23 @@ class ScriptedRunner(ScriptedTrust):
         return self._start(call, offer)
 
     def dry_run(self, name: str, arguments: Any) -> DryRun:
-        """Return a call as it would be stored, without storing it."""
+        """Return a call as it would be stored, without storing it.
+
+        :raises NotFound: if there is no such action.
+        """
         offer = self._offer(name)
         gated = evolve(offer, action=evolve(offer.action, approval=ApprovalRule(gated=True)))
         run = self._start(Call(name, arguments, Actor("human", "operator")), gated)
         return DryRun(self._approvals.pop(self._runs.pop(run.id).id), offer, ())
 
     async def undo(self, run_id: str, actor: Actor) -> Run:
-        """Submit the inverse of the run's action with the run's arguments."""
+        """Submit the inverse of the run's action with the run's arguments, or return the run that did this before.
+
+        :raises Conflict: if the run is not completed.
+        :raises CapabilityDenied: if the action has no inverse.
+        :raises NotFound: if there is no such run.
+        :raises InvalidRequest: if the inverse does not accept the arguments.
+        """
         undone = self._present(run_id)
         inverse = self._offer(undone.action).action.inverse
         if undone.state is not RunState.COMPLETED:
@@ -170,13 +192,19 @@ class ScriptedRunner(ScriptedTrust):
         return known or await self.submit(Call(inverse.action, undone.arguments, actor, undoes=run_id))
 
     async def wait(self, run_id: str, seconds: float) -> Run:
-        """Wait until the test settles a run, at most C{seconds} by its clock."""
+        """Wait until the test settles a run, at most C{seconds} by its clock, and return the run as it is then.
+
+        :raises NotFound: if there is no such run.
+        """
         if not self._present(run_id).state.settled:
             await self._wait(self._settled[run_id], seconds)
         return self._present(run_id)
 
     async def run(self, run_id: str) -> Run:
-        """Return a run."""
+        """Return a run.
+
+        :raises NotFound: if there is no such run.
+        """
         return self._present(run_id)
 
     async def runs(self, query: RunQuery) -> Page[Run]:
@@ -185,7 +213,10 @@ class ScriptedRunner(ScriptedTrust):
         return Page(found[: query.limit], "more" if len(found) > query.limit else None)
 
     async def history(self, run_id: str) -> tuple[tuple[StepRow, ...], tuple[AttemptRow, ...]]:
-        """Return a step and an attempt of a completed run, or the attempt of an unknown run, else nothing."""
+        """Return a step and an attempt of a completed run, or the attempt of an unknown run, else nothing.
+
+        :raises NotFound: if there is no such run.
+        """
         run = self._present(run_id)
         if run.state is RunState.UNKNOWN:
             times = run.received_at, run.changed_at
@@ -196,7 +227,10 @@ class ScriptedRunner(ScriptedTrust):
         return (StepRow(run_id, "post", 0, "succeeded", run.result),), (attempt,)
 
     async def approval(self, run_id: str, *, only_read: bool = False) -> Approval:
-        """Return the approval of a run."""
+        """Return the approval of a run.
+
+        :raises NotFound: if the run has no approval.
+        """
         if run_id not in self._approvals:
             raise NotFound("There is no such approval.")
         return self._approvals[run_id]
@@ -211,7 +245,12 @@ class ScriptedRunner(ScriptedTrust):
         return tuple(self.earlier.get(each.run.id, Precedents(0, True, {})) for each in approvals)
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
-        """Record a decision.  An approved run stays C{approved} until L{finish}."""
+        """Record a decision. An approved run stays C{approved} until L{finish}.
+
+        :raises Conflict: if the run is not pending.
+        :raises ApprovalStale: if the decision names another digest.
+        :raises NotFound: if the run has no approval.
+        """
         approval = await self.approval(run_id)
         if approval.run.state is not RunState.PENDING:
             raise Conflict("It is decided already.", {"state": approval.run.state.value})
@@ -230,7 +269,12 @@ class ScriptedRunner(ScriptedTrust):
         return self._approvals[run_id]
 
     async def edit(self, run_id: str, arguments: Mapping[str, JSON], digest: str | None, actor: Actor) -> Approval:
-        """Replace the arguments of a pending run. The digest becomes that of the arguments."""
+        """Replace the arguments of a pending run. The digest becomes that of the arguments.
+
+        :raises Conflict: if the run is not pending.
+        :raises ApprovalStale: if C{digest} is neither None nor that of the approval.
+        :raises NotFound: if the run has no approval.
+        """
         approval = await self.approval(run_id)
         if approval.run.state is not RunState.PENDING:
             raise Conflict("It is decided already.", {"state": approval.run.state.value})
@@ -242,21 +286,35 @@ class ScriptedRunner(ScriptedTrust):
         return self._approvals[run_id]
 
     async def withdraw(self, run_id: str, actor: Actor, reason: str | None) -> Run:
-        """Cancel a run that has not started."""
+        """Cancel a run that has not started.
+
+        :raises Conflict: if the run has started or ended.
+        :raises NotFound: if there is no such run.
+        """
         run = self._present(run_id)
         if run.state not in _WITHDRAWABLE:
             raise Conflict("It is too late.", {"state": run.state.value})
         return self.finish(run_id, RunState.CANCELLED, reason=reason)
 
     async def settle(self, run_id: str, happened: bool, note: str, actor: Actor) -> Run:
-        """Complete or fail a run of unknown outcome."""
+        """Complete a run of unknown outcome if C{happened}, or else fail it.
+
+        :raises Conflict: if the run's outcome is not unknown.
+        :raises NotFound: if there is no such run.
+        """
         run = self._present(run_id)
         if run.state is not RunState.UNKNOWN:
             raise Conflict("Its outcome is not unknown.", {"state": run.state.value})
         return self.finish(run_id, RunState.COMPLETED if happened else RunState.FAILED, reason=note)
 
     async def find_out(self, run_id: str, actor: Actor) -> tuple[Run, Finding]:
-        """Return the next of C{findings}, or a finding without an answer if there is none left."""
+        """Return the next of C{findings} and the run, settled accordingly.
+
+        If no finding is left, return a finding without an answer and the unchanged run.
+
+        :raises Conflict: if the run's outcome is not unknown.
+        :raises NotFound: if there is no such run.
+        """
         run = self._present(run_id)
         if run.state is not RunState.UNKNOWN:
             raise Conflict("Its outcome is not unknown.", {"state": run.state.value})
@@ -267,11 +325,18 @@ class ScriptedRunner(ScriptedTrust):
         return self.finish(run_id, RunState.COMPLETED if found.happened else RunState.FAILED, result=result), found
 
     async def is_reconcilable(self, run_id: str) -> bool:
-        """Return True if the run's outcome is unknown and C{reconcilable} is set."""
+        """Return True if the run's outcome is unknown and C{reconcilable} is set.
+
+        :raises NotFound: if there is no such run.
+        """
         return self.reconcilable and self._present(run_id).state is RunState.UNKNOWN
 
     async def run_again(self, run_id: str, note: str, actor: Actor) -> Run:
-        """Start a gated child of a run of unknown outcome."""
+        """Store a pending run that repeats a run of unknown outcome.
+
+        :raises Conflict: if the run's outcome is not unknown, or an earlier repetition has not ended.
+        :raises NotFound: if there is no such run.
+        """
         parent = self._present(run_id)
         open_ = [run for run in self._runs.values() if run.parent_id == run_id and not run.state.settled]
         if parent.state is not RunState.UNKNOWN or open_:

@@ -56,14 +56,17 @@ class ScriptedLimits:
 
     @abstractmethod
     async def approval(self, run_id: str, *, only_read: bool = False) -> Approval:
-        """Return one approval. Implemented by the runner."""
+        """Return one approval. Implemented by the runner.
+
+        :raises NotFound: if there is no such approval.
+        """
 
     @abstractmethod
     async def decide(self, run_id: str, decision: Decision) -> Approval:
         """Decide an approval. Implemented by the runner."""
 
     async def count(self, query: RunQuery) -> int:
-        """Return the number of runs on a page."""
+        """Return the number of runs that C{runs} returns for the query."""
         return len((await self.runs(query)).items)
 
     async def most_used(self, limit: int) -> tuple[str, ...]:
@@ -73,7 +76,11 @@ class ScriptedLimits:
         return tuple(sorted(uses, key=lambda name: (-uses[name], name))[:limit])
 
     async def forgive(self, run_id: str, actor: Actor) -> Approval:
-        """Return the approval of a run, or raise L{Conflict} if the run was not denied.  No denial is lifted."""
+        """Return the approval of a denied run. The scripted runner lifts no denial.
+
+        :raises Conflict: if the run was not denied.
+        :raises NotFound: if there is no such approval.
+        """
         approval = await self.approval(run_id)
         if approval.run.state is not RunState.DENIED:
             raise Conflict("It was not denied.", {"state": approval.run.state.value})
@@ -84,12 +91,15 @@ class ScriptedLimits:
         return tuple(self._pauses.values())
 
     async def pause(self, session_id: str | None, reason: str | None, actor: Actor) -> Halt:
-        """Store a pause.  The scripted runner does not enforce it."""
+        """Store a pause unless there is one, and return it with the executing runs.
+
+        The scripted runner does not enforce it.
+        """
         pause = self._pauses.setdefault(session_id, Pause(self._now(), actor.id, reason, session_id))
         return Halt(pause, (await self.runs(RunQuery((RunState.EXECUTING,)))).items)
 
     async def resume(self, session_id: str | None, actor: Actor) -> tuple[Run, ...]:
-        """Remove a pause and return approved runs to pending."""
+        """Remove a pause, make the approved runs pending again, and return these runs; empty if there was no pause."""
         if self._pauses.pop(session_id, None) is None:
             return ()
         approved = (await self.runs(RunQuery((RunState.APPROVED,), session_id))).items
@@ -100,18 +110,24 @@ class ScriptedLimits:
         return tuple(self._caps[name] for name in sorted(self._caps))
 
     async def set_caps(self, caps: Sequence[OwnCap], actor: Actor) -> tuple[OwnCap, ...]:
-        """Store caps."""
+        """Store caps, and return them with the present time and the actor."""
         fresh = {each.name: evolve(each, set_at=self._now(), set_by=actor.id) for each in caps}
         self._caps |= fresh
         return tuple(fresh.values())
 
     async def remove_cap(self, which: OwnCap, actor: Actor) -> None:
-        """Remove a cap."""
+        """Remove a cap.
+
+        :raises NotFound: if there is no such cap.
+        """
         if self._caps.pop(which.name, None) is None:
             raise NotFound("There is no such limit.")
 
     async def approve_and_grant(self, run_id: str, decision: Decision, wish: NewGrant) -> tuple[Approval, Grant]:
-        """Approve a run and store a grant.  Only grants without uses are refused."""
+        """Approve a run, store a grant, and return both.
+
+        :raises InvalidRequest: if the grant has no uses. No other grant is refused.
+        """
         if wish.uses < 1:
             raise InvalidRequest.listing("This cannot be granted.", ("/uses", "must be 1 to 1000"))
         approval = await self.decide(run_id, decision)
@@ -130,13 +146,19 @@ class ScriptedLimits:
         return tuple(map(self._make_standing, self._made.values()))
 
     async def grant(self, grant_id: str) -> StandingGrant:
-        """Return one grant."""
+        """Return one grant.
+
+        :raises NotFound: if there is no such grant.
+        """
         if grant_id not in self._made:
             raise NotFound("There is no such grant.")
         return self._make_standing(self._made[grant_id])
 
     async def revoke_grant(self, grant_id: str, actor: Actor) -> StandingGrant:
-        """Mark a grant as revoked, preserving an earlier time."""
+        """Mark a grant as revoked, preserving an earlier time, and return it.
+
+        :raises NotFound: if there is no such grant.
+        """
         grant = (await self.grant(grant_id)).grant
         self._made[grant_id] = evolve(grant, revoked_at=grant.revoked_at or self._now())
         return await self.grant(grant_id)

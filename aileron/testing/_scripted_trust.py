@@ -23,8 +23,8 @@ class ScriptedTrust(ScriptedLimits):
     _trusted: dict[tuple[TrustKind, str], Trusted] = field(factory=dict, init=False)
     _texts: dict[str, str] = field(factory=dict, init=False)
 
-    def lay(self, kind: TrustKind, name: str, text: str, **about: Any) -> Candidate:
-        """Put a file with this text on the simulated disk, replacing an earlier one."""
+    def put_file(self, kind: TrustKind, name: str, text: str, **about: Any) -> Candidate:
+        """Write a file to the simulated disk, replacing an earlier one of its name, and return the file."""
         candidate = Candidate(kind, name, digest_of_bytes(text.encode()), f"/home/{kind.value}s/{name}", text, **about)
         self._on_disk[kind, name] = candidate
         self._texts[candidate.digest] = text
@@ -39,7 +39,11 @@ class ScriptedTrust(ScriptedLimits):
         return tuple(self._item(key) for key in sorted({*self._on_disk, *self._trusted}))
 
     async def trust(self, items: Sequence[tuple[TrustKind, str, str]], actor: Actor) -> tuple[TrustItem, ...]:
-        """Trust files on the simulated disk."""
+        """Trust files on the simulated disk, and return them.
+
+        :raises NotFound: if there is no such file.
+        :raises Conflict: if a file has another digest than the one given.
+        """
         if any((kind, name) not in self._on_disk for kind, name, _ in items):
             raise NotFound("There is no such file.")
         moved = [self._on_disk[kind, name] for kind, name, seen in items if self._on_disk[kind, name].digest != seen]
@@ -51,7 +55,10 @@ class ScriptedTrust(ScriptedLimits):
         return tuple(self._item((kind, name)) for kind, name, _ in items)
 
     async def distrust(self, kind: TrustKind, name: str, actor: Actor) -> None:
-        """Remove the trust record of a file."""
+        """Remove the trust record of a file.
+
+        :raises NotFound: if the file is not trusted.
+        """
         if self._trusted.pop((kind, name), None) is None:
             raise NotFound("This is not trusted.")
 

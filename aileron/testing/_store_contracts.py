@@ -44,7 +44,7 @@ class AuditContract(_RecordCase):
         self.audit = self.make_audit()
 
     def test_provides(self) -> None:
-        """It provides IAudit."""
+        """The implementation provides L{IAudit}."""
         self.assertTrue(verifyObject(IAudit, self.audit))
 
     def test_kept_whole(self) -> None:
@@ -191,20 +191,20 @@ class SessionsContract(_RecordCase):
         self.do(self.sessions.open(session, _digest(session_id), _digest(f"gateway {session_id}"), ()))
         return session
 
-    def seen(self, session_id: str) -> Session | None:
-        """Return the session by its token, which counts as a request."""
+    def find_by_token(self, session_id: str) -> Session | None:
+        """Return the session by its token, or None if there is none. This counts as a request of the session."""
         return self.do(self.sessions.by_token(_digest(session_id)))
 
-    def called(self, session_id: str) -> Session | None:
-        """Return the session by its gateway key, which counts as a call."""
+    def find_by_gateway_key(self, session_id: str) -> Session | None:
+        """Return the session by its gateway key, or None if there is none. This counts as a request of the session."""
         return self.do(self.sessions.by_gateway_key(_digest(f"gateway {session_id}")))
 
-    def known(self, session_id: str) -> Session | None:
-        """Return the session by its gateway key if it is cached."""
+    def find_cached(self, session_id: str) -> Session | None:
+        """Return the session by its gateway key if it is cached, else None."""
         return self.sessions.known_gateway_key(_digest(f"gateway {session_id}"))
 
     def test_provides(self) -> None:
-        """It provides ISessions."""
+        """The implementation provides L{ISessions}."""
         self.assertTrue(verifyObject(ISessions, self.sessions))
 
     def test_opened(self) -> None:
@@ -219,34 +219,36 @@ class SessionsContract(_RecordCase):
     def test_unknown(self) -> None:
         """Unknown tokens and ids return None, and a gateway key is not a token."""
         self.opened()
-        self.assertIsNone(self.seen("other"))
-        self.assertIsNone(self.seen("gateway session-1"))
+        self.assertIsNone(self.find_by_token("other"))
+        self.assertIsNone(self.find_by_token("gateway session-1"))
         self.assertIsNone(self.do(self.sessions.get("other")))
         self.refused(self.sessions.end("other", 0, ()), NotFound)
 
     def test_gateway_key(self) -> None:
         """A session is found by its gateway key, and by no other."""
         session, other = self.opened(), self.opened("session-2")
-        self.assertEqual((self.called("session-1"), self.called("session-2")), (session, other))
-        self.assertIsNone(self.called("other"))
+        self.assertEqual(
+            (self.find_by_gateway_key("session-1"), self.find_by_gateway_key("session-2")), (session, other)
+        )
+        self.assertIsNone(self.find_by_gateway_key("other"))
 
     def test_each_key_its_own(self) -> None:
-        """A token is not a gateway key and the reverse, even for a session used with both."""
+        """A token is no gateway key, and a gateway key is no token, even for a session used with both."""
         session = self.opened()
-        self.seen(session.id)
-        self.called(session.id)
+        self.find_by_token(session.id)
+        self.find_by_gateway_key(session.id)
         self.assertIsNone(self.do(self.sessions.by_gateway_key(_digest(session.id))))
         self.assertIsNone(self.sessions.known_gateway_key(_digest(session.id)))
-        self.assertIsNone(self.seen(f"gateway {session.id}"))
+        self.assertIsNone(self.find_by_token(f"gateway {session.id}"))
 
     def test_known_gateway_key(self) -> None:
         """A recently used gateway key is known at once. An unused or unknown one is not."""
         session = self.opened()
-        self.assertIsNone(self.known("other"))
-        self.called(session.id)
-        known = self.known(session.id)
+        self.assertIsNone(self.find_cached("other"))
+        self.find_by_gateway_key(session.id)
+        known = self.find_cached(session.id)
         self.assertEqual(session.id, known and known.id)
-        self.assertIsNone(self.known("other"))
+        self.assertIsNone(self.find_cached("other"))
 
     def test_in_band_key(self) -> None:
         """A session is found by its in-band key only in by_in_band_key, and other sessions have none."""
@@ -265,7 +267,7 @@ class SessionsContract(_RecordCase):
     def test_calls_are_seen(self) -> None:
         """A call with a gateway key counts as a request, cached or not."""
         session = self.opened()
-        for at, use in enumerate((self.called, self.known), 1):
+        for at, use in enumerate((self.find_by_gateway_key, self.find_cached), 1):
             self.clock.advance(5)
             self.assertIsNotNone(use(session.id))
             noted = self.do(self.sessions.get(session.id))
@@ -274,31 +276,31 @@ class SessionsContract(_RecordCase):
     def test_gateway_key_ended(self) -> None:
         """After its end, a session is not cached under its gateway key, and the database returns it as ended."""
         session = self.opened()
-        self.called(session.id)
+        self.find_by_gateway_key(session.id)
         ended = self.do(self.sessions.end(session.id, 0, ()))
-        self.assertIsNone(self.known(session.id))
-        self.assertEqual(self.called(session.id), ended)
-        self.assertIsNone(self.known(session.id))
+        self.assertIsNone(self.find_cached(session.id))
+        self.assertEqual(self.find_by_gateway_key(session.id), ended)
+        self.assertIsNone(self.find_cached(session.id))
 
     def test_seen(self) -> None:
         """A request updates the time of last use at once, in every read."""
         session = self.opened()
-        self.seen(session.id)
+        self.find_by_token(session.id)
         self.clock.advance(5)
         noted = evolve(session, seen_at=session.seen_at + timedelta(seconds=5))
-        self.assertEqual(self.seen(session.id), noted)
+        self.assertEqual(self.find_by_token(session.id), noted)
         self.assertEqual(self.do(self.sessions.get(session.id)), noted)
         self.assertEqual(self.do(self.sessions.list(True, 10, None)).items, (noted,))
 
     def test_ended(self) -> None:
         """After its end, a session is returned as ended, by token too, and the end is recorded."""
         session = self.opened()
-        self.seen(session.id)
+        self.find_by_token(session.id)
         self.clock.advance(5)
         ended = self.do(self.sessions.end(session.id, 3, (example_event("session.ended"),)))
         self.assertEqual((ended.live, ended.exit_code), (False, 3))
         self.assertEqual(ended.ended_at, NOON + timedelta(seconds=5))
-        self.assertEqual(self.seen(session.id), ended)
+        self.assertEqual(self.find_by_token(session.id), ended)
         self.assertEqual(self.do(self.sessions.get(session.id)), ended)
         self.assertEqual(self.types(), ["session.ended"])
 
@@ -331,7 +333,7 @@ class SessionsContract(_RecordCase):
         self.refused(
             self.sessions.open(example_session(), _digest("t"), _digest("g"), (example_event(),)), LimitExceeded
         )
-        self.assertIsNone(self.seen("t"))
+        self.assertIsNone(self.find_by_token("t"))
         self.assertEqual(self.types(), [])
         self.do(self.sessions.end("s-0", 0, ()))
         self.opened()
@@ -343,7 +345,7 @@ class SessionsContract(_RecordCase):
         self.clock.advance(601)
         self.opened("new")
         for number in range(63):
-            self.seen(f"s-{number}")
+            self.find_by_token(f"s-{number}")
         self.refused(self.sessions.open(example_session("late"), _digest("t"), _digest("g"), ()), LimitExceeded)
 
     def test_list(self) -> None:

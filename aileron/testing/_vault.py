@@ -83,7 +83,11 @@ class KeptInMemory:
         self.full = False
 
     def check_writable(self) -> None:
-        """Raise if the vault is locked or the simulated disk is full."""
+        """Check that a change can be stored.
+
+        :raises VaultLocked: if the vault is locked.
+        :raises StoreUnavailable: if the simulated disk is full.
+        """
         self._vault.check()
         if self.full:
             raise StoreUnavailable("The vault could not be written.")
@@ -114,7 +118,12 @@ class MemoryBindings:
         return tuple(binding for binding in self.list() if binding.connector == fqn)
 
     def add(self, new: NewBinding) -> Binding:
-        """Add a binding synchronously, for the setup of a test."""
+        """Add a binding synchronously, for the setup of a test.
+
+        :raises VaultLocked: if the vault is locked.
+        :raises Conflict: if there is a binding with this name.
+        :raises InvalidRequest: if a part of the binding is malformed.
+        """
         self._vault.check()
         binding = binding_of(new, _CREATED_AT, next(self._revisions))
         if binding.name in self._kept:
@@ -177,7 +186,9 @@ class MemoryBindings:
     def secret_of(self, binding: Binding, scope: Scope) -> bytes:
         """Return the secret of exactly this binding, if it was sealed for this scope.
 
-        :raises BindingFailed: the binding or the scope differs, or the binding needs a person.
+        :raises VaultLocked: if the vault is locked.
+        :raises BindingFailed: if the binding or the scope differs.
+        :raises CredentialNeedsYou: if the binding needs a person.
         """
         self._vault.check()
         kept, secret = self._kept.get(binding.name, (None, b""))
@@ -228,9 +239,9 @@ class MemoryOperators(Operators):
         self.ticking = ticking = Clock() if clock is None else clock
         super().__init__(self._memory_vault, self.INSTANCE, lambda: (self.ADDRESS,), ticking)
 
-    def prove(self, daemon_nonce: str, client_nonce: str = CLIENT_NONCE) -> str:
-        """Return the proof of an operator for a nonce."""
-        exchange = LoginExchange(client_nonce, daemon_nonce, self.INSTANCE, self.ADDRESS)
+    def prove(self, daemon_nonce: str, client_nonce: str = CLIENT_NONCE, public_key: str = "") -> str:
+        """Return the proof of an operator for a nonce, which names a public key if one is given."""
+        exchange = LoginExchange(client_nonce, daemon_nonce, self.INSTANCE, self.ADDRESS, public_key)
         return client_proof(self._memory_vault.operator_key(), exchange)
 
     def log_in(self) -> tuple[str, OperatorSession]:
@@ -239,7 +250,10 @@ class MemoryOperators(Operators):
         return self.login(nonce, self.prove(nonce))
 
     def open_browser(self) -> tuple[SigningBrowser, OperatorSession]:
-        """Return a logged-in browser and its session."""
+        """Return a logged-in browser and its session.
+
+        :raises Unauthorized, Conflict, Forbidden: if the hand-over fails.
+        """
         token, _session = self.log_in()
         browser = self.waiting_browser(self.hand_over(token))
         return browser, self.confirm(token, self.words_of(browser))
@@ -247,10 +261,10 @@ class MemoryOperators(Operators):
     def waiting_browser(self, code: str) -> SigningBrowser:
         """Return a browser that has redeemed this code and registered its key."""
         cookie, page_key, _maker = self.redeem(code)
-        browser = SigningBrowser.fresh(cookie, self.ticking.seconds)
-        return browser.told(self.register(cookie, page_key, browser.public_key))
+        browser = SigningBrowser.generate(cookie, self.ticking.seconds)
+        return browser.with_instance(self.register(cookie, page_key, browser.public_key))
 
     def words_of(self, browser: SigningBrowser) -> str:
         """Return the words on the page of a browser, or an empty string if there are none."""
-        entering = self.entering(browser.asks("GET", "/handover/state"))
+        entering = self.entering(browser.sign_request("GET", "/handover/state"))
         return "" if entering is None else entering.words

@@ -31,7 +31,10 @@ def new_binding(identity: str = "me", secret: bytes = CANARY, connector: str = "
 
 
 def opened(case: SynchronousTestCase, credential: ICredential) -> bytes:
-    """Return the secret of C{credential}, which must be available at once."""
+    """Return the secret of C{credential}, which must be available at once.
+
+    :raises AileronError: if it cannot be revealed.
+    """
     secret: bytes = case.successResultOf(Deferred.fromCoroutine(credential.reveal()))
     return secret
 
@@ -55,7 +58,7 @@ class VaultContract(MixedIn):
         raise NotImplementedError
 
     def test_provides(self) -> None:
-        """It provides IVault."""
+        """The implementation provides L{IVault}."""
         self.assertTrue(verifyObject(IVault, self.make_vault()))
 
     def test_unlocked(self) -> None:
@@ -64,7 +67,7 @@ class VaultContract(MixedIn):
         self.assertEqual((vault.state(), vault.ever_unlocked()), (VaultState.UNLOCKED, True))
 
     def test_never_unlocked(self) -> None:
-        """A vault that starts locked reports its state, and its Deferred has fired."""
+        """A vault that starts locked reports its state, and C{locked} returns a Deferred that has fired."""
         vault = self.make_locked()
         self.assertEqual((vault.state(), vault.ever_unlocked()), (VaultState.LOCKED, False))
         self.assertIsNone(self.successResultOf(vault.locked()))

@@ -1,1 +1,1 @@
-"""The offer to a client: actions as tools, search for the others, documents, prompts, pages."""
+"""The offer to a client: actions as tools, search for unlisted actions, documents and prompts."""

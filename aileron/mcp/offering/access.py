@@ -1,4 +1,4 @@
-"""Selects the actions listed as tools, and implements the tools that find, describe and run the others."""
+"""Selects the actions listed as tools, and implements the tools that find, describe and run unlisted actions."""
 
 from __future__ import annotations
 
@@ -70,7 +70,10 @@ ACCESS_DEFINITIONS = (
 
 
 def render_matches(index: ActionIndex, definitions: Sequence[ToolDefinition], query: object) -> ToolResult:
-    """Render the result of a search."""
+    """Search the actions and return the matches, or words that there are none, as a result.
+
+    If the query is unusable, or there is no search, return an error result.
+    """
     if not isinstance(query, str) or not query.strip():
         return ToolResult("query must be a few words.", is_error=True)
     try:
@@ -86,7 +89,7 @@ def render_matches(index: ActionIndex, definitions: Sequence[ToolDefinition], qu
 
 
 def find_action(definitions: Sequence[ToolDefinition], name: object) -> ToolDefinition | ToolResult:
-    """Return the action with that name or tool name, ignoring case, or an error result if there is none."""
+    """Return the action with this name or tool name, ignoring case, or an error result if there is none."""
     wanted = name.casefold() if isinstance(name, str) else None
     for definition in definitions:
         if definition.action is not None and wanted in (definition.action.casefold(), definition.name.casefold()):
@@ -97,7 +100,7 @@ def find_action(definitions: Sequence[ToolDefinition], name: object) -> ToolDefi
 
 
 def describe_action(definitions: Sequence[ToolDefinition], name: object) -> ToolResult:
-    """Describe one action in full, or return an error result if it does not exist."""
+    """Return a result with one action's document, or an error result if there is no such action."""
     definition = find_action(definitions, name)
     return definition if isinstance(definition, ToolResult) else ToolResult(render_action(definition))
 
@@ -111,7 +114,7 @@ def resolve_call(
         gone = f"There is no tool {tool!r} (any more). {DIAGNOSTICS_TOOL} tells what is offered."
         return ToolResult(gone, is_error=True) if definition is None else (definition, arguments)
     if others := sorted(arguments.keys() - {"name", "args"}):
-        # If it were dropped, the action would run with other arguments than intended.
+        # If the other arguments were ignored, the action would run with other arguments than intended.
         return ToolResult(
             f"{RUN_TOOL} takes name and args; put into args what is the action's: {', '.join(others)}.", is_error=True
         )
@@ -122,7 +125,7 @@ def resolve_call(
 
 
 def render_action(definition: ToolDefinition) -> str:
-    """Render everything a caller must know about an action."""
+    """Return an action's document: everything that a caller must know, as Markdown."""
     effect = "it only reads" if definition.read_only else "it changes something"
     approval = "after" if definition.gated else "without"
     parts = [
@@ -148,7 +151,8 @@ def _pretty(schema: Mapping[str, JSON]) -> str:
 
 MOST_FAVOURITES = 12
 USUAL_TOKENS = 250
-"""The average size of an action in the list. The limit of listed actions times this size limits the whole list."""
+"""The assumed average tokens of a listed action. The limit of listed actions times this number limits the whole
+list."""
 _BYTES_A_TOKEN = 4
 
 _log = logging.getLogger(__name__)
@@ -163,12 +167,13 @@ def estimate_tokens(definition: ToolDefinition) -> int:
 
 @define
 class Shortlist:
-    """The listed actions: all of them, or the most used if there are more than C{limit} or they are too long.
+    """The selection of listed actions: all actions, or the most used if all are too many or too long.
 
-    The most used are requested once, and adding an action does not remove others: a list that changes with use would
+    The most used actions are requested once, and adding an action does not remove others, because a changing list would
     invalidate the caches of clients and models.
 
-    :ivar limit: the limit of listed actions, each of L{USUAL_TOKENS} on average. If all fit, the limit is doubled.
+    :ivar limit: the most listed actions. Together they may have L{USUAL_TOKENS} for each. Once all actions have been
+        listed, twice as many may be, so that a few more actions do not shorten the list.
     """
 
     _daemon: Daemon
@@ -192,7 +197,7 @@ class Shortlist:
             try:
                 names = await self._daemon.most_used(min(self.limit, MOST_FAVOURITES)) if self.limit else ()
             except DaemonError as error:
-                # Not critical: unlisted actions can be found by search.
+                # List no action this time: unlisted actions can be found by search.
                 _log.info("could not request the most used actions: %s", error)
                 return ()
             self._favourites = tuple(names)
@@ -200,7 +205,7 @@ class Shortlist:
 
 
 def _fitting(definitions: Iterable[ToolDefinition], most: int) -> Sequence[ToolDefinition]:
-    """Return the first definitions that together use no more tokens than C{most} average ones."""
+    """Return the definitions that fit into L{USUAL_TOKENS} times C{most}. A definition that does not fit is skipped."""
     fitting, left = [], most * USUAL_TOKENS
     for definition in definitions:
         if (tokens := estimate_tokens(definition)) <= left:

@@ -49,9 +49,9 @@ T = TypeVar("T")
 
 
 class Catalog:
-    """The handlers of C{tools/list}, C{resources/list} and their neighbours, for one MCP server.
+    """The handlers of requests for tools, resources, prompts and completions, for one MCP server.
 
-    :param session: the launcher's facts about the clients.
+    :param session: the launcher's settings for the agent.
     """
 
     def __init__(self, offers: ITools, session: SessionEnvironment) -> None:
@@ -59,7 +59,10 @@ class Catalog:
         self._session = session
 
     async def tools(self, ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListToolsResult:
-        """Answer C{tools/list}."""
+        """Answer C{tools/list}.
+
+        :raises MCPError: if the cursor is invalid.
+        """
         client = identify_client(ctx, self._session)
         offered = await self._offers.offered(hears_changes=client.hears_changes)
         shown, cursor = page(offered, _tool_key, params, TOOLS_A_PAGE)
@@ -67,18 +70,27 @@ class Catalog:
         return t.ListToolsResult(tools=tools, next_cursor=cursor)
 
     async def resources(self, _ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListResourcesResult:
-        """Answer C{resources/list}: the session's runs, then a document for each action."""
+        """Answer C{resources/list}: the session's runs, then a document for each action.
+
+        :raises MCPError: if the cursor is invalid.
+        """
         there = sorted([_RUNS, *map(_resource, await self._offers.actions())], key=_resource_key)
         shown, cursor = page(there, _resource_key, params, RESOURCES_A_PAGE)
         return t.ListResourcesResult(resources=list(shown), next_cursor=cursor)
 
     async def templates(self, _ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListResourceTemplatesResult:
-        """Answer C{resources/templates/list}."""
+        """Answer C{resources/templates/list}.
+
+        :raises MCPError: if the cursor is invalid.
+        """
         shown, _ = page(_TEMPLATES, lambda template: template.name, params, len(_TEMPLATES))
         return t.ListResourceTemplatesResult(resource_templates=list(shown))
 
     async def read(self, _ctx: Context, params: t.ReadResourceRequestParams) -> t.ReadResourceResult:
-        """Answer C{resources/read}."""
+        """Answer C{resources/read} with the list of runs, a run, an attachment or an action's document.
+
+        :raises MCPError: if there is no such resource, or the daemon did not return it.
+        """
         if params.uri == RUNS_URI:
             return _contents(params.uri, RUNS_TYPE, await self._runs())
         if run_id := parse_run_uri(params.uri):
@@ -110,12 +122,18 @@ class Catalog:
             raise MCPError(t.INTERNAL_ERROR, str(error)) from None
 
     async def prompts(self, _ctx: Context, params: t.PaginatedRequestParams | None) -> t.ListPromptsResult:
-        """Answer C{prompts/list}."""
+        """Answer C{prompts/list}.
+
+        :raises MCPError: if the cursor is invalid.
+        """
         shown, _ = page(PROMPTS, lambda each: each.name, params, len(PROMPTS))
         return t.ListPromptsResult(prompts=list(shown))
 
     async def complete(self, _ctx: Context, params: t.CompleteRequestParams) -> t.CompleteResult:
-        """Answer C{completion/complete}."""
+        """Answer C{completion/complete}.
+
+        :raises MCPError: if there is no such prompt, template or argument, or the daemon did not return the values.
+        """
         try:
             return t.CompleteResult(completion=await complete_argument(params.ref, params.argument, self._offers))
         except DaemonError as error:
@@ -123,7 +141,7 @@ class Catalog:
 
 
 def to_tool(definition: ToolDefinition, *, asked: bool = False) -> t.Tool:
-    """Convert a definition to the SDK's tool; see L{write_tool}."""
+    """Convert a definition to the SDK's tool, as L{write_tool} does to JSON."""
     return t.Tool.model_validate(write_tool(definition, asked=asked), by_name=False)
 
 
@@ -183,11 +201,12 @@ def _resource_key(resource: t.Resource) -> str:
 def page(
     things: Sequence[T], key: Callable[[T], str], params: t.PaginatedRequestParams | None, size: int
 ) -> tuple[Sequence[T], str | None]:
-    """Return one page, and the cursor of the next page, or None if this is the last.
+    """Return one page of C{things}, and the cursor of the next page, or None if this is the last page.
 
-    :param key: the unique sort key of C{things}.
+    :param things: all things, sorted by C{key}.
+    :param key: returns the unique sort key of a thing.
     :param params: the parameters of the request. Without a cursor, return the first page.
-    :raises MCPError: the cursor is invalid.
+    :raises MCPError: if the cursor is invalid.
     """
     behind = None if params is None or params.cursor is None else _read(params.cursor)
     left = [thing for thing in things if behind is None or key(thing) > behind]

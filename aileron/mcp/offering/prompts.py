@@ -71,10 +71,10 @@ _SHOWN = (
 
 
 async def render_prompt(name: str, arguments: Mapping[str, str], offers: ITools) -> t.GetPromptResult:
-    """Return one of L{PROMPTS}, filled in.
+    """Return the messages of one of L{PROMPTS} with these arguments.
 
-    :raises MCPError: there is no such prompt, or no such action or run as it names.
-    :raises DaemonError: the daemon did not return the data.
+    :raises MCPError: if the prompt, or the action or run that its arguments name, does not exist.
+    :raises DaemonError: if the daemon did not return the actions or the run.
     """
     if name == USE:
         return _use(arguments, await offers.actions())
@@ -121,21 +121,21 @@ def _is_installed(definitions: Sequence[ToolDefinition]) -> str:
 
 
 def _to_messages(*contents: t.ContentBlock) -> t.GetPromptResult:
-    """Convert each text to a user message."""
+    """Return a prompt with each of C{contents} as a user message."""
     return t.GetPromptResult(messages=[t.PromptMessage(role="user", content=content) for content in contents])
 
 
-_ACTION_VARIABLE = "name"  # of the template, where a run has the same argument name as in a prompt
+_ACTION_VARIABLE = "name"  # the variable of an action in resource templates. A run's is named as in prompts.
 _VARIABLES = re.compile(r"\{(\w+)\}")
 _OF_PROMPTS = {prompt.name: [each.name for each in prompt.arguments or ()] for prompt in PROMPTS}
 _OF_ADDRESSES = {each: _VARIABLES.findall(each) for each in (ACTION_TEMPLATE, RUN_TEMPLATE, ATTACHMENT_TEMPLATE)}
 
 
 async def list_choices(argument: str, offers: ITools) -> Mapping[str, str]:
-    """Return the possible values of an argument, by its name: actions by name, or runs newest first.
+    """Return the possible values of an argument: the actions by name, or the runs newest first.
 
-    :return: each value with a description for people; empty if any value is allowed.
-    :raises DaemonError: the daemon did not return them.
+    :return: each value with a description for people, or nothing if any value is allowed.
+    :raises DaemonError: if the daemon did not return the values.
     """
     if argument in (ACTION_ARGUMENT, _ACTION_VARIABLE):
         return dict(sorted((str(definition.action), definition.title) for definition in await offers.actions()))
@@ -150,10 +150,10 @@ MOST_TOLD = 100  # the protocol's limit
 async def complete_argument(
     ref: t.PromptReference | t.ResourceTemplateReference, argument: t.CompletionArgument, offers: ITools
 ) -> t.Completion:
-    """Return completions of an argument's typed prefix, or none if any value is allowed.
+    """Return the possible values of an argument that contain the typed text, or none if any value is allowed.
 
-    :raises MCPError: there is no such prompt, template or argument.
-    :raises DaemonError: the daemon did not return the values.
+    :raises MCPError: if there is no such prompt, template or argument.
+    :raises DaemonError: if the daemon did not return the values.
     """
     _check_known(ref, argument.name)
     found = _like(argument.value, await list_choices(argument.name, offers))

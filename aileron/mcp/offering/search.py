@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     import sqlite3
 
 MOST_FOUND = 10
-_MOST_WORDS, _LONGEST_WORD = 32, 64  # limit of words in a query; the rest is dropped
-_SHORTEST_BEGINNING = 3  # shortest ASCII word: every second word begins with "a"
+_MOST_WORDS, _LONGEST_WORD = 32, 64  # limits of a query: further words and letters are ignored
+_SHORTEST_BEGINNING = 3  # the shortest ASCII word that also matches as a prefix: a prefix "a" would match too much
 
 _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
-"""Letters of scripts without spaces between words: each counts as a word."""
+"""Matches a letter of a script without spaces between words. Each such letter counts as a word."""
 _SYNONYMS = (
     "list show all",
     "get read look see view",
@@ -29,17 +29,17 @@ _SYNONYMS = (
     "comment note reply",
     "mail email mails emails",
 )
-"""Groups of synonyms for the words of a query; a synonym counts less than the word itself."""
+"""Groups of synonyms. A synonym of a query's word counts less than the word itself."""
 
 _CREATE = """CREATE VIRTUAL TABLE actions USING {module}(
     name, title, about, arguments, tokenize = 'unicode61 remove_diacritics 2')"""
 _INSERT = "INSERT INTO actions (rowid, name, title, about, arguments) VALUES (?, ?, ?, ?, ?)"
 _SELECT = "SELECT rowid FROM actions WHERE actions MATCH ? ORDER BY bm25(actions, 2, 2, 1, 1), rowid LIMIT ?"
-"""A word counts twice as much in a name or a title."""
+"""The query. A word counts twice as much in a name or a title."""
 
 
 class SearchUnavailable(Exception):
-    """SQLite was built without a full-text index."""
+    """The error for a search if SQLite was built without a full-text index."""
 
 
 class ActionIndex:
@@ -54,9 +54,9 @@ class ActionIndex:
         self._connection: sqlite3.Connection | None = None
 
     def search(self, definitions: Sequence[ToolDefinition], query: str, most: int) -> list[ToolDefinition]:
-        """Return those of C{definitions} that contain any word of C{query}, best first, and equal ones by name.
+        """Return the definitions that contain any word of C{query}, best first, then in their order, at most C{most}.
 
-        :raises SearchUnavailable: SQLite was built without a full-text index.
+        :raises SearchUnavailable: if this SQLite has no full-text index.
         """
         if self._connection is None or definitions is not self._definitions:
             self._connection, self._definitions = self._build(definitions), definitions
@@ -96,7 +96,7 @@ def _arguments(definition: ToolDefinition) -> str:
 
 
 def _phrases(query: str) -> Iterator[str]:
-    """Yield the FTS5 phrases of a query, quoted so that no character acts as query syntax."""
+    """Yield the FTS5 phrases for the words of a query, quoted so that no character acts as query syntax."""
     words = dict.fromkeys(word[:_LONGEST_WORD] for word in _WORD.findall(_fold(query)))
     for word in tuple(words)[:_MOST_WORDS]:
         yield f'"{word}"'

@@ -27,7 +27,7 @@ class ToolListing:
 
     :ivar link: the actions that the daemon offers.
     :ivar shortlist: selects the listed actions.
-    :ivar wait_seconds: the longest wait for news of a call that an agent is told of.
+    :ivar wait_seconds: the longest wait for a change of a call's status that the tool's schema offers.
     """
 
     link: DaemonLink
@@ -36,7 +36,7 @@ class ToolListing:
 
     @classmethod
     def make(cls, daemon: Daemon, session: SessionEnvironment, clock: IReactorTime) -> ToolListing:
-        """Make the listing of a session. Its link is not started."""
+        """Make the listing of a session. The link's polling is not started."""
         longest = int(USUAL_SECONDS) if session.wait_seconds is None else session.wait_seconds
         return cls(DaemonLink(daemon, clock), Shortlist(daemon, session.listed_actions), longest)
 
@@ -56,7 +56,7 @@ class ToolListing:
 def write_tool(definition: ToolDefinition, *, asked: bool = False) -> dict[str, JSON]:
     """Return a tool as the protocol's JSON object.
 
-    :param asked: whether the client can request a person's values.
+    :param asked: whether a person is asked for missing values by a form, so that they are optional.
     """
     schema = relax_schema(definition) if asked and definition.asks else definition.input_schema
     tool: dict[str, JSON] = {
@@ -78,7 +78,7 @@ def write_tool(definition: ToolDefinition, *, asked: bool = False) -> dict[str, 
 
 
 def wrap_output_schema(output: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Return the schema of the whole result, in which C{output} is the schema of the action's output."""
+    """Return the schema of a tool's structured result, whose member C{output} has the schema C{output}."""
     status = {"type": "string", "description": "completed; or anything else: it is not done."}
     text = {"type": "string", "description": "What else there is to know."}
     properties = {"status": status, "output": _relocate(output), "text": text}
@@ -86,7 +86,7 @@ def wrap_output_schema(output: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def _relocate(schema: JSON) -> JSON:
-    """Return a schema nested one level deeper, with its internal references adjusted."""
+    """Return a schema with its internal references adjusted to the place below C{/properties/output}."""
     if isinstance(schema, Mapping):
         return {
             key: _relocate_reference(value) if key in _REFERENCES else _relocate(value) for key, value in schema.items()

@@ -1,1 +1,1 @@
-"""Waiting for a decision within the limits of the calling client: how long, with what progress, and how it ends."""
+"""Waiting for a decision within the limits of the calling client, with progress reports, forms and cancellations."""

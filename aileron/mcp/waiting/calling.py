@@ -1,8 +1,8 @@
-"""Answers one C{tools/call} in a way that suits its client, and registers the client's cancellations.
+"""Answers one C{tools/call} in the form that its client supports, and processes the client's cancellations.
 
-The SDK ends our wait if a client cancels, and also if the client disconnects. Only the first is a request to cancel
-the run, and only the client's notification distinguishes the two. A notification for a call that was already answered
-has no effect.
+The SDK ends our wait if a client cancels, and also if the client disconnects. Only a cancellation requests to cancel
+the run, and only the client's notification distinguishes it from a disconnection. A notification for a call that was
+already answered has no effect.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Cancelling:
 
     @contextmanager
     def calling(self, ctx: Context, key: str) -> Iterator[None]:
-        """Register a call for cancellation while it is under way and shortly after its wait was cut off."""
+        """Register a call for cancellation within the context. A call whose wait was cancelled stays registered."""
         name = _name(ctx, ctx.request_id)
         self._keys[name] = key
         while len(self._keys) > MOST:
@@ -66,7 +66,7 @@ class Cancelling:
             self._keys.pop(name, None)
 
     async def listen(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Middleware of the SDK: process cancellation notifications."""
+        """Run as middleware of the SDK: cancel the run of a call when its client sends a cancellation."""
         if ctx.method == "notifications/cancelled":
             key = self._keys.pop(_name(ctx, (ctx.params or {}).get("requestId")), None)
             if key is not None:
@@ -75,7 +75,7 @@ class Cancelling:
 
 
 def _name(ctx: Context, request_id: object) -> _Name:
-    """Return the key of a request. Each connection counts its own requests, and over HTTP a header identifies it."""
+    """Return the key of a request: the header that identifies the connection over HTTP, and the request's ID."""
     headers: Mapping[str, Any] = getattr(ctx.request, "headers", None) or {}
     return str(headers.get(_SESSION_HEADER, "")), f"{type(request_id).__name__}:{request_id}"
 
@@ -90,7 +90,7 @@ CallAnswer = t.CallToolResult | t.InputRequiredResult | dict[str, Any]
 class ClientPolicy:
     """The rules for serving clients.
 
-    :ivar session: the launcher's facts about the clients.
+    :ivar session: the launcher's settings for the agent.
     :ivar beats: the intervals between a waiting call's progress reports.
     :ivar sealing: seals the state that a client sends back, or None to use a key of this process.
     :ivar new_key: returns a new idempotency key.
@@ -112,7 +112,7 @@ class CallHandler:
         self._cancelling = Cancelling(calls.withdraw)
 
     def serve(self, server: Server[Any]) -> None:
-        """Set up C{server} for these calls: seal clients' state, process cancellations, and offer tasks."""
+        """Register the task handlers with C{server}, and middleware for sealed client state and for cancellations."""
         sealing = self._policy.sealing or RequestStateSecurity.ephemeral(ttl=LONGEST_WAIT_SECONDS)
         server.middleware.append(RequestStateBoundary(sealing, default_audience=AUDIENCE))
         server.middleware.append(self._cancelling.listen)
@@ -127,7 +127,7 @@ class CallHandler:
 
     async def _answer(self, ctx: Context, params: t.CallToolRequestParams) -> CallAnswer | ToolResult:
         if params.input_responses and params.request_state is None:
-            # Without it the run is unknown, and a new run could repeat the change.
+            # Without the state the run is unknown, and a new run could repeat the change.
             return ToolResult("requestState is missing: nothing was sent, and nothing was looked up.", is_error=True)
         client = identify_client(ctx, self._policy.session)
         so_far = merge_answers(Continuation.of(params.request_state, self._policy.new_key), params.input_responses)
@@ -139,22 +139,24 @@ class CallHandler:
             so_far.key, client.patience_seconds, early=early, answers=answers, tool_call=find_tool_call(ctx.meta)
         )
         with self._cancelling.calling(ctx, options.key):
-            result, options = await self._go_on_after_forms(ctx, params, client, options)
+            result, options = await self._call_with_forms(ctx, params, client, options)
             if result.wanted is not None and client.modern and client.shows_forms and so_far.forms < MOST_FORMS:
                 return request_form(result.wanted, evolve(so_far, answers=options.answers))
             if result.pending is None or not early:
                 return result
             try:
                 return await self._while_pending(ctx, params, client, options, result.pending)
-            except DaemonError:  # the client disconnected just now, but the pending call and its ID are known
+            except DaemonError:  # the daemon did not respond, but the pending call and its ID are known
                 return result
 
-    async def _go_on_after_forms(
+    async def _call_with_forms(
         self, ctx: Context, params: t.CallToolRequestParams, client: Client, options: CallOptions
     ) -> tuple[ToolResult, CallOptions]:
-        """Request a person's values through a client that supports forms during a call, and continue the call.
+        """Make the call. While it lacks a person's values, and the client can show forms, show a form and call again.
 
-        The time this takes counts towards the call's limit, because its client does not extend it.
+        The time of the person counts towards the call's limit, because the client does not extend it.
+
+        :return: the last result, and the options with all answers.
         """
         clock = asyncio.get_running_loop().time
         over = clock() + client.patience_seconds

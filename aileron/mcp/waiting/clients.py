@@ -19,7 +19,7 @@ from .profiles import Client, Introduction, know_client
 
 
 def identify_client(ctx: Context, session: SessionEnvironment) -> Client:
-    """Identify the client that made this request."""
+    """Return the client that made this request, with its abilities."""
     params = ctx.session.client_params
     capabilities = ctx.session.client_capabilities or t.ClientCapabilities()
     elicitation = capabilities.elicitation
@@ -41,17 +41,18 @@ _LONGEST_TOOL_CALL = 128
 
 
 def find_tool_call(meta: Mapping[str, object] | None) -> str | None:
-    """Return the ID of the model's tool call, cut to 128 visible ASCII characters, or None if the client sends none."""
+    """Return the ID of the model's tool call, cut to 128 characters, or None if it is missing or not visible ASCII."""
     told = (meta or {}).get(_TOOL_CALL)
     id_ = told[:_LONGEST_TOOL_CALL] if isinstance(told, str) else ""
     return id_ if id_ and all("!" <= sign <= "~" for sign in id_) else None
 
 
 _EARLY_SECONDS = (1.0, 1.0, 2.0)
-"""The first reports come soon, so that a person at the screen sees what the call waits for."""
+"""The seconds before the first progress reports. They are short, so that a person soon sees why the call waits."""
 
 _BEAT_SECONDS = 5.0
-"""Some clients cancel a call that is silent for 6 s, most only after 60."""
+"""The seconds before each later progress report. Some clients cancel a call without progress after 6 s, most after
+60."""
 
 FOR_THE_ACTION = "Waiting for the action, or for your approval: aileron open"
 FOR_A_FORM = "Waiting for what the user says in the form."
@@ -62,7 +63,7 @@ T = TypeVar("T")
 
 
 Beats = Callable[[], Iterator[float]]
-"""For each call: the seconds before each progress report."""
+"""A function that returns the seconds before each progress report of a call."""
 
 
 def usual_beats() -> Iterator[float]:
@@ -71,11 +72,11 @@ def usual_beats() -> Iterator[float]:
 
 
 async def await_with_progress(ctx: Context, doing: Awaitable[T], beats: Beats, words: str = FOR_THE_ACTION) -> T:
-    """Await C{doing}, and report progress to the client at each beat until it completes.
+    """Await C{doing} and return its result. Until then, report progress to the client at each beat.
 
     :param words: the text of the progress report.
     """
-    beating: list[asyncio.Task[None]] = []  # created only when due: most calls are answered before
+    beating: list[asyncio.Task[None]] = []  # created only if the call lasts: most calls are answered before
     loop = asyncio.get_running_loop()
     pauses = beats()
     first = loop.call_later(
@@ -93,6 +94,6 @@ async def _report_progress(ctx: Context, pauses: Iterator[float], words: str) ->
     for count, pause in enumerate(pauses, 1):
         try:
             await ctx.session.report_progress(count, None, words)
-        except Exception:  # noqa: BLE001 - a rim: the call goes on whether or not somebody hears of it
-            _log.exception("progress could not be told")
+        except Exception:  # noqa: BLE001 - the call continues even if the client gets no progress
+            _log.exception("could not report progress to the client")
         await asyncio.sleep(pause)

@@ -21,16 +21,16 @@ from aileron.mcp._texts import Pending, ToolResult
 from .clients import FOR_A_FORM, Beats, await_with_progress
 
 FORM = "arguments"
-"""The name of the form request."""
+"""The name of the form request in a response."""
 
 MOST_FORMS = 3
-"""The limit of forms for one call with invalid answers."""
+"""The most forms that are shown for one call."""
 
 _log = logging.getLogger(__name__)
 
 
 def request_form(form: Form, so_far: Continuation) -> t.InputRequiredResult:
-    """Return a form request for a client without a handshake, which then repeats the call."""
+    """Return the response that requests a form from a client without a handshake. The client then repeats the call."""
     schema: Any = plain(form.schema)
     question = t.ElicitRequest(params=t.ElicitRequestFormParams(message=form.message, requested_schema=schema))
     state = evolve(so_far, forms=so_far.forms + 1).as_state()
@@ -38,7 +38,7 @@ def request_form(form: Form, so_far: Continuation) -> t.InputRequiredResult:
 
 
 def merge_answers(so_far: Continuation, responses: Mapping[str, object] | None) -> Continuation | ToolResult:
-    """Merge the known answers with those that the client sent, or return the result that ends the call."""
+    """Return the state with the client's answers added, or the result that ends the call if the person declined."""
     answer = (responses or {}).get(FORM)
     if not isinstance(answer, t.ElicitResult) or so_far.shown:
         return so_far
@@ -48,9 +48,9 @@ def merge_answers(so_far: Continuation, responses: Mapping[str, object] | None) 
 
 
 async def elicit_form(ctx: Context, form: Form, seconds: float, beats: Beats) -> Answers | ToolResult | None:
-    """Show a form through a client with a handshake while the call waits.
+    """Show a form through a client with a handshake while the call waits. An error of the client is logged.
 
-    :param seconds: how long the person may take.
+    :param seconds: the longest time that the person may take.
     :return: the person's answers, the result that ends the call, or None if the client showed no form.
     """
     schema: Any = plain(form.schema)
@@ -61,7 +61,7 @@ async def elicit_form(ctx: Context, form: Form, seconds: float, beats: Beats) ->
     except TimeoutError:
         names = ", ".join(form.properties)
         return ToolResult(f"The user was asked for {names} and has not answered. Nothing was sent.", is_error=True)
-    except Exception:  # noqa: BLE001 - a rim: whatever the client makes of the question, the call is answered
+    except Exception:  # noqa: BLE001 - the call is answered however the client fails
         _log.info("the client showed no form", exc_info=True)
         return None
     return (answer.content or {}) if answer.action == "accept" else _NOT_SAID
@@ -74,28 +74,28 @@ _NOT_SAID = ToolResult(
 
 
 REVIEW = "review"
-"""The name of the review request."""
+"""The name of the review request in a response."""
 
 
 def request_review(pending: Pending, so_far: Continuation) -> t.InputRequiredResult:
-    """Return a request to open the review page, for a client without a handshake, which then continues the same run."""
+    """Return the response that asks a client without a handshake to open the review page, then to repeat the call."""
     state = evolve(so_far, shown=True).as_state()
     return t.InputRequiredResult(input_requests={REVIEW: review_request(pending)}, request_state=state)
 
 
 def review_request(pending: Pending) -> t.ElicitRequest:
-    """Return the question whether to open the page, for the protocol without a handshake, which cannot withdraw it.
+    """Return the question whether to open the review page, for the protocol without a handshake.
 
-    While the question is on the screen, a client may not poll for the outcome, so the text asks to close it. Since it
-    may
-    stay there after the decision, the text does not mention the call's status.
+    This protocol cannot withdraw the question. While it is on the screen, a client may not poll for the outcome, so the
+    text asks the person to close it. The text does not mention the call's status, because the question may stay on the
+    screen after the decision.
     """
     message = f"Decide on the page, not here, and then close this question: {pending.action}."
     return t.ElicitRequest(params=t.ElicitRequestURLParams(message=message, url=pending.review_url))
 
 
 async def review_while_waiting(ctx: Context, pending: Pending, waiting: Awaitable[ToolResult]) -> ToolResult:
-    """Ask a client with a handshake to open the review page while the call waits. The question ends with the call."""
+    """Await C{waiting} and return its result. Meanwhile ask a client with a handshake to open the review page."""
     asking = asyncio.ensure_future(_open_page(ctx, pending))
     try:
         result = await waiting
@@ -113,7 +113,7 @@ async def _open_page(ctx: Context, pending: Pending) -> bool:
         answer = await ctx.session.elicit_url(
             message, pending.review_url, pending.run_id, related_request_id=ctx.request_id
         )
-    except Exception:  # noqa: BLE001 - a rim: whatever the client makes of the question, the call waits on
+    except Exception:  # noqa: BLE001 - the call keeps waiting however the client fails
         _log.info("the client did not show the review page", exc_info=True)
         return False
     return answer.action == "accept"
@@ -122,5 +122,5 @@ async def _open_page(ctx: Context, pending: Pending) -> bool:
 async def _tell_over(ctx: Context, pending: Pending) -> None:
     try:
         await ctx.session.send_elicit_complete(pending.run_id, related_request_id=ctx.request_id)
-    except Exception:  # noqa: BLE001 - a rim: the call is answered whether or not somebody hears of it
+    except Exception:  # noqa: BLE001 - the call is answered however the client fails
         _log.info("could not notify the client that the review has ended", exc_info=True)

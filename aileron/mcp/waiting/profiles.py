@@ -1,4 +1,4 @@
-"""The profiles of known clients, and the facts about the calling client. The values are measured, not documented.
+"""The profiles of known clients, and the abilities of the calling client. The profiles are measured, not documented.
 
 Loads no part of the SDK.
 """
@@ -14,14 +14,14 @@ from attrs import frozen
 from aileron.client import SessionEnvironment
 
 USUAL_SECONDS = 300.0
-"""How long a call waits for a decision if no limit was set and the client would wait longer."""
+"""The longest wait of a call for a decision if the launcher set no limit."""
 
 MARGIN_SECONDS = 15.0
-"""How long before its client's limit a call is answered."""
+"""The seconds between the answer of a call and its client's limit."""
 
 
 class Learns(Enum):
-    """When a client learns that the list of tools has changed."""
+    """The times at which a client learns that the list of tools has changed."""
 
     LIVE = "at once"
     ANEW = "when it is restarted"
@@ -31,13 +31,13 @@ class Learns(Enum):
 class Profile:
     """The known behaviour of one program.
 
-    :ivar limit_seconds: its default limit for a call, or None if it has none.
-    :ivar progress_extends: whether each progress report restarts that limit.
-    :ivar opens_urls: whether it offers a person to open a URL.
-    :ivar shows_forms: whether it shows a form to a person, if it declares forms.
-    :ivar structured_wins: whether its model reads a result's structured content instead of its text, if both exist.
-    :ivar learns: when it learns that the list of tools has changed, if its user configured it.
-    :ivar launched_learns: when it learns that if C{aileron launch} configured it.
+    :ivar limit_seconds: the program's default limit for a call in seconds, or None if it has none.
+    :ivar progress_extends: whether each progress report restarts the limit.
+    :ivar opens_urls: whether the program offers a person to open a URL.
+    :ivar shows_forms: whether the program shows a form to a person, if it declares forms.
+    :ivar structured_wins: whether the model gets a result's structured content instead of its text, if both exist.
+    :ivar learns: when the program learns that the list of tools has changed, if its user configured it.
+    :ivar launched_learns: when the program learns of a changed list if C{aileron launch} configured it.
     """
 
     name: str
@@ -50,9 +50,9 @@ class Profile:
     launched_learns: Learns = Learns.LIVE
 
     def patience(self, result: float | None, *, hears_progress: bool) -> float:
-        """Return how long a call waits for a decision, in seconds.
+        """Return the seconds that a call may wait for a decision.
 
-        :param result: the limit that the launcher set, if known.
+        :param result: the wait that the launcher set, or None.
         :param hears_progress: whether the client requested progress reports for this call.
         """
         if result is not None:
@@ -62,9 +62,9 @@ class Profile:
         return min(USUAL_SECONDS, self.limit_seconds - MARGIN_SECONDS)
 
     def hears_changes(self, launched: bool) -> bool:
-        """Return True if the running client learns that the list of tools has changed.
+        """Return whether the running client learns that the list of tools has changed.
 
-        :param launched: whether C{aileron launch} started it.
+        :param launched: whether C{aileron launch} started the client.
         """
         return (self.launched_learns if launched else self.learns) is Learns.LIVE
 
@@ -76,10 +76,10 @@ PROFILES: Mapping[str, Profile] = {
     profile.name: profile
     for profile in (
         Profile("claude", None, opens_urls=True, shows_forms=True, structured_wins=True),
-        # It declares URLs and forms, but declines by itself, even on its own screen.
+        # codex declares URLs and forms, but declines each question without showing it.
         Profile("codex", 300.0, structured_wins=True, learns=Learns.ANEW),
         Profile("opencode", 60.0, progress_extends=True),
-        # It declares elicitation, but without a screen its process exits when asked, so it is never asked.
+        # goose declares elicitation, but exits at a question if it has no screen, so it is never asked.
         Profile("goose", 300.0, learns=Learns.ANEW, launched_learns=Learns.ANEW),
         Profile("pi", 60.0, progress_extends=True),
     )
@@ -98,9 +98,10 @@ _INTRODUCED_AS = {
 
 
 def find_profile(introduced_as: str, launched_as: str) -> Profile:
-    """Find the profile of a client.
+    """Return the profile of a client, or L{UNKNOWN}.
 
-    :param introduced_as: its name in C{clientInfo}, which has precedence, because an agent may start another client.
+    :param introduced_as: the client's name in C{clientInfo}. It has precedence, because an agent may start another
+        client.
     :param launched_as: the launched agent, or empty.
     """
     return PROFILES.get(_INTRODUCED_AS.get(introduced_as, launched_as), UNKNOWN)
@@ -108,14 +109,14 @@ def find_profile(introduced_as: str, launched_as: str) -> Profile:
 
 @frozen
 class Client:
-    """One client, as one of its requests describes it.
+    """The abilities of one client during one request.
 
-    :ivar modern: whether it uses the protocol without a handshake, in which a server sends no requests.
-    :ivar opens_urls: whether it shows a person a URL that we ask it to open.
-    :ivar shows_forms: whether it shows a person a form that we send.
-    :ivar runs_tasks: whether it accepts a task in place of a result.
-    :ivar patience_seconds: how long this call may wait for a decision.
-    :ivar hears_changes: whether it learns that the list of tools has changed.
+    :ivar modern: whether the client uses the protocol without a handshake, in which a server sends no requests.
+    :ivar opens_urls: whether the client offers a person to open a URL that we send.
+    :ivar shows_forms: whether the client shows a person a form that we send.
+    :ivar runs_tasks: whether the client accepts a task in place of a result.
+    :ivar patience_seconds: the seconds that this call may wait for a decision.
+    :ivar hears_changes: whether the client learns that the list of tools has changed.
     """
 
     modern: bool
@@ -130,13 +131,13 @@ class Client:
 class Introduction:
     """A client's description of itself in one request.
 
-    :ivar name: its own name; empty if it gives none.
-    :ivar modern: whether it uses the protocol without a handshake.
-    :ivar declares_urls: whether it declares that it opens URLs.
-    :ivar declares_forms: whether it declares that it shows forms.
-    :ivar runs_tasks: whether it declares that it accepts tasks.
-    :ivar can_be_asked: whether a question can reach it while it waits for a response.
-    :ivar hears_progress: whether it requested progress reports for this request.
+    :ivar name: the client's own name, or empty if it gives none.
+    :ivar modern: whether the client uses the protocol without a handshake.
+    :ivar declares_urls: whether the client declares that it opens URLs.
+    :ivar declares_forms: whether the client declares that it shows forms.
+    :ivar runs_tasks: whether the client declares that it accepts tasks.
+    :ivar can_be_asked: whether a question can reach the client while it waits for a response.
+    :ivar hears_progress: whether the client requested progress reports for this request.
     """
 
     name: str
@@ -149,7 +150,7 @@ class Introduction:
 
 
 def introduce(name: str, capabilities: Mapping[str, Any], *, modern: bool) -> Introduction:
-    """Parse a client's description of itself from its capabilities in JSON.
+    """Return a client's description of itself, read from its capabilities in JSON.
 
     Tasks and progress are not read.
     """
@@ -162,9 +163,9 @@ def introduce(name: str, capabilities: Mapping[str, Any], *, modern: bool) -> In
 
 
 def know_client(said: Introduction, session: SessionEnvironment) -> Client:
-    """Combine a client's description of itself with its profile and its launcher's settings."""
+    """Return a client's abilities, from its description of itself, its profile and its launcher's settings."""
     profile = find_profile(said.name, session.client)
-    # The launcher's facts concern the agent that it launched, not another one that this agent started.
+    # The launcher's settings concern the agent that it launched, not a client that this agent started.
     launched = profile.name == session.client
     attended = session.attended and launched
     can_be_asked = said.modern or said.can_be_asked

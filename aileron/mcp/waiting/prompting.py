@@ -22,7 +22,7 @@ from .elicitation import MOST_FORMS, elicit_form, merge_answers, request_form
 from .profiles import Client
 
 MOST_CHOICES = 100
-"""If there are more choices, the person types the name."""
+"""The most choices that a form lists. If there are more, the person types the value."""
 
 
 class Prompting:
@@ -34,7 +34,11 @@ class Prompting:
         self._beats = beats
 
     async def answer(self, ctx: Context, params: t.GetPromptRequestParams) -> t.GetPromptResult | t.InputRequiredResult:
-        """Answer C{prompts/get}."""
+        """Answer C{prompts/get} with the prompt, or with a form for missing arguments if the client shows forms.
+
+        :raises MCPError: if the prompt, or an action or run that its arguments name, does not exist, or the daemon did
+            not respond.
+        """
         try:
             return await self._answer(ctx, params, identify_client(ctx, self._session))
         except DaemonError as error:
@@ -56,7 +60,10 @@ class Prompting:
         )
 
     async def _find_lacking(self, name: str, given: Mapping[str, str]) -> Form | None:
-        """Return a form for the missing arguments of a prompt, or None if none is missing."""
+        """Return a form for the missing arguments of a prompt, or None if none is missing or there is no such prompt.
+
+        :raises DaemonError: if the daemon did not return the values to choose from.
+        """
         asked = next((each for each in PROMPTS if each.name == name), None)
         lacking = [each for each in (asked and asked.arguments) or () if each.required and not given.get(each.name)]
         if asked is None or not lacking:

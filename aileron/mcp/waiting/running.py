@@ -1,4 +1,4 @@
-"""Runs one action for one call, waits for a decision as long as its client allows, and cancels runs."""
+"""Runs one action for one call, waits for a decision as long as the client allows, and cancels runs."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _log = Logger()
 
 
 class Withdrawals:
-    """Calls under way whose runs can be cancelled, by their keys.
+    """The calls under way whose runs can be cancelled, by idempotency key.
 
-    The first request of a call is never cancelled: without its response the run is unknown.
+    The first request of a call is not cancelled with the call, because the run is unknown without its response.
     """
 
     def __init__(self, daemon: Daemon) -> None:
@@ -38,7 +38,7 @@ class Withdrawals:
         self._begun: OrderedDict[str, _Begun] = OrderedDict()
 
     async def begin(self, key: str, ask: Callable[[], Coroutine[Any, Any, DaemonAnswer]]) -> DaemonAnswer:
-        """Send the first request of a call, once for each key, and return its response.
+        """Send the first request of the call with this key, unless it was already sent, and return its response.
 
         Cancelling ends the wait for the response, not the request.
         """
@@ -49,11 +49,11 @@ class Withdrawals:
         return await begun.answer()
 
     def forget(self, key: str) -> None:
-        """Remove an answered call. It can no longer be cancelled."""
+        """Remove an answered call, so that L{withdraw} does nothing for it."""
         self._begun.pop(key, None)
 
     async def withdraw(self, key: str) -> None:
-        """Cancel the run of this key if possible. A failure is only logged, because no caller waits for it."""
+        """Cancel the run of the call with this key if it is not settled. A failure is only logged."""
         begun = self._begun.pop(key, None)
         if begun is None:
             return
@@ -62,7 +62,7 @@ class Withdrawals:
             if answer.status == 202:
                 await self._daemon.withdraw(str(answer.body.get("run_id")), REASON)
         except DaemonError as error:
-            # Already decided or refused, or the daemon does not respond: the operator sees the run.
+            # The run is already decided or refused, or the daemon does not respond. The operator still sees the run.
             _log.info("could not cancel the run of a cancelled call: {error}", error=str(error))
 
     def stop(self) -> None:
@@ -75,7 +75,7 @@ class Withdrawals:
 
 
 class _Begun:
-    """One first request, whose response several callers may await."""
+    """The first request that starts the run of one call, and its response. Several callers may await the response."""
 
     def __init__(self, asking: Coroutine[Any, Any, DaemonAnswer]) -> None:
         self._over = Waiting()
@@ -84,7 +84,11 @@ class _Begun:
         self._asking.addBoth(self._keep)
 
     async def answer(self) -> DaemonAnswer:
-        """Return the response, or raise its failure."""
+        """Wait for the response, and return it.
+
+        :raises DaemonError: if the request failed.
+        :raises CancelledError: if the request was cancelled.
+        """
         await self._over.wait(over=self._answer is not None)
         if isinstance(self._answer, DaemonAnswer):
             return self._answer
@@ -109,7 +113,7 @@ _LONGEST_PAUSE_SECONDS = 2.0
 class Attempts:
     """All attempts of one call, which share one wait.
 
-    :ivar cut_off: whether an attempt that may have arrived got no response.
+    :ivar cut_off: True if an attempt that may have arrived got no response.
     """
 
     def __init__(self, clock: IReactorTime, wait_seconds: float) -> None:
@@ -119,12 +123,12 @@ class Attempts:
         self.cut_off = False
 
     async def answer(self, ask: Callable[[float], Awaitable[T]]) -> T:
-        """Retry until a response arrives. If the daemon disconnects, retry for the rest of the wait.
+        """Call C{ask} until a response arrives, and return it. After a lost connection, retry for the rest of the wait.
 
-        If the program at the address is not the daemon, do not retry, unless the daemon responded before.
+        If no attempt could be sent, retry for L{GRACE_SECONDS}, or not at all if the configured address is unusable.
 
         :param ask: called with the rest of the wait, in seconds.
-        :raises DaemonUnreachable: the daemon did not return, or was never reached.
+        :raises DaemonUnreachable: if no response arrived in time.
         """
         pause = _FIRST_PAUSE_SECONDS
         while True:
@@ -151,7 +155,7 @@ _UNSETTLED = 202
 
 @frozen
 class ActionRunner:
-    """A runner of actions.
+    """A runner of actions. A call of an action is one run, whose decision and result are awaited.
 
     :ivar withdrawals: cancels the runs of calls that their clients cancelled.
     """
@@ -161,7 +165,10 @@ class ActionRunner:
     withdrawals: Withdrawals
 
     async def run(self, definition: ToolDefinition, arguments: Mapping[str, JSON], options: CallOptions) -> ToolResult:
-        """Run the action of C{definition}. Cancelling ends the wait, never the run."""
+        """Run the action of C{definition}, and return its result or its status. An error of the daemon is a result too.
+
+        Cancelling ends only the wait.
+        """
         attempts = Attempts(self.clock, options.wait_seconds)
 
         async def ask(wait_seconds: float) -> DaemonAnswer:
@@ -174,7 +181,7 @@ class ActionRunner:
         try:
             answer = await self._begin(definition, options, begin)
             if answer is None or not _is_enough(answer, options):
-                answer = await attempts.answer(ask)  # the key identifies the run
+                answer = await attempts.answer(ask)  # the key makes this request wait for the same run
             result = add_structured_data(definition, answer, render_run(answer, definition.title))
         except DaemonError as error:
             result = render_error(error, cut_off=attempts.cut_off)
@@ -185,9 +192,12 @@ class ActionRunner:
     async def _begin(
         self, definition: ToolDefinition, options: CallOptions, begin: Callable[[], Coroutine[Any, Any, DaemonAnswer]]
     ) -> DaemonAnswer | None:
-        """Start the run and return its first status, if the caller needs it before the wait.
+        """Start the run without waiting and return its first status, if the call needs that.
 
-        Most calls need only one request, which waits.
+        The status is needed to cancel the run together with the call, or to show the review page early. Otherwise send
+        nothing and return None: the caller's request starts the run and waits for it.
+
+        :raises DaemonError: if the request failed.
         """
         if definition.gated and definition.withdrawn_on_cancel:
             return await self.withdrawals.begin(options.key, begin)
@@ -195,5 +205,5 @@ class ActionRunner:
 
 
 def _is_enough(first: DaemonAnswer, options: CallOptions) -> bool:
-    """Return True if the first response needs no further wait."""
+    """Return whether the first response already answers the call."""
     return first.status != _UNSETTLED or (options.early and first.body.get("status") == "pending_approval")

@@ -1,6 +1,6 @@
 """The extension C{io.modelcontextprotocol/tasks}: a pending call is returned as a task.
 
-The task is the run and has its ID, so it outlives this process, the daemon's restart and the agent itself.
+A task is a run and has the run's ID, so it outlives this process, a restart of the daemon and the agent itself.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 class UpdateTaskParams(t.RequestParams):
-    """A client's answer to a task's question. Only its arrival matters here."""
+    """A client's answer to a task's question. The content of the answer is ignored."""
 
     task_id: str
 
@@ -61,9 +61,10 @@ class McpTasks:
         server.add_request_handler("tasks/update", UpdateTaskParams, self._update)
 
     async def begin(self, pending: Pending, *, shown: bool) -> dict[str, Any]:
-        """Return a task as the response to a call.
+        """Return the task of a pending run, as the response to a call.
 
         :param shown: whether the client should show the review page to a person.
+        :raises DaemonError: if the daemon did not return the run.
         """
         task = _to_task(await self._calls.run_status(pending.run_id))
         if shown:
@@ -86,9 +87,9 @@ class McpTasks:
         return {"result": {**result, "resultType": "complete"}}
 
     def question(self, run: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the question of a task: to open the review page, while the run is pending.
+        """Return the members of a task that ask the client to open the review page, or nothing if it need not be asked.
 
-        Once the client has answered, there is no question.
+        The client is asked while the run is pending and the client has not answered.
         """
         run_id = str(run.get("id"))
         if run.get("status") != "pending_approval":
@@ -100,7 +101,12 @@ class McpTasks:
         return {"status": "input_required", "inputRequests": {REVIEW: opening}}
 
     async def _cancel(self, ctx: Context, params: t.CancelTaskRequestParams) -> dict[str, Any]:
-        """Request a cancellation, as for a call: the action decides its effect, and it may be too late."""
+        """Cancel the run of a task if it is pending and its action allows that. A refusal of the daemon is logged.
+
+        Return an empty object.
+
+        :raises MCPError: if there is no such run, or the daemon did not respond.
+        """
         await self._run(ctx, params.task_id)
         try:
             await self._calls.withdraw_run(params.task_id)
@@ -118,7 +124,7 @@ class McpTasks:
     async def _run(self, ctx: Context, run_id: str) -> Mapping[str, Any]:
         """Return a run of this session.
 
-        :raises MCPError: the client did not declare tasks, there is no such run, or the daemon did not return it.
+        :raises MCPError: if the client did not declare tasks, there is no such run, or the daemon did not return it.
         """
         capabilities = ctx.session.client_capabilities
         if capabilities is None or TASKS not in (capabilities.extensions or {}):
@@ -143,7 +149,7 @@ def to_call_result(result: ToolResult, *, sound: bool = True) -> t.CallToolResul
 
     :param sound: whether the client's protocol has audio blocks.
     """
-    # Some clients show only structured content, others only text: each is complete.
+    # Some clients show only structured content, others only text, so each is complete.
     data: Any = None if result.data is None else plain(result.data)
     content = [t.TextContent(text=result.text), *attachment_blocks(result, sound=sound)]
     return t.CallToolResult(content=content, structured_content=data, is_error=result.is_error)
