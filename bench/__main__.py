@@ -8,7 +8,21 @@ from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import NoReturn
 
-from bench import audit, commands, endurance, gateway, in_band, mcp, pages, requests, searching, table
+from bench import (
+    audit,
+    commands,
+    decision,
+    endurance,
+    gateway,
+    in_band,
+    inbox,
+    mcp,
+    pages,
+    phone,
+    requests,
+    searching,
+    table,
+)
 from bench import store as stores
 
 PARTS: Mapping[str, Callable[[float], None]] = {
@@ -24,6 +38,9 @@ PARTS: Mapping[str, Callable[[float], None]] = {
     "gateway-pace": gateway.report_pace,
     "in-band": in_band.report,
     "pages": pages.report,
+    "inbox": inbox.report,
+    "decision": decision.report,
+    "phone": phone.report,
 }
 USUAL = ("requests", "store", "commands")
 """What runs where no part is named: the rest takes minutes."""

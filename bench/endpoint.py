@@ -43,6 +43,7 @@ from aileron.model.interfaces.vault import ICredential
 from aileron.model.sessions import Session
 from aileron.model.trust import Trusted, TrustKind
 from aileron.runner import Collaborators, Runner, build
+from aileron.runner.session_filters import SessionFilters
 from aileron.store import Seals, Store, make_store
 from aileron.testing import (
     MemoryBindings,
@@ -58,7 +59,7 @@ from aileron.testing import (
     example_signer,
     scripted_description,
 )
-from aileron.vault import Passkeys
+from aileron.vault import Approvers, Passkeys
 
 ACTION = """+++
 name = "noop"
@@ -234,7 +235,7 @@ async def started(
             trust=MemoryTrust(vault, [*_words(reactor, catalogue, connectors)]),
             control=control,
             grants=MemoryGrants(vault, control, reactor),
-            passkeys=_passkeys(vault, reactor),
+            approvers=_approvers(vault, reactor),
             clock=reactor,
             ids=fresh_ids(reactor),
             chance=lambda: 0.0,
@@ -249,6 +250,11 @@ async def started(
 def _passkeys(vault: MemoryVault, reactor: Any) -> Passkeys:
     """None, and no rule that asks for one."""
     return Passkeys(MemoryPasskeyBook(vault), lambda: (MemoryOperators.ADDRESS,), reactor)
+
+
+def _approvers(vault: MemoryVault, reactor: Any) -> Approvers:
+    """They need no signature: what is measured is a run, not who approved it."""
+    return Approvers(_passkeys(vault, reactor), "bench", lambda _: None, reactor, needs_signatures=False)
 
 
 async def opened(reactor: Any, home: Path) -> Store:
@@ -287,7 +293,9 @@ async def whole(reactor: Any, home: Path, through_http: bool) -> tuple[GuardedSi
         usage=store.usage,
         connectors=connectors,
         operators=MemoryOperators(vault, reactor),
+        filters=SessionFilters(),
         passkeys=_passkeys(vault, reactor),
+        approvers=_approvers(vault, reactor),
         launch_key_digest=token_digest(key),
         local_key_digest=token_digest("local"),
         clock=reactor,
