@@ -28,6 +28,8 @@ NAMED: dict[str, frozenset[str]] = {
             "_started",
         )
     ),
+    "aileron.api.routing.Routes": frozenset(("_url_map",)),
+    "aileron.api.routing._Rule": frozenset(("_compile_builder",)),
     # The library's own log, which would repeat what a server says.
     **{
         f"aileron.connectors.kinds.git._session.{name}": frozenset(("_log",))

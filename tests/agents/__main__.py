@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
 
 from tests.agents import choice
 from tests.agents.install import install
@@ -17,7 +18,9 @@ def main(names: list[str]) -> int:
         sys.exit(f"no such agents: {', '.join(unknown)}; there are {', '.join(there)}")
     for name in names or there:
         install(place(), name)
-    modules = (f"tests.agents.test_{name}" for name in names or there)
+    modules = [f"tests.agents.test_{name}" for name in names or there]
+    for more in ("permissions", "waking"):
+        modules += [each for name in names or there if find_spec(each := f"tests.agents.{more}.test_{name}")]
     return subprocess.run((sys.executable, "-m", "twisted.trial", *modules), check=False).returncode
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,6 +21,7 @@ from twisted.web.resource import IResource
 from aileron.actions import DirectoryCatalogue
 from aileron.api import Dependencies, agent_site, mint, operator_site, token_digest
 from aileron.api._sites import SiteRoutes, agent_routes, operator_routes
+from aileron.api.agent_routes import AgentRoutes
 from aileron.api.shapes.openapi import components
 from aileron.api.shapes.schemas import ref
 from aileron.base.json import utc
@@ -28,6 +30,7 @@ from aileron.features import FeatureSet, RunningFeature, RunningFeatures
 from aileron.home.paths import Home, prepare
 from aileron.model.queries import AuditQuery
 from aileron.model.vault import VaultState
+from aileron.runner.session_filters import SessionFilters
 from aileron.testing import (
     MemoryBindings,
     MemoryConnectors,
@@ -35,6 +38,7 @@ from aileron.testing import (
     MemoryOperators,
     MemoryPasskeyBook,
     MemoryRecordKeys,
+    MemorySshKeyBook,
     MemoryVault,
     ScriptedConnector,
     ScriptedRunner,
@@ -43,7 +47,7 @@ from aileron.testing import (
     memory_store,
     scripted_offer,
 )
-from aileron.vault import Passkeys
+from aileron.vault import Approvers, Passkeys, SshKeys
 
 NOW = 1_760_000_000.0
 COOKIE = "aileron_life"
@@ -91,7 +95,12 @@ class ApiCase(SynchronousTestCase):
         self.operators = MemoryOperators(self.vault, self.clock)
         self.passkey_book = MemoryPasskeyBook(self.vault)
         self.passkeys = Passkeys(self.passkey_book, lambda: (MemoryOperators.ADDRESS,), self.clock)
+        key_of = self.operators.key_of
+        self.ssh_keys = SshKeys(MemorySshKeyBook(self.vault), self.clock)
+        life = MemoryOperators.INSTANCE
+        self.approvers = Approvers(self.passkeys, life, key_of, self.clock, ssh_keys=self.ssh_keys)
         self.runner = ScriptedRunner.of(scripted_offer(), scripted_offer("look-up", gated=False), clock=self.clock)
+        self.filters = SessionFilters()
         self.store = memory_store(self, self.clock)
         self.control, self.record_keys = MemoryControl(self.vault), MemoryRecordKeys(self.vault)
         self.signer = example_signer(self.store, self.record_keys, self.control, self.clock)
@@ -109,6 +118,7 @@ class ApiCase(SynchronousTestCase):
             trust=self.runner,
             grants=self.runner,
             limits=self.runner,
+            filters=self.filters,
             reconciliation=self.runner,
             sessions=self.store.sessions,
             audit=self.store.audit,
@@ -121,6 +131,7 @@ class ApiCase(SynchronousTestCase):
             connectors=MemoryConnectors.of([self.connector]),
             operators=self.operators,
             passkeys=self.passkeys,
+            approvers=self.approvers,
             action_files=self.action_files,
             launch_key_digest=token_digest(LAUNCH_KEY),
             local_key_digest=token_digest(LOCAL_KEY),
@@ -135,17 +146,36 @@ class ApiCase(SynchronousTestCase):
         self.build()
 
     def build(self, runner: Any = None, **changes: Any) -> None:
-        """Make both sites of the deps, some of them changed.
+        """Have both sites made anew of the deps, some of them changed.
 
         :param runner: what stands for all parts of the runner from now on.
         """
         if runner is not None:
             changes |= dict.fromkeys(("submission", "decisions", "trust", "grants", "limits", "reconciliation"), runner)
-        self.deps = evolve(self.deps, **changes)
-        resource, self.routes = agent_site(self.deps)
-        self.agents = Site(self, resource, agent_routes())
+        self.deps = self.built = evolve(self.deps, **changes)
         self.deps.operators.report_lapses(self.deps.access_log.report_lapse)
-        self.operator = Site(self, operator_site(self.deps), operator_routes())
+        for name in ("agent_side", "routes", "agents", "operator"):
+            vars(self).pop(name, None)
+
+    @cached_property
+    def agent_side(self) -> tuple[IResource, AgentRoutes]:
+        """The agent site's resource and routes, made when a test first uses one of them."""
+        return agent_site(self.built)
+
+    @cached_property
+    def routes(self) -> AgentRoutes:
+        """The agent site's routes for callers in this process."""
+        return self.agent_side[1]
+
+    @cached_property
+    def agents(self) -> Site:
+        """The agent site."""
+        return Site(self, self.agent_side[0], agent_routes())
+
+    @cached_property
+    def operator(self) -> Site:
+        """The operator site, made when a test first uses it."""
+        return Site(self, operator_site(self.built), operator_routes())
 
     def fresh_id(self) -> str:
         """An id that sorts after those before."""

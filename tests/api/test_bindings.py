@@ -233,15 +233,15 @@ class ScopeTests(BindingCase):
 
     def test_untrusted_connector(self) -> None:
         """Nothing is bound to a connector's file that is new, or was changed since it was trusted."""
-        first = self.runner.lay(TrustKind.CONNECTOR, FQN, "hosts = []")
+        first = self.runner.put_file(TrustKind.CONNECTOR, FQN, "hosts = []")
         self.assertEqual((self.set_up().status, self.deps.bindings.list()), (409, ()))
         word = {"kind": "connector", "name": FQN, "digest": first.digest}
         self.operator.ask("POST", "/v1/trust", self.key, {"items": [word]})
-        self.runner.lay(TrustKind.CONNECTOR, FQN, "hosts = [evil]")
+        self.runner.put_file(TrustKind.CONNECTOR, FQN, "hosts = [evil]")
         heard = self.set_up()
         self.assertEqual((heard.status, self.deps.bindings.list()), (409, ()))
         self.assertIn(f"aileron connector trust {FQN}", heard.json["error"]["message"])
-        self.runner.lay(TrustKind.CONNECTOR, FQN, "hosts = []")
+        self.runner.put_file(TrustKind.CONNECTOR, FQN, "hosts = []")
         self.assertEqual(self.set_up().status, 201)
 
     def test_no_longer_fits(self) -> None:
@@ -260,7 +260,7 @@ class ScopeTests(BindingCase):
         self.assertEqual(self.rebind(before["revision"]).status, 409)
         self.connecting(hosts=("other.invalid:443",))
         self.assertEqual(self.rebind(before["revision"] + 1).status, 409)
-        self.runner.lay(TrustKind.CONNECTOR, FQN, "hosts = [other]")
+        self.runner.put_file(TrustKind.CONNECTOR, FQN, "hosts = [other]")
         self.assertEqual(self.rebind(before["revision"]).status, 409)
         self.assertEqual((self.shown()["scope"], self.shown()["revision"]), (SCOPE, before["revision"]))
         self.assertEqual(self.operator.ask("POST", "/v1/bindings/x/rebind", self.key, {"revision": 1}).status, 404)

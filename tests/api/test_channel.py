@@ -159,8 +159,8 @@ class ChannelCase(SynchronousTestCase):
         """Say it on a fresh line."""
         return Line(self.site).say(data)
 
-    def refused(self, data: bytes, wanted: int) -> None:
-        """Assert that it is refused in the envelope, dressed, closed, and never rendered."""
+    def refused(self, data: bytes, wanted: int) -> bytes:
+        """Assert that it is refused in the envelope, dressed, closed, and never rendered; the answer."""
         line = Line(self.site)
         before = len(self.echo.seen)
         heard = line.say(data)
@@ -175,6 +175,7 @@ class ChannelCase(SynchronousTestCase):
         self.clock.advance(LINGER_SECONDS)
         self.assertTrue(line.closed)
         self.assertEqual(len(self.echo.seen), before)
+        return heard
 
     def accepted(self, data: bytes) -> None:
         """Assert that it is rendered."""
@@ -248,6 +249,18 @@ class BrowserTests(ChannelCase):
             own = (f"Origin: http://{HOST}", "Sec-Fetch-Site: same-origin")
             self.refused(head(*own, f"Service-Worker: {value}"), 403)
             self.refused(head(*own, f"service-worker: {value}", target="/static/page.js"), 403)
+
+    def test_left_workers(self) -> None:
+        """Where pages keep their address, a worker that is not ours is removed with what it stored; ours is served."""
+        self.site.rules = SiteRules((HOST,), removes_workers=True, workers=frozenset({b"/worker.js"}))
+        own = (f"Origin: http://{HOST}", "Sec-Fetch-Site: same-origin", "Service-Worker: script")
+        for lines in (own, own[2:]):
+            answer = self.refused(head(*lines, target="/static/page.js"), 404)
+            self.assertIn(b'Clear-Site-Data: "cache", "storage"\r\n', answer)
+        for other in ("Sec-Fetch-Site: same-site", "Origin: http://evil.example"):
+            answer = self.refused(head(other, own[2], target="/static/page.js"), 403)
+            self.assertNotIn(b"Clear-Site-Data", answer)
+        self.accepted(head(*own, target="/worker.js"))
 
     def test_types(self) -> None:
         """What may change something must say that it is JSON; a DELETE may be bare where that is said."""
@@ -361,12 +374,13 @@ class OtherNamesTests(ChannelCase):
 
     def setUp(self) -> None:
         super().setUp()
-        others = OtherNames(
-            ["Old.example:7001"],
-            ".aileron.localhost:7001",
-            API_PATHS,
-            lambda: Answer(421, b"<p>moved", {}, "text/html"),
-        )
+        self.paths: list[bytes] = []
+
+        def make_page(path: bytes) -> Answer:
+            self.paths.append(path)
+            return Answer(421, b"<p>moved", {}, "text/html")
+
+        others = OtherNames(["Old.example:7001"], ".aileron.localhost:7001", API_PATHS, make_page)
         self.site = self.make_site(other_names=others)
 
     def test_api(self) -> None:
@@ -374,6 +388,11 @@ class OtherNamesTests(ChannelCase):
         for target in ("/v1/runs", "/v1", "/docs", "/metrics?x"):
             self.accepted(head(host="old.example:7001", target=target))
         self.refused(head("Origin: http://evil.example", host="old.example:7001", target="/v1/runs"), 403)
+
+    def test_path(self) -> None:
+        """The page is made for the path of the request, without its query."""
+        self.say(head(host="bcdfghjklm.aileron.localhost:7001", target="/approvals/x?y=z"))
+        self.assertEqual(self.paths, [b"/approvals/x"])
 
     def test_no_page(self) -> None:
         """Whatever else is asked for by them, or anything by a name of an earlier start, gets the one page."""

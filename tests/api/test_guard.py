@@ -27,6 +27,10 @@ def routes(served: tuple[tuple[Endpoint, Who], ...]) -> Iterator[tuple[str, str,
         yield endpoint.method, re.sub(r"<[^>]+>", "x", endpoint.path), allowed
 
 
+COURIER = {"/v1/action-approvals/x/export", "/v1/signed-decisions"}
+"""What a program brings that has a signature by an enrolled key, which decides in its place."""
+
+
 class TableTests(ApiCase):
     """The whole table."""
 
@@ -58,11 +62,13 @@ class TableTests(ApiCase):
                 refused = heard.status in (401, 403)
                 self.assertEqual(refused, not allowed & (Who.LOCAL | Who.ANYONE), f"{method} {path} {heard.status}")
         opened = {path for method, path, allowed in served if Who.LOCAL in allowed and method != "GET"}
-        self.assertEqual(opened, {"/v1/pause", "/v1/vault/lock", "/v1/actions/check", "/v1/actions/x/dry-run"})
+        self.assertEqual(
+            opened, {"/v1/pause", "/v1/vault/lock", "/v1/actions/check", "/v1/actions/x/dry-run", *COURIER}
+        )
         unread = {
             path for method, path, allowed in served if method == "GET" and not allowed & (Who.LOCAL | Who.ANYONE)
         }
-        self.assertEqual(unread, {"/v1/operator/handover"})
+        self.assertEqual(unread, {"/v1/operator/handover", "/v1/phone/pairing"})
         for method, path, allowed in routes(agent_routes().endpoints):
             if Who.ANYONE not in allowed:
                 self.assertEqual(self.refused(self.agents, method, path, LOCAL_KEY), (401, "unauthorized"))
@@ -103,9 +109,10 @@ class TableTests(ApiCase):
         own = {(method, path) for method, path, _ in routes(agent_routes().endpoints)}
         other = {(method, path) for method, path, _ in routes(operator_routes().endpoints)}
         agents, operators = {path for _, path in own}, {path for _, path in other}
+        agent = self.agent_token()
         for method, path in other - own:
             if path not in agents and not path.startswith(("/v1/runs/", "/v1/action")):
-                self.assertEqual(self.refused(self.agents, method, path, self.agent_token()), (404, "not_found"), path)
+                self.assertEqual(self.refused(self.agents, method, path, agent), (404, "not_found"), path)
         for method, path in own - other:
             if path not in operators:
                 self.assertEqual(self.refused(self.operator, method, path, self.operator_token()), (404, "not_found"))

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from twisted.internet.defer import Deferred
 
-from aileron.api._sessions import GRACE_SECONDS, LOOK_SECONDS, Leases
+from aileron.api._sessions import CHECK_SECONDS, GRACE_SECONDS, Leases
 from aileron.api.endpoint import Received, RequestContext
 from aileron.api.faults import Streamed
 from aileron.api.guard import Caller, Who
@@ -30,8 +30,8 @@ class LeaseCase(ApiCase):
     def look(self, times: int = 1, leases: Leases | None = None) -> None:
         """Let so many looks pass."""
         for _ in range(times):
-            self.clock.advance(LOOK_SECONDS)
-            self.successResultOf(Deferred.fromCoroutine((leases or self.deps.leases).look()))
+            self.clock.advance(CHECK_SECONDS)
+            self.successResultOf(Deferred.fromCoroutine((leases or self.deps.leases).end_lapsed_sessions()))
 
     def shown(self, session: dict[str, str]) -> Any:
         """A session, as it is told of."""
@@ -57,7 +57,7 @@ class OrphanTests(LeaseCase):
     def test_orphaned(self) -> None:
         """A leased session that nobody holds is ended after the grace, on record, and its token opens nothing."""
         session = self.opened(lease=True)
-        self.look(int(GRACE_SECONDS / LOOK_SECONDS))
+        self.look(int(GRACE_SECONDS / CHECK_SECONDS))
         self.assertEqual(self.shown(session)["state"], "running")
         self.look()
         shown = self.shown(session)
@@ -73,7 +73,7 @@ class OrphanTests(LeaseCase):
         """Whatever its agent asks meanwhile, and to hold the lease itself, changes nothing."""
         session = self.opened(lease=True)
         lease = f"/v1/sessions/{session['id']}/lease"
-        for _ in range(int(GRACE_SECONDS / LOOK_SECONDS)):
+        for _ in range(int(GRACE_SECONDS / CHECK_SECONDS)):
             self.look()
             self.assertEqual(self.agents.ask("GET", "/v1/actions", session["token"]).status, 200)
             self.assertEqual(self.agents.ask("GET", lease, session["token"]).status, 403)
@@ -90,7 +90,7 @@ class OrphanTests(LeaseCase):
             self.look(20)
             self.successResultOf(waiting)
             self.successResultOf(Deferred.fromCoroutine(chunks.aclose()))  # type: ignore[attr-defined]
-            self.look(int(GRACE_SECONDS / LOOK_SECONDS))
+            self.look(int(GRACE_SECONDS / CHECK_SECONDS))
             self.assertEqual(self.shown(session)["state"], "running")
         self.look()
         self.assertEqual(self.shown(session)["state"], "orphaned")
@@ -116,7 +116,7 @@ class OrphanTests(LeaseCase):
         session = self.opened(lease=True)
         self.look(10)
         again = Leases(self.store.sessions, self.clock, self.fresh_id)
-        self.look(int(GRACE_SECONDS / LOOK_SECONDS), again)
+        self.look(int(GRACE_SECONDS / CHECK_SECONDS), again)
         self.assertEqual(self.shown(session)["state"], "running")
         self.look(1, again)
         self.assertEqual(self.shown(session)["state"], "orphaned")
@@ -147,7 +147,7 @@ class ExpiryTests(LeaseCase):
         self.assertEqual(self.shown(session)["state"], "expired")
         self.assertEqual(self.agents.ask("GET", "/v1/status", session["token"]).status, 401)
         session = self.opened()
-        self.clock.advance(86400 - LOOK_SECONDS - 1)
+        self.clock.advance(86400 - CHECK_SECONDS - 1)
         self.look()
         self.assertEqual(self.shown(session)["state"], "quiet")
         self.look(1, Leases(self.store.sessions, self.clock, self.fresh_id))

@@ -12,7 +12,7 @@ from twisted.internet.tcp import Port
 from twisted.internet.testing import MemoryReactor
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.api import LOOK_SECONDS, GuardedSite, SiteRules, operator_site
+from aileron.api import CHECK_SECONDS, GuardedSite, SiteRules, operator_site
 from aileron.api._sessions import GRACE_SECONDS
 from aileron.api.channels.limiter import MOST_IN_A_TURN, ConnectionLimiter
 from tests.extent import examples
@@ -346,9 +346,9 @@ class GuardTests(ApiCase):
         self.assertEqual(told, [each["id"] for each in sessions])
         leased = {"agent": "a", "working_dir": "/", "lease": True}
         orphan = self.agents.ask("POST", "/v1/sessions", LAUNCH_KEY, leased).json["id"]
-        for _ in range(2 + int(GRACE_SECONDS / LOOK_SECONDS)):
-            self.successResultOf(Deferred.fromCoroutine(self.deps.leases.look()))
-            self.clock.advance(LOOK_SECONDS)
+        for _ in range(2 + int(GRACE_SECONDS / CHECK_SECONDS)):
+            self.successResultOf(Deferred.fromCoroutine(self.deps.leases.end_lapsed_sessions()))
+            self.clock.advance(CHECK_SECONDS)
         self.assertEqual(told[2:], [orphan])
         login = self.operator.ask("GET", "/v1/operator/sessions", operator).json["items"][0]["id"]
         self.operator.ask("POST", "/v1/operator/logout", operator)

@@ -171,7 +171,9 @@ class HandOverTests(DoorCase):
         self.assertEqual((self.state(), self.reads(browser)), ("confirmed", 200))
         (event,) = self.recorded("operator.login")
         self.assertEqual(event.actor.id, heard.json["id"])
-        self.assertEqual(event.payload, {"browser": True, "from": self.login.id})
+        self.assertEqual((event.payload["browser"], event.payload["from"]), (True, self.login.id))
+        key: Any = event.payload["key"]
+        self.assertEqual(key["kind"], "browser")
 
     def test_words_stay_with_the_page(self) -> None:
         """No answer to the terminal holds the words."""

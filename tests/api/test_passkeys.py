@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aileron.model.authority import PasskeyRule, approval_statement
+from aileron.model.authority import PasskeyRule
 from aileron.model.runs import Approval, Decision
 from aileron.testing import SigningBrowser, SoftwareAuthenticator
 
@@ -29,7 +29,7 @@ class PasskeyCase(ApiCase):
 
     def add(self) -> Heard:
         """Make one on the page, and let it count in the terminal."""
-        made = self.person.made(self.by_page("POST", f"{BASE}/offer").json)
+        made = self.person.create(self.by_page("POST", f"{BASE}/offer").json)
         words = self.by_page("POST", BASE, {"name": "Mine", "credential": made}).json["words"]
         return self.operator.ask("POST", f"{BASE}/confirm", self.token, {"words": words})
 
@@ -47,6 +47,15 @@ class AddingTests(PasskeyCase):
         self.assertEqual(self.operator.ask("DELETE", BASE, self.token).json["items"], [])
         told = ["proposed", "added", "required", "reset"]
         self.assertEqual(self.events()[-4:], [f"operator.passkey_{each}" for each in told])
+
+    def test_removed(self) -> None:
+        """One is removed by a terminal, and no page removes any."""
+        key = self.add().json
+        path = f"{BASE}/{key['id']}"
+        self.assertEqual(self.by_page("DELETE", path).status, 403)
+        self.assertEqual(self.operator.ask("DELETE", path, self.token).json["name"], "Mine")
+        self.assertEqual(self.operator.ask("DELETE", path, self.token).status, 404)
+        self.assertEqual((self.by_page("GET", BASE).json["items"], self.events()[-1]), ([], "operator.passkey_removed"))
 
     def test_sides(self) -> None:
         """A page cannot let one count, nor change the rule, nor forget any; a terminal cannot make one."""
@@ -82,8 +91,7 @@ class DecidingTests(PasskeyCase):
         decide = self.runner.decide
 
         async def asking(run_id: str, decision: Decision) -> Approval:
-            self.passkeys.check("ship-update", approval_statement(run_id, decision, None), decision.assertion)
-            return await decide(run_id, decision)
+            return await decide(run_id, self.approvers.admit("ship-update", run_id, decision, None))
 
         self.patch(type(self.runner), "decide", staticmethod(asking))
         asked = self.agents.ask("POST", "/v1/actions/ship-update/run", self.agent_token(), {"args": {"text": "x"}})
@@ -96,11 +104,11 @@ class DecidingTests(PasskeyCase):
         refused = self.by_page("POST", f"{self.path}/decide", self.decision)
         self.assertEqual((refused.status, refused.json["error"]["details"]), (403, {"passkey": True}))
         asked = self.by_page("POST", f"{self.path}/passkey", self.decision).json
-        passkey = {"nonce": asked["nonce"], "credential": self.person.used(asked["options"])}
+        passkey = {"nonce": asked["nonce"], "credential": self.person.get(asked["options"])}
         other = {**self.decision, "reason": "other", "passkey": passkey}
         self.assertEqual(self.by_page("POST", f"{self.path}/decide", other).status, 403)
         asked = self.by_page("POST", f"{self.path}/passkey", self.decision).json
-        passkey = {"nonce": asked["nonce"], "credential": self.person.used(asked["options"])}
+        passkey = {"nonce": asked["nonce"], "credential": self.person.get(asked["options"])}
         self.assertEqual(self.by_page("POST", f"{self.path}/decide", {**self.decision, "passkey": passkey}).status, 200)
 
     def test_terminal(self) -> None:

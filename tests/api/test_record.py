@@ -22,7 +22,7 @@ class RecordCase(ApiCase):
         self.store = memory_store(self, self.clock, observer=observer)
         self.signer = example_signer(self.store, self.record_keys, self.control, self.clock, observer)
         self.build(signer=self.signer, audit=self.store.audit)
-        for work in (self.signer.open(True), self.signer.tell_unlocked()):
+        for work in (self.signer.open(True), self.signer.record_unlock()):
             self.successResultOf(Deferred.fromCoroutine(work))
         events = (example_event("one", payload={"text": "été"}), example_event("two"))
         self.successResultOf(Deferred.fromCoroutine(self.store.audit.append(*events)))

@@ -245,6 +245,13 @@ class ApprovalTests(ApiCase):
         """What the agent is told."""
         return self.agents.ask("GET", "/v1/action-approvals/run-1/result", self.token)
 
+    def test_identical(self) -> None:
+        """Each listed approval names the others that ask the same; one that asks something else names none."""
+        for text in ("hello", "other"):
+            self.agents.ask("POST", RUN, self.token, {"args": {"text": text}})
+        listed = self.operator.ask("GET", "/v1/action-approvals", self.operator_key).json["items"]
+        self.assertEqual([item["identical"] for item in listed], [["run-2"], ["run-1"], []])
+
     def test_listed(self) -> None:
         """What waits is listed, oldest first; what is decided only where asked for."""
         self.agents.ask("POST", RUN, self.token, {"args": {}})

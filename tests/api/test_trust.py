@@ -22,8 +22,8 @@ class TrustTests(ApiCase):
     def setUp(self) -> None:
         super().setUp()
         self.key = self.operator_token()
-        self.action = self.runner.lay(ACTION, "ship", "one\ntwo")
-        self.other = self.runner.lay(CONNECTOR, "local://me/chat", "hosts = []\n")
+        self.action = self.runner.put_file(ACTION, "ship", "one\ntwo")
+        self.other = self.runner.put_file(CONNECTOR, "local://me/chat", "hosts = []\n")
 
     def items(self) -> dict[str, Any]:
         """What is listed, by name."""
@@ -49,7 +49,7 @@ class TrustTests(ApiCase):
         self.assertEqual((found["state"], found["difference"]), ("trusted", ""))
         self.assertEqual((found["trusted"]["digest"], found["trusted"]["enabled"]), (self.action.digest, True))
         self.trust(self.action)
-        self.runner.lay(ACTION, "ship", "one\n2")
+        self.runner.put_file(ACTION, "ship", "one\n2")
         found = self.items()["ship"]
         self.assertEqual(found["state"], "changed")
         self.assertIn("-two\n+2", found["difference"])
@@ -57,7 +57,7 @@ class TrustTests(ApiCase):
 
     def test_moved(self) -> None:
         """Where one is not what was shown any more, none is trusted, and what lies there is told."""
-        now = self.runner.lay(ACTION, "ship", "other")
+        now = self.runner.put_file(ACTION, "ship", "other")
         heard = self.trust(self.other, self.action)
         self.assertEqual((heard.status, heard.kind), (409, "conflict"))
         self.assertEqual(heard.json["error"]["details"], {"items": [word(now)]})

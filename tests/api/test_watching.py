@@ -24,8 +24,15 @@ MAY_CHANGE = {
     "/v1/actions/check",
     "/v1/actions/x/dry-run",
     "/v1/operator/logout",
+    "/v1/operator/raise/ask",
+    "/v1/operator/raise",
 }
-"""The routes other than GET that such a login opens. Add none that an agent would want to have pressed for it."""
+"""The routes other than GET that such a login opens. Add none that an agent would want to have pressed for it.
+
+The last two let the login decide again, and need a touch of the person's passkey.
+"""
+ITS_OWN = {"/v1/operator/logout", "/v1/operator/raise/ask", "/v1/operator/raise"}
+"""Those that concern the login itself, which a program with the local key has not."""
 
 
 class WatcherCase(ApiCase):
@@ -64,7 +71,7 @@ class WatcherTests(WatcherCase):
         served = [*routes(operator_routes().endpoints)]
         opened = {(method, path) for method, path, allowed in served if Who.WATCHER in allowed}
         local = {(method, path) for method, path, allowed in served if Who.LOCAL in allowed}
-        self.assertEqual(opened - local, {("POST", "/v1/operator/logout")})
+        self.assertEqual(opened - local, {("POST", path) for path in ITS_OWN})
         self.assertEqual({path for method, path in opened if method != "GET"}, MAY_CHANGE)
 
     def test_decides_nothing(self) -> None:
@@ -119,7 +126,7 @@ class WatcherTests(WatcherCase):
 
     def test_cookie_alone(self) -> None:
         """A stolen cookie reads nothing: each request is signed, once, as before."""
-        thief = SigningBrowser.fresh(self.browser.cookie, self.clock.seconds).told(self.browser.instance)
+        thief = SigningBrowser.generate(self.browser.cookie, self.clock.seconds).with_instance(self.browser.instance)
         for path in ("/v1/runs", "/v1/status", "/v1/audit"):
             heard = self.ask("GET", path, browser=thief)
             self.assertEqual((heard.status, heard.kind), (401, "unauthorized"))
@@ -154,12 +161,12 @@ class RecordTests(WatcherCase):
         """The same login that decides again is on record as that, with the terminal that let it."""
         token, login = self.operators.log_in()
         cookie, page_key, _maker = self.operators.redeem(self.operators.hand_over(token))
-        self.operators.register_again(cookie, page_key, self.browser.asks("POST", "/handover/key"))
+        self.operators.register_again(cookie, page_key, self.browser.sign_request("POST", "/handover/key"))
         words = self.operators.words_of(evolve(self.browser, cookie=cookie))
         heard = self.operator.ask("POST", "/v1/operator/handover/confirm", token, {"words": words})
         self.assertEqual((heard.json["id"], heard.json["decides"]), (self.session.id, True))
         (event,) = self.recorded("operator.login_raised")
         self.assertEqual(event.actor, Actor("human", self.session.id))
-        self.assertEqual(event.payload, {"browser": True, "from": login.id})
+        self.assertEqual((event.payload["browser"], event.payload["from"]), (True, login.id))
         self.assertEqual(self.recorded("operator.login"), [])
         self.assertEqual(self.ask("POST", "/v1/resume").status, 200)

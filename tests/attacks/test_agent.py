@@ -145,6 +145,10 @@ elif deed == "cut what is signed":
 elif deed == "append":
     forged(last + 1)
     resealed(last + 1, last + 1)
+elif deed == "append no decision":
+    forged(last + 1)
+    sql("UPDATE audit_events SET type = 'run.cancelled' WHERE seq = ?", (last + 1,))
+    resealed(last + 1, last + 1)
 elif deed == "cut":
     removed(f"seq = {last}")
 elif deed == "rewrite":
@@ -178,8 +182,11 @@ _INSIDE = {
     "cut what is signed": "truncated",
 }
 """What is found of each, whether or not a daemon runs."""
-_AT_THE_END = {"append": "inserted", "cut": "truncated", "rewrite": "rewritten"}
-"""What is found while a daemon runs of what is done, with the right hashes, to records that are not signed yet."""
+_AT_THE_END = {"append": "decision", "append no decision": "inserted", "cut": "truncated", "rewrite": "rewritten"}
+"""What is found while a daemon runs of what is done, with the right hashes, to records that are not signed yet.
+
+An approval that is appended has no signature, which is found even if no daemon runs.
+"""
 _PAUSED = "DELETE FROM watermarks WHERE name = 'paused'"
 
 
@@ -416,7 +423,9 @@ class RecordTests(AgentCase):
         """
         await self.kill_daemon()
         inside = {deed: _INSIDE[deed] for deed in list(_INSIDE)[:: 1 if is_all() else 3]}
-        self.assertEqual(await self.found(*inside, *_AT_THE_END), {**inside, **dict.fromkeys(_AT_THE_END)})
-        for deed in _AT_THE_END:
+        self.assertEqual(
+            await self.found(*inside, *_AT_THE_END), {**inside, **dict.fromkeys(_AT_THE_END), "append": "decision"}
+        )
+        for deed in ("cut", "rewrite"):
             await self.do("undo", deed)
             self.assertIn("not signed yet. Changes there would not be detected.", await self.said(), deed)

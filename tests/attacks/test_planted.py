@@ -17,7 +17,7 @@ from tests.functional.reactor import Patience, until
 MOVED = "Your pages have another address now"
 _ARM = b"""<!doctype html><title>planted</title><p id="state">not yet</p><script type="module">
 try {
-  await navigator.serviceWorker.register("/static/worker.js", { scope: "/" });
+  await navigator.serviceWorker.register("/static/worker.js", { scope: "/", updateViaCache: "all" });
   await navigator.serviceWorker.ready;
   await import("/static/page.js");
   document.getElementById("state").textContent = window.poisoned ? "armed" : "no script";
@@ -34,9 +34,15 @@ addEventListener("fetch", (event) => {
     return new Response("<!doctype html><p>FORGED", { headers: { "Content-Type": "text/html" } });
   })());
 });"""
+_YEAR = b"max-age=31536000, immutable"
 _SCRIPT = b"window.poisoned = true; document.title = 'POISONED';"
 _SEEN = """(async () => { const cache = await caches.open("seen");
   return Promise.all((await cache.keys()).map(async (each) => (await cache.match(each)).text())); })()"""
+# No registration, no cache of its own, no page of the worker's.
+_GONE = (
+    """(async () => !(await navigator.serviceWorker.getRegistrations()).length && !(await caches.keys()).length)()"""
+)
+_GONE_SECONDS = 20  # it takes two, with nothing else to do
 _UNREGISTER = """navigator.serviceWorker.getRegistrations().then(
   (all) => Promise.all(all.map((each) => each.unregister())))"""
 
@@ -46,15 +52,21 @@ class _Planter(Resource):
 
     isLeaf = True
 
+    def __init__(self, caches_worker: bool) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._caches_worker = caches_worker
+
     def render_GET(self, request: Request) -> bytes:
         """Answer; what the operator's open tab asks for by itself is refused."""
         if request.path == b"/static/worker.js":
             request.setHeader(b"Content-Type", b"text/javascript")
             request.setHeader(b"Service-Worker-Allowed", b"/")
+            if self._caches_worker:
+                request.setHeader(b"Cache-Control", _YEAR)
             return _WORKER
         if request.path == b"/static/page.js":
             request.setHeader(b"Content-Type", b"text/javascript")
-            request.setHeader(b"Cache-Control", b"max-age=31536000, immutable")
+            request.setHeader(b"Cache-Control", _YEAR)
             return _SCRIPT
         if request.path != b"/planted":
             request.setResponseCode(503)
@@ -64,7 +76,12 @@ class _Planter(Resource):
 
 
 class PlantedTests(DoorTestCase):
-    """A daemon that was ended, a program that took its port meanwhile, and the daemon again at the same port."""
+    """A daemon that was ended, a program that took its port meanwhile, and the daemon again at the same port.
+
+    :ivar caches_worker: whether the browser may take the script of the worker from its cache.
+    """
+
+    caches_worker = False
 
     async def plant(self, *hosts: str) -> tuple[Page, list[Page]]:
         """The operator's tab, open since before, and what the program has left under each of these names.
@@ -86,17 +103,20 @@ class PlantedTests(DoorTestCase):
         await site.stop()
         await self.unlock()
         self.assertEqual(urlsplit(self.now()).port, port, "it is at another port: this shows nothing")
+        return page, planted
+
+    async def view(self, planted: list[Page]) -> None:
+        """Look at what was left under each name, for the first time since the daemon is back."""
         for foreign in planted:
             await foreign.open(await foreign.evaluate("location.origin + '/approvals'"))
             await foreign.shows("FORGED")
-        return page, planted
 
     async def take(self, port: int) -> LoopbackSite:
         """Listen at the daemon's port as soon as the system gives it away."""
         patience = Patience(self.reactor, 30)
         while True:
             try:
-                return LoopbackSite.listen(self.reactor, _Planter(), port)
+                return LoopbackSite.listen(self.reactor, _Planter(self.caches_worker), port)
             except CannotListenError as error:
                 self.assertFalse(patience.is_over, error)
                 await self.pause(0.05)
@@ -121,6 +141,7 @@ class PlantedTests(DoorTestCase):
         await self.begin()
         hosts = list(dict.fromkeys((urlsplit(self.url).hostname or "", "localhost", "127.0.0.1")))
         page, planted = await self.plant(*hosts)
+        await self.view(planted)
         self.assertNotEqual(urlsplit(self.now()).hostname, hosts[0])
         await page.shows(MOVED)
         tab = await self.browser.page()
@@ -142,14 +163,45 @@ class PlantedTests(DoorTestCase):
             self.assertEqual(await foreign.evaluate("document.scripts.length"), 0)
         self.assertEqual([each for each in page.problems if not each.startswith("network: ")], [])
 
-    @seldom  # it shows that the above can fail, and what the configuration's page says of this setting
-    async def test_plain_localhost(self) -> None:
-        """Where the pages are to stay at localhost, a worker gets the next hand-over's code."""
+    async def plant_where_it_stays(self) -> Page:
+        """Do the same where the pages are to stay at localhost."""
         await self.begin()
         await self.set_config("operator_host: localhost\n")
         self.url = self.now()
         self.assertEqual(urlsplit(self.url).hostname, "localhost")
         _page, (foreign,) = await self.plant("localhost")
+        return foreign
+
+    async def test_removed(self) -> None:
+        """Where the pages are to stay at localhost, the first view removes the worker, the script and their data."""
+        foreign = await self.plant_where_it_stays()
+        await self.view([foreign])
+        await foreign.until(_GONE, _GONE_SECONDS)
+        for path in ("/approvals", "/", "/handover"):
+            await foreign.open("about:blank")
+            await foreign.open(self.url + path)
+            await foreign.until(f"location.origin === {json.dumps(self.url)} && document.body !== null")
+            self.assertNotIn("FORGED", await foreign.evaluate("document.body.innerText"))
+            self.assertNotEqual(await foreign.evaluate("window.poisoned"), True)
+        tab = await self.browser.page()
+        await self.log_in(tab)
+        await tab.shows("No pending approvals.")
+        self.assertEqual(await tab.evaluate("navigator.serviceWorker.controller"), None)
+        self.assertNotEqual(await tab.evaluate("window.poisoned"), True)
+
+    @seldom  # it shows what the security model says of such a worker
+    async def test_cached_script(self) -> None:
+        """A worker whose script lies in the browser's cache is not removed by the first view."""
+        self.caches_worker = True
+        foreign = await self.plant_where_it_stays()
+        await self.view([foreign])
+        await self.pause(5)
+        await self.view([foreign])
+
+    @seldom  # it shows that the above can fail, and what the configuration's page says of this setting
+    async def test_plain_localhost(self) -> None:
+        """Where the pages are to stay at localhost, a worker gets the next hand-over's code in the first view."""
+        foreign = await self.plant_where_it_stays()
         opening, file = await self.opening()
         await until(self.reactor, file.exists, 30, "the browser's file")
         tab = await self.browser.page()

@@ -4,8 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from aileron.client import item_of
 from tests.attacks.case import AttackTestCase
-from tests.functional.operated import GATED, SHIP, UNGATED, AgentSession, kinds
+from tests.functional.operated import GATED, PASSPHRASE, SHIP, UNGATED, AgentSession, kinds
 from tests.functional.reactor import Patience
 
 # Runs statements in the daemon's database, each with its values; how many rows each touched.
@@ -107,7 +108,10 @@ class RowsTests(RowsTestCase):
         await self.sql("UPDATE runs SET arguments = replace(arguments, 'words', 'secret') WHERE id = ?", words)
         url = f"{self.home.discovery()['operator_url']}/v1/action-approvals/{words}/decide"
         decision = {"approved": True, "digest": shown[words]["digest"]}
-        refused = await self.web.ask("POST", url, await self.operator_token(), decision)
+        login = await self.command_line.log_in_signing(self.state, PASSPHRASE)
+        assert login.key is not None
+        signed = login.key.sign([item_of(words, decision)], self.reactor.seconds())
+        refused = await self.web.ask("POST", url, login.token, {**decision, "signed": signed})
         self.assertEqual((refused.status, refused.body["error"]["class"]), (409, "approval_stale"), refused.body)
         await self.kill_daemon()
         await self.sql("UPDATE runs SET gated = 0, state = 'approved' WHERE id = ?", ungated)

@@ -55,7 +55,7 @@ class LifeCase(VaultCase, RecordCase):
         self.do(self.checkpoint_signer.open(unlocked))
         if whole:
             self.checkpoint_signer.vouch()
-            self.do(self.checkpoint_signer.tell_unlocked())
+            self.do(self.checkpoint_signer.record_unlock())
         return self.checkpoint_signer
 
     def happen(self, *types: str, actor: Actor = DAEMON) -> None:
@@ -65,7 +65,7 @@ class LifeCase(VaultCase, RecordCase):
 
     def lock(self) -> None:
         """As the route does."""
-        self.do(self.checkpoint_signer.tell_locked())
+        self.do(self.checkpoint_signer.record_lock())
         self.vault.lock()
 
     def types(self) -> list[str]:
@@ -195,8 +195,8 @@ class CheckpointTests(LifeCase):
         signer = self.begin(unlocked=True)
         self.assertEqual((self.types(), self.checkpoints()), (["vault.unlocked"], [1]))
         self.assertEqual(self.vault.sealed(), self.do(self.store.audit.head()))  # type: ignore[union-attr]
-        self.do(signer.tell_locked())
-        self.do(signer.tell_locked())
+        self.do(signer.record_lock())
+        self.do(signer.record_lock())
         self.assertEqual((self.types()[1:], self.checkpoints()), (["vault.locked"], [1, 2]))
         self.while_nobody_runs()
         key = signer.fingerprint

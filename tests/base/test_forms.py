@@ -29,7 +29,16 @@ from aileron.model.reviews import (
 )
 from aileron.model.runs import Change
 from aileron.model.sessions import Process, SessionTally
-from aileron.model.vault import Binding, CredentialState, CredentialStatus, Scope
+from aileron.model.signing import KeyKind, SignedDecisions
+from aileron.model.vault import (
+    Binding,
+    CredentialState,
+    CredentialStatus,
+    KeySource,
+    KeySourceKind,
+    Scope,
+    SecurityKey,
+)
 
 _NOON = utc(1_700_000_000.25)
 _AT = "2023-11-14T22:13:20.250000Z"
@@ -130,6 +139,31 @@ _NOTICE_JSON: dict[str, JSON] = {
 }
 _READ: tuple[tuple[AttrsInstance, dict[str, JSON]], ...] = (
     (
+        SignedDecisions(KeyKind.PASSKEY, "-----BEGIN", "[1]", "c2ln", "aWQ", "e30", "AAA"),
+        {
+            "kind": "passkey",
+            "public_key": "-----BEGIN",
+            "statement": "[1]",
+            "signature": "c2ln",
+            "passkey": "aWQ",
+            "client_data": "e30",
+            "authenticator_data": "AAA",
+        },
+    ),
+    (
+        SignedDecisions(KeyKind.SSH, "ssh-ed25519 AAAA", "[1]", "-----BEGIN", text="Delete it."),
+        {
+            "kind": "ssh",
+            "public_key": "ssh-ed25519 AAAA",
+            "statement": "[1]",
+            "signature": "-----BEGIN",
+            "passkey": None,
+            "client_data": None,
+            "authenticator_data": None,
+            "text": "Delete it.",
+        },
+    ),
+    (
         Fault("conflict", "Look again.", "user", True, {"revision": 2}),
         {
             "class": "conflict",
@@ -199,6 +233,11 @@ _READ: tuple[tuple[AttrsInstance, dict[str, JSON]], ...] = (
 """What is read back as well."""
 
 _WRITTEN: tuple[tuple[AttrsInstance, dict[str, JSON]], ...] = (
+    (
+        # The credential of a security key stands in the vault's file alone, and in no answer.
+        KeySource("S", KeySourceKind.SECURITY_KEY, "blue", "ab", _NOON, SecurityKey(b"id", bytes(32), verified=True)),
+        {"id": "S", "kind": "security_key", "name": "blue", "public_key": "ab", "made_at": _AT},
+    ),
     (_NOTICE, _NOTICE_JSON),
     (evolve(_NOTICE, arguments=None), {name: value for name, value in _NOTICE_JSON.items() if name != "arguments"}),
     (
@@ -259,6 +298,7 @@ _WRITTEN: tuple[tuple[AttrsInstance, dict[str, JSON]], ...] = (
             "compared": True,
             "anchored": 6,
             "broken": {"kind": "altered", "sequence": 9, "why": "It is another."},
+            "proved": 0,
             "sound": False,
         },
     ),

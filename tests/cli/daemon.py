@@ -65,6 +65,7 @@ class MemoryDaemon(Resource):
     :ivar key: that it proves to know.
     :ivar logins: live operator tokens.
     :ivar cut_off: how many requests from now on get no answer.
+    :ivar takes_key: whether a login may name the key that will sign its decisions.
     :ivar refuses: whether these find nobody listening.
     :ivar answer_unknown: to what nothing was put in for; a test that does not say so fails.
     """
@@ -82,6 +83,7 @@ class MemoryDaemon(Resource):
         self._answers: dict[tuple[str, str], Given] = {}
         self._exchanges: dict[str, LoginExchange] = {}
         self.cut_off = 0
+        self.takes_key = False
         self.refuses = False
         self._http = Flaky(self, RequestTraversalAgent(self))
 
@@ -135,10 +137,12 @@ class MemoryDaemon(Resource):
     def _challenge(self, body: Mapping[str, str]) -> Any:
         exchange = LoginExchange(body["nonce"], new_nonce(), "life", OPERATOR_URL)
         self._exchanges[exchange.daemon_nonce] = exchange
-        return {"nonce": exchange.daemon_nonce, "proof": daemon_proof(self._operator_key(), exchange)}
+        told = {"nonce": exchange.daemon_nonce, "proof": daemon_proof(self._operator_key(), exchange)}
+        return {**told, "takes_key": True} if self.takes_key else told
 
     def _login(self, body: Mapping[str, str]) -> Any:
-        assert body["proof"] == client_proof(self._operator_key(), self._exchanges[body["nonce"]])
+        named = attrs.evolve(self._exchanges[body["nonce"]], public_key=body.get("public_key", ""))
+        assert body["proof"] == client_proof(self._operator_key(), named)
         self.logins.append(TOKEN)
         return {"token": TOKEN, "expires_at": "later", "id": "ops_1"}
 

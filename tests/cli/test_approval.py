@@ -9,7 +9,16 @@ from typing import Any
 from aileron.base.json import from_timestamp
 from aileron.cli.output import when
 from aileron.model.errors import ApprovalStale, NotFound
+from aileron.model.signing import KeyKind, SignedDecisions
 from tests.cli.daemon import DECIDE, DIGEST, ONE, RUN, SESSION, ServedCase, approval
+
+RED = [{"severity": "high", "label": "Misleading link", "id": "link", "text": "x", "why": "y"}]
+
+
+def alike(run_id: str, identical: list[str], **changed: Any) -> dict[str, Any]:
+    """A listed approval of a run, with those that ask the same."""
+    found = approval(identical=identical, **changed)
+    return {**found, "id": run_id, "run": {**found["run"], "id": run_id}}
 
 
 class ApprovalCase(ServedCase):
@@ -118,18 +127,83 @@ class ShowTests(ApprovalCase):
         self.assertEqual((found["digest"], found["session"]["agent"]), (DIGEST, "opencode"))
 
     def test_twins(self) -> None:
-        """Identical requests of a session are one row with their number; those with keys of the agent's own are not."""
-        keys = (None, "aileron-1", "aileron-2", "own-1", "own-2")
-        runs = [
-            {**approval()["run"], "id": f"01RUN{number}", "idempotency_key": key} for number, key in enumerate(keys)
-        ]
-        items = [{**approval(), "id": run["id"], "run": run} for run in runs]
-        self.site.answer("GET", "/v1/action-approvals?limit=50", {"items": items, "cursor": None})
+        """Identical requests are one row with their number and sessions; those with a red warning are not."""
+        ids = [f"01RUN{number}" for number in range(4)]
+        items = [alike(each, [one for one in ids[:3] if one != each] if each in ids[:3] else []) for each in ids]
+        items[2]["run"]["session_id"] = None
+        listed = "/v1/action-approvals?limit=50"
+        self.site.answer("GET", listed, {"items": items, "cursor": None})
         title, *rows = self.as_operator("approval", "list")[1].splitlines()
         self.assertIn("IDENTICAL", title)
-        self.assertEqual([row.split()[0] for row in rows], ["01RUN0", "01RUN3", "01RUN4"])
-        self.assertEqual([row.split()[-1] == "3" for row in rows], [True, False, False])
-        self.assertEqual(len(json.loads(self.as_operator("approval", "list", "--json")[1])["items"]), 5)
+        self.assertEqual([row.split()[0] for row in rows], ["01RUN0", "01RUN3"])
+        self.assertTrue(rows[0].endswith("3 (S, you)"), rows)
+        self.assertEqual(len(json.loads(self.as_operator("approval", "list", "--json")[1])["items"]), 4)
+        items[1]["warnings"] = RED
+        self.site.answer("GET", listed, {"items": items, "cursor": None})
+        self.assertEqual(len(self.as_operator("approval", "list")[1].splitlines()), 5)
+
+
+class IdenticalTests(ApprovalCase):
+    """Identical requests that one decision covers."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.wait_alike(alike(RUN, ["01TWO"]), alike("01TWO", [RUN], digest="sha256:two"))
+        self.site.answer("POST", "/v1/action-approvals/01TWO/decide", {**approval(approved=True), "id": "01TWO"})
+        self.site.answer("GET", "/v1/action-approvals/01TWO/result?wait=10", {"status": "completed"})
+        self.result({"status": "completed"})
+
+    def wait_alike(self, *items: dict[str, Any]) -> None:
+        """These wait."""
+        listed = "/v1/action-approvals?limit=200&action=ship-update"
+        self.site.answer("GET", listed, {"items": list(items), "cursor": None})
+
+    def bodies(self) -> list[Any]:
+        """All decisions that were sent."""
+        return [each for one in (RUN, "01TWO") for each in self.site.bodies("POST", DECIDE.replace(RUN, one))]
+
+    def test_approved(self) -> None:
+        """It is shown once, with who asks; after a yes each is approved for its own digest."""
+        code, out, _ = self.as_operator("approval", "approve", RUN, "--identical", "--reason", "fine", answers=["y"])
+        self.assertEqual(code, 0)
+        for words in ("Identical requests: 2", f"{RUN}  opencode (S)", "01TWO  opencode (S)", "All 2 were approved."):
+            self.assertIn(words, out)
+        given = {"approved": True, "reason": "fine"}
+        self.assertEqual(self.bodies(), [{**given, "digest": DIGEST}, {**given, "digest": "sha256:two"}])
+
+    def test_denied(self) -> None:
+        """A denial covers each too, with its reason."""
+        out = self.as_operator("approval", "deny", RUN, "--identical", "--reason", "no")[1]
+        self.assertIn("All 2 were denied.", out)
+        given = {"approved": False, "reason": "no"}
+        self.assertEqual(self.bodies(), [{**given, "digest": DIGEST}, {**given, "digest": "sha256:two"}])
+
+    def test_partly(self) -> None:
+        """One that changed stays as it is, and the outcome says how many were decided."""
+        self.site.answer("POST", "/v1/action-approvals/01TWO/decide", ApprovalStale("It changed."))
+        code, _, err = self.as_operator("approval", "approve", RUN, "--identical", answers=["y"])
+        self.assertEqual(code, 1)
+        self.assertIn("It changed.", err)
+        self.assertIn("1 of 2 were approved", err)
+
+    def test_nothing_decided(self) -> None:
+        """Alone, with a red warning, changed, or without a yes, nothing is decided."""
+        two = alike("01TWO", [RUN])
+        for items, answers, words in (
+            ((alike(RUN, []),), (), "No other pending request is identical."),
+            ((alike(RUN, ["01TWO"]), {**two, "warnings": RED}), (), "have a red warning"),
+            ((alike(RUN, ["01TWO"], digest="sha256:other"), two), (), "has just changed"),
+            ((two,), (), "has just changed"),
+            ((alike(RUN, ["01TWO"]), two), ("n",), "Nothing was decided; they are still pending."),
+        ):
+            self.wait_alike(*items)
+            code, _, err = self.as_operator("approval", "approve", RUN, "--identical", answers=list(answers))
+            self.assertEqual(code, 1, words)
+            self.assertIn(words, err)
+        for options in ((RUN, "--yes"), (RUN, "--json", "--yes"), (RUN, "--digest", DIGEST), (RUN, "01TWO")):
+            self.assertEqual(self.as_operator("approval", "approve", *options, "--identical")[0], 2, options)
+        self.assertEqual(self.as_operator("approval", "deny", RUN, "--end-session", "--identical")[0], 2)
+        self.assertEqual(self.bodies(), [])
 
 
 class ApproveTests(ApprovalCase):
@@ -294,6 +368,19 @@ class SeveralTests(SeveralCase):
         self.assertIn("All 2 were approved.", out)
         for run_id, bodies in zip((RUN, OTHER), self.decided(), strict=True):
             self.assertEqual(bodies, [{"approved": True, "digest": f"{DIGEST}{run_id}"}])
+
+    def test_signed(self) -> None:
+        """Each decision is signed by the key that the login named, exactly as it is sent."""
+        self.site.takes_key = True
+        later = "2030-01-01T00:00:00Z"
+        self.as_operator("approval", "approve", RUN, OTHER, "--not-before", later, answers=["y", "y"])
+        (login,) = self.site.bodies("POST", "/v1/operator/login")
+        for run_id, (body,) in zip((RUN, OTHER), self.decided(), strict=True):
+            told = body["signed"]
+            signed = SignedDecisions(KeyKind.TERMINAL, login["public_key"], told["statement"], told["signature"])
+            (item,) = signed.verified().items
+            self.assertEqual((item["run"], item["digest"], item["verdict"]), (run_id, body["digest"], "approved"))
+            self.assertEqual((item["not_before"], signed.verified().instance), (body["not_before"], "life"))
 
     def test_not_all(self) -> None:
         """A no to one, or one that changed, leaves that one as it is and not the others; the exit code tells."""

@@ -60,7 +60,7 @@ class NamesTests(CompletionCase):
         self.assertEqual(self.completed("runs", "list", "--state", "unk"), ["unknown"])
         self.assertEqual(self.completed("launch", "op"), ["opencode"])
         self.assertEqual(self.completed("import", "vs"), ["vscode"])
-        self.assertEqual(self.completed("appr"), ["approve", "approval"])
+        self.assertEqual(self.completed("appr"), ["approve", "approval", "approver"])
         self.assertEqual(self.completed("approval", "wa"), ["watch"])
         self.assertIn("--reason", self.completed("approval", "deny", "--"))
 

@@ -208,11 +208,12 @@ class TracingTests(SynchronousTestCase):
                 self.assertIn(part, found.says)
 
     def test_no_sandbox(self) -> None:
-        """Where sandboxes are off, none is advised."""
-        self.advice = FeatureSet().without("sandbox").doctor_advice("tracing")
-        found = self.found(None)
-        self.assertIsNone(found.do)
-        self.assertTrue(found.says.endswith("before it has closed itself."), found.says)
+        """Where sandboxes are off, or the command that runs agents in them, none is advised."""
+        for off in ("sandbox", "launch"):
+            self.advice = FeatureSet().without(off).doctor_advice("tracing")
+            found = self.found(None)
+            self.assertIsNone(found.do)
+            self.assertTrue(found.says.endswith("before it has closed itself."), found.says)
 
     def test_not_known(self) -> None:
         """What cannot be read, or is no scope that is known, is taken for an open one, and each other system told."""

@@ -341,6 +341,61 @@ class DecideTests(ScreenCase):
         told = outcome({"id": "01J0000000000000000000RUN1"}, {"status": "completed"})
         self.assertLessEqual(len(told), 80)
 
+    def alike(self) -> None:
+        """Another request asks the same."""
+        other = approval(digest="sha256:two", identical=[RUN])
+        self.waits(approval(identical=["01TWO"]), {**other, "id": "01TWO", "run": {**other["run"], "id": "01TWO"}})
+        self.site.answer("POST", "/v1/action-approvals/01TWO/decide", self.delayed("01TWO"))
+        self.site.answer("POST", DECIDE, self.delayed(RUN))
+
+    def delayed(self, run_id: str) -> dict[str, Any]:
+        """An approved request that can be undone."""
+        found = approval(approved=True)
+        run = {**found["run"], "id": run_id, "start_after": "2026-01-01T00:00:00Z"}
+        return {**found, "id": run_id, "run": run}
+
+    def test_together(self) -> None:
+        """Identical requests are one row; t has one decision cover both, each for its digest, until u undoes both."""
+        self.alike()
+        for each in (RUN, "01TWO"):
+            self.site.answer("POST", f"/v1/action-approvals/{each}/withdraw", {})
+        self.columns = 120
+        shown = self.view("\r", "t", "y", "y", "u")
+        self.assertIn("2 × ship-update", shown[0])
+        self.assertIn("Aileron: 2 pending", shown[0])
+        self.assertIn("t all identical", shown[1])
+        self.assertIn("y and d decide 2 together, for opencode (S), opencode (S).", shown[2])
+        self.assertIn("Approve exactly this, 2 times, for opencode (S), opencode (S)? [y/N]", shown[3])
+        self.assertIn("2 of 2 approved.", shown[4])
+        self.assertIn("Undone; nothing was sent.", shown[5])
+        sent = [*self.decided(), *self.site.bodies("POST", "/v1/action-approvals/01TWO/decide")]
+        self.assertEqual([(each["approved"], each["digest"]) for each in sent], [(True, DIGEST), (True, "sha256:two")])
+        self.assertTrue(all(each["not_before"] for each in sent))
+
+    def test_together_changed(self) -> None:
+        """Where the list has another version of what is open, nothing is decided together."""
+        self.alike()
+        listed = approval(digest="sha256:newer", identical=["01TWO"])
+        two = approval(digest="sha256:two", identical=[RUN])
+        items = [listed, {**two, "id": "01TWO", "run": {**two["run"], "id": "01TWO"}}]
+        self.site.answer("GET", LIST, {"items": items, "cursor": None})
+        shown = self.view("\r", "t")
+        self.assertIn("y and d decide this request alone.", shown[-1])
+
+    def test_together_denied(self) -> None:
+        """A denial with a reason covers both, after a second t the open one alone, and none that comes later."""
+        self.alike()
+        self.view("\r", "t", "d", "no", "\r")
+        two = "/v1/action-approvals/01TWO/decide"
+        given = {"approved": False, "reason": "no"}
+        self.assertEqual(self.decided(), [{**given, "digest": DIGEST}])
+        self.assertEqual(self.site.bodies("POST", two), [{**given, "digest": "sha256:two"}])
+        self.view("\r", "t", "t", "d", "\r")
+        self.assertEqual((len(self.decided()), len(self.site.bodies("POST", two))), (2, 1))
+        self.waits(approval())
+        self.view("\r", "t", self.alike, "d", "\r")
+        self.assertEqual((len(self.decided()), len(self.site.bodies("POST", two))), (3, 1))
+
     def test_anything_else(self) -> None:
         """Anything else decides nothing, and Escape alone is such a key."""
         for key in ("n", "\r", "\x1b", "q", " "):
@@ -700,6 +755,18 @@ class ConverseTests(CommandCase):
         self.assertEqual(self.decided()[1:], [{"approved": False, "digest": DIGEST, "reason": "too loud"}])
         self.site.answer("POST", "/v1/sessions/S/deny", {"session": {}, "denied": [], "left": []})
         self.assertIn("Session S ended. Other requests denied: 0.", self.converse("1", "x", "", "q"))
+
+    def test_together(self) -> None:
+        """Identical requests are one row, which one answer decides, each for its own digest."""
+        other = approval(digest="sha256:two", identical=[RUN])
+        items = [approval(identical=["01TWO"]), {**other, "id": "01TWO", "run": {**other["run"], "id": "01TWO"}}]
+        for query in ("?limit=200", "?limit=200&action=ship-update"):
+            self.site.answer("GET", f"/v1/action-approvals{query}", {"items": items, "cursor": None})
+        two = "/v1/action-approvals/01TWO/decide"
+        self.site.answer("POST", two, approval())
+        self.assertIn("2 × ship-update", self.converse("1", "ad", "no", "q"))
+        self.assertEqual(self.decided(), [{"approved": False, "digest": DIGEST, "reason": "no"}])
+        self.assertEqual(self.site.bodies("POST", two), [{"approved": False, "digest": "sha256:two", "reason": "no"}])
 
     def test_nothing(self) -> None:
         """Anything else decides nothing and lists again."""

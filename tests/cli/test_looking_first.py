@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from typing import cast
 
+import click
 from attrs import evolve
 
+from aileron.cli._main import aileron
 from aileron.cli.context import CliContext, Conversation
 from aileron.model.errors import NotFound
 from tests.cli.daemon import DECIDE, ONE, RUN, CommandCase, approval
@@ -20,6 +22,9 @@ COMMANDS: Sequence[Sequence[str]] = (
     ("approve", WHOLE, WHOLE[:-1] + "B"),
     ("deny", WHOLE),
     ("deny", WHOLE, "--end-session"),
+    ("approval", "approve", WHOLE),
+    ("approval", "deny", WHOLE),
+    ("open", "approval", WHOLE),
     ("approval", "edit", WHOLE, "--arg", "a=b"),
     ("approval", "cancel", WHOLE),
     ("approval", "allow-retry", WHOLE),
@@ -28,11 +33,16 @@ COMMANDS: Sequence[Sequence[str]] = (
     ("run", "settle", WHOLE, "--run-again"),
     ("run", "reconcile", WHOLE),
     ("run", "undo", WHOLE),
+    ("run", "cancel", WHOLE),
+    ("run", "save", WHOLE, "/nowhere"),
     ("session", "end", WHOLE),
     ("session", "end", WHOLE, "--deny"),
     ("resume", "--session", WHOLE),
     ("grant", "revoke", WHOLE),
     ("operator", "revoke", WHOLE),
+    ("approver", "remove", WHOLE),
+    ("passkey", "remove", "none"),
+    ("vault", "key-source", "remove", "none"),
     ("credential", "setup", "local://me/none"),
     ("credential", "rebind", "none"),
     ("credential", "replace", "none"),
@@ -49,6 +59,9 @@ COMMANDS: Sequence[Sequence[str]] = (
     ("config", "distrust", "config.yaml"),
     ("action", "enable", "none"),
     ("action", "disable", "none"),
+    ("ask", "allow", "none"),
+    ("ask", "deny", "none"),
+    ("ask", "show", "none"),
     ("cap", "remove", "none", "--per-day"),
     ("package", "install", "/nowhere/none"),
     ("package", "update", "none"),
@@ -64,7 +77,7 @@ class LookingCase(CommandCase):
         super().setUp()
         self.serve("ail_c_local")
         self.site.answer_unknown = NotFound("There is no such thing.")
-        for path in ("operator/sessions", "actions", "caps", "connectors", "notifications", "egress", "trust"):
+        for path in ("operator/sessions", "actions", "caps", "connectors", "notifications", "egress", "asks", "trust"):
             self.site.answer("GET", f"/v1/{path}", {"items": []})
 
     def cli_context(self) -> CliContext:
@@ -88,6 +101,11 @@ class LookingTests(LookingCase):
         """A thing that there is not is told at once."""
         for arguments in COMMANDS:
             self.assertRegex(self.refused(*arguments), "no such|not found|There is no|No |is not (installed|trusted)")
+
+    def test_complete(self) -> None:
+        """The commands above are all that take an ID and ask for the passphrase."""
+        known = {command[:length] for command in COMMANDS for length in (1, 2, 3)}
+        self.assertEqual([path for path in _find_with_id(aileron, ()) if path not in known], [])
 
     def test_opened(self) -> None:
         """The page of a request is opened only if there is one; else the command that lists them is told."""
@@ -137,6 +155,21 @@ class LookingTests(LookingCase):
         self.site.answer("GET", "/v1/actions", {"items": [], "load_errors": []})
         self.assertEqual(self.command("action", "trust")[:2], (0, "Nothing new to trust.\n"))
         self.assertEqual(self.site.logins, [])
+
+
+def _find_with_id(group: click.Group, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the names of the listed commands that take an ID and need a login."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None, name
+        if command.hidden:
+            continue
+        if isinstance(command, click.Group):
+            yield from _find_with_id(command, (*path, name))
+        asks = any(each.name == "passphrase_fd" and not getattr(each, "hidden", True) for each in command.params)
+        if asks and any(each.metavar in ("ID", "[ID]", "[ID]...") for each in command.params):
+            yield (*path, name)
 
 
 class PausedTests(LookingCase):

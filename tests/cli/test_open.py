@@ -16,10 +16,10 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.cli.context import CliContext, Conversation, Links
 from aileron.cli.vault import open as open_module
-from aileron.cli.vault.open import browser_command, is_for_safari, let_in, sweep, write_page
+from aileron.cli.vault.open import BY_CODE, BY_FILE, browser_command, is_for_safari, let_in, sweep, write_page
 from aileron.cli.vault.terminal import Terminal
 from aileron.home.paths import Home
-from aileron.model.errors import Forbidden, InvalidRequest
+from aileron.model.errors import Forbidden, InvalidRequest, NotFound
 from tests.cli.daemon import OPERATOR_URL, PASSPHRASE, TOKEN, CommandCase
 
 LOCAL_KEY = "ail_c_local"
@@ -164,6 +164,14 @@ class AlreadyTests(CommandCase):
             self.assert_words_needed()
         self.assertEqual(self.opened, [])
 
+    def test_no_such_request(self) -> None:
+        """No page is opened for a request that there is not, and nothing is asked for."""
+        self.lists("10:00", "10:05")
+        self.site.answer_unknown = NotFound("There is no such request.")
+        code, _out, err = self.command("open", "approval", "01M8HR84TEK1J0CZE2HENJ0E8A")
+        self.assertEqual((code, self.opened, self.site.logins), (1, [], []), err)
+        self.assertIn("There is no such request.", err)
+
     def test_asked_for(self) -> None:
         """With --login or --code the words are asked for in any case; without a browser here as well."""
         self.lists("10:00", "10:05")
@@ -220,6 +228,9 @@ class Typing:
         """The next line, if it is there yet."""
         return self.lines.pop(0) if self.lines else None
 
+    def ask_secret(self, prompt: str) -> str:
+        raise AssertionError(f"no secret is asked for here: {prompt}")
+
 
 class LettingInTests(CommandCase):
     """A browser comes, and the person types its two words."""
@@ -247,7 +258,7 @@ class LettingInTests(CommandCase):
 
         async def whole(links: Links) -> None:
             operator = links.operator(OPERATOR_URL, TOKEN)
-            await let_in(cli, typing, operator, OPERATOR_URL, "/approvals/1", by_code=self.BY_CODE)
+            await let_in(cli, typing, operator, OPERATOR_URL, "/approvals/1", way=BY_CODE if self.BY_CODE else BY_FILE)
 
         ended = self._ended(cli, whole)
         self.told = typing.told
@@ -278,6 +289,13 @@ class LettingInTests(CommandCase):
         self.site.answer("POST", f"{self.PATH}/confirm", Forbidden("These are not the words."))
         ended, _shown = self.let_in(["opened"], "red house")
         self.assertIn("These are not the words.", str(ended))
+
+    def test_touched(self) -> None:
+        """Where a passkey has let the browser in no words are sent, and nothing more is asked."""
+        for states in (["made", "opened", "opened", "confirmed"], ["made", "confirmed", "confirmed"]):
+            ended, shown = self.let_in(states, None, None)
+            self.assertEqual((ended, self.confirmed(), len(shown)), (None, [], 1))
+            self.assertIn("Your passkey has logged the browser in.", "".join(self.told))
 
     def test_ended(self) -> None:
         """If somebody else opened it, nobody came or the words did not, the person is told, and nothing is sent."""

@@ -15,10 +15,13 @@ from tests.cli.daemon import PASSPHRASE, RUN, SESSION, ServedCase, approval
 from tests.cli.test_binding import FQN, MOVED, NAME, PATH, binding
 from tests.cli.test_trust import item
 from tests.features.egress.test_commands import host
+from tests.features.prompts.test_commands import item as ask_item
+from tests.features.spending.test_commands import item as spend_limit
 
 PAGE = Path(__file__).parents[2] / "doc" / "cli.md"
 ROW = re.compile(r"^\| ((?:`(?:POST|PUT|PATCH|DELETE) [^`]+`(?:, )?)+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 CHANGING = frozenset(("post", "put", "patch", "delete"))
+LIMITS = {"items": [spend_limit()], "readable": True}
 ONE = f"/v1/action-approvals/{RUN}"
 
 
@@ -48,6 +51,20 @@ SAMPLES = {
     "POST /v1/action-approvals/{approval_id}/forgive": Sample(("approval", "allow-retry", RUN)),
     "POST /v1/action-approvals/{approval_id}/snooze": Sample(("approval", "snooze", RUN), first={ONE: approval()}),
     "POST /v1/action-approvals/{approval_id}/withdraw": Sample(("run", "cancel", RUN)),
+    "POST /v1/action-approvals/{approval_id}/export": Sample(("approval", "export", RUN), first={ONE: approval()}),
+    "DELETE /v1/operator/approvers/{key_id}": Sample(
+        ("approver", "remove", "key_1"), first={"/v1/operator/approvers": {"items": [{"id": "key_1"}]}}
+    ),
+    "DELETE /v1/vault/key-sources/{source_id}": Sample(
+        ("vault", "key-source", "remove", "S1"), first={"/v1/vault/key-sources": {"items": [{"id": "S1"}]}}
+    ),
+    "POST /v1/gateway/limits": Sample(("gateway", "limit", "set", "--tokens", "5")),
+    "DELETE /v1/gateway/limits/{limit_id}": Sample(
+        ("gateway", "limit", "remove", "0123abcd"), first={"/v1/gateway/limits": LIMITS}
+    ),
+    "POST /v1/gateway/limits/{limit_id}/raise": Sample(
+        ("gateway", "limit", "raise", "0123abcd"), first={"/v1/gateway/limits": LIMITS}
+    ),
     "PATCH /v1/actions/{name}": Sample(("action", "disable", "hello")),
     "POST /v1/bindings/target": Sample(("credential", "setup", "gateway://openai")),
     "POST /v1/bindings/setup": Sample(
@@ -59,6 +76,7 @@ SAMPLES = {
     "POST /v1/egress/{host_id}/decision": Sample(
         ("network", "allow", "H1"), first={"/v1/egress": {"items": [host(1)]}}
     ),
+    "POST /v1/asks/{ask_id}/answer": Sample(("ask", "allow", "01JAASK1"), first={"/v1/asks": {"items": [ask_item(1)]}}),
     "POST /v1/caps": Sample(("cap", "set", "--per-hour", "3")),
     "DELETE /v1/caps": Sample(("cap", "remove", "--per-hour")),
     "DELETE /v1/grants/{grant_id}": Sample(("grant", "revoke", "G1")),
@@ -77,6 +95,7 @@ SAMPLES = {
     ),
     "DELETE /v1/trust": Sample(("action", "distrust", "hello")),
     "POST /v1/notifications/test": Sample(("notification", "test")),
+    "POST /v1/notifications/browsers/test": Sample(("notification", "browser", "test")),
     "POST /v1/vault/lock": Sample(("vault", "lock")),
 }
 """One command for each route that a page changes something by."""
@@ -90,14 +109,28 @@ ELSEWHERE = {
     "POST /v1/operator/challenge",  # every login; so are the two after it
     "POST /v1/operator/login",
     "POST /v1/operator/logout",
+    "POST /v1/operator/raise",  # by a page, with an authenticator
+    "POST /v1/operator/raise/ask",
     "POST /v1/action-approvals/{approval_id}/passkey",  # in a browser alone, which C{open approval} brings there
-    "POST /v1/operator/passkeys",  # C{operator passkey}, with an authenticator
+    "POST /v1/operator/approvers",  # C{approver add}, with a key's file
+    "POST /v1/vault/key-sources",  # C{vault key-source add}, with systemd
+    "POST /v1/signed-decisions",  # C{approval import}, with a signed file
+    "POST /v1/operator/passkeys",  # C{passkey}, with an authenticator
     "POST /v1/operator/passkeys/offer",
+    "POST /v1/operator/passkeys/ask",
     "POST /v1/operator/passkeys/confirm",
     "POST /v1/operator/passkeys/rule",
     "DELETE /v1/operator/passkeys",
+    "DELETE /v1/operator/passkeys/{passkey_id}",
     "POST /v1/operator/handover",  # C{open}, with a child and a browser
     "POST /v1/operator/handover/confirm",
+    "POST /v1/notifications/browsers",  # in a browser alone, which has the keys
+    "POST /v1/notifications/browsers/key",
+    "DELETE /v1/notifications/browsers/{browser_id}",  # C{notification browser remove}, which looks the browser up
+    "POST /v1/phone/certificate",  # C{phone}, with a terminal and a phone
+    "POST /v1/phone/pairing",
+    "POST /v1/phone/pairing/confirm",
+    "DELETE /v1/phone/{phone_id}",
 }
 """Routes whose commands other tests drive."""
 

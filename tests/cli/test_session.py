@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, cast
 
+from attrs import evolve
+
+from aileron.cli.context import Conversation
+from aileron.cli.vault import open as open_module
+from aileron.client import OperatorLogin
 from aileron.model.errors import InternalError
 from tests.cli.daemon import AGENT_TOKEN, LAUNCH_KEY, OPERATOR_URL, PASSPHRASE, TOKEN, CommandCase, ServedCase
+from tests.cli.test_open import Typing
 
 LOCAL_KEY = "ail_c_local"
 NOTHING: dict[str, Any] = {"items": [], "cursor": None}
@@ -191,8 +198,12 @@ PASSKEYS = "/v1/operator/passkeys"
 RULE = {"everything": False, "actions": ["post", "mail-*"]}
 
 
-class PasskeysTests(ServedCase):
+class PasskeysTests(CommandCase):
     """What counts, and what needs it."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.serve(LOCAL_KEY)
 
     def test_require(self) -> None:
         """Names, or all; one of both."""
@@ -202,10 +213,32 @@ class PasskeysTests(ServedCase):
         for wrong in ((), ("post", "--all")):
             self.assertEqual(self.command("operator", "passkey", "require", *wrong)[0], 2)
 
+    def test_add_by_page(self) -> None:
+        """Without a passkey that waits, a page is opened that makes one: its words are typed once, and sent twice."""
+        path = "/v1/operator/handover"
+        self.site.answer("GET", PASSKEYS, {"items": [], "rule": RULE, "site": "aileron.localhost", "proposed": False})
+        self.site.answer("POST", path, {"code": "c0de"})
+        self.site.answer("GET", path, {"state": "opened"})
+        self.site.answer("POST", f"{path}/confirm", {"id": "ops_2"})
+        self.site.answer("POST", f"{PASSKEYS}/confirm", {"id": "key-1", "name": "Mine"})
+        typing = Typing(["baby engage"])
+        cli = evolve(self.cli_context(), terminal=lambda: nullcontext(cast("Conversation", typing)))
+        self.patch(self, "cli_context", lambda: cli)
+        self.patch(open_module, "login_from_child", lambda *_: OperatorLogin(TOKEN, None))
+        self.site.logins.append(TOKEN)
+        code, out, err = self.command("operator", "passkey", "add")
+        self.assertEqual((code, "Passkey Mine added." in out), (0, True), err)
+        self.assertIn("Create the passkey there.", err)
+        self.assertEqual(self.site.bodies("POST", path), [{"adds_passkey": True}])
+        for confirmed in (f"{path}/confirm", f"{PASSKEYS}/confirm"):
+            self.assertEqual(self.site.bodies("POST", confirmed), [{"words": "baby engage"}])
+        self.assertEqual(self.site.logins, [TOKEN], "the browser decides no longer than this login")
+
     def test_add(self) -> None:
         """What counts is confirmed by the words that the person types, listed by its name, and forgotten."""
         added = {"id": "key-1", "name": "Mine", "made_at": "then", "count": 0, "site": "aileron.localhost"}
         self.site.answer("POST", f"{PASSKEYS}/confirm", added)
+        self.site.answer("GET", PASSKEYS, {"items": [], "rule": RULE, "site": "aileron.localhost", "proposed": True})
         self.typed = ["baby engage", PASSPHRASE]
         self.environ["TMUX"] = "/tmp/tmux-0/default,1,0"
         _, out, err = self.command("operator", "passkey", "add")
@@ -216,6 +249,11 @@ class PasskeysTests(ServedCase):
         shown = self.as_operator("operator", "passkey", "list")[1]
         self.assertRegex(shown, r"Mine +then +usable +key-1\nOld +then +only at localhost +key-2\n")
         self.assertIn("Approvals of these actions require a passkey: post, mail-*.", shown)
+        self.site.answer("DELETE", f"{PASSKEYS}/key-2", items[1])
+        removed = self.as_operator("operator", "passkey", "remove", "Old")
+        self.assertEqual(removed[:2], (0, "Passkey Old removed.\n"))
+        unknown = self.as_operator("operator", "passkey", "remove", "Other")
+        self.assertEqual((unknown[0], "There is no passkey Other" in unknown[2]), (1, True))
         self.site.answer("DELETE", PASSKEYS, {"items": [], "rule": {"everything": False, "actions": []}})
         self.assertEqual(
             self.as_operator("operator", "passkey", "reset")[:2],

@@ -14,6 +14,7 @@ from twisted.python.failure import Failure
 
 from aileron.cli.context import CliContext, Links
 from aileron.cli.vault import operator
+from aileron.client import OperatorLogin
 from aileron.credentials import TokenAnswer, TokenExchange, TokenRequest
 from aileron.model.errors import NetworkError
 from tests.cli.callback import CallbackReactor
@@ -81,7 +82,7 @@ class SigningInCase(ServedCase):
         self.site.answer("POST", "/v1/bindings/setup", lambda _: self.binding())
         self.site.answer("POST", f"{PATH}/replace", lambda _: self.binding())
         self.site.answer("GET", PATH, lambda _: self.binding())
-        self.patch(operator, "token_from_child", self.log_in)
+        self.patch(operator, "login_from_child", self.log_in)
 
     def binding(self, **changed: Any) -> dict[str, Any]:
         """It as the daemon shows it."""
@@ -89,10 +90,10 @@ class SigningInCase(ServedCase):
         state = {"status": "ready", "expires_at": None, "reason": None, "token_url": SETTINGS["token_url"]}
         return binding(**mine, scope=scope(self.settings), in_force=scope(self.settings), state=state) | changed
 
-    def log_in(self, _cli: object, _url: str, _descriptor: object) -> str:
+    def log_in(self, _cli: object, _url: str, _descriptor: object) -> OperatorLogin:
         """What the child does."""
         self.site.logins.append(TOKEN)
-        return TOKEN
+        return OperatorLogin(TOKEN)
 
     def cli_context(self) -> CliContext:
         """The same with a network, and a clock that stands still."""

@@ -57,12 +57,17 @@ class UpgradeCase(CommandCase):
         files = sorted(path for path in self.home.root.rglob("*") if path.is_file())
         return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
-    def run_daemon(self, version: str) -> None:
-        """Have a daemon of this version run."""
+    def run_daemon(self, version: str, **more: Any) -> None:
+        """Have a daemon of this version run.
+
+        :param more: what else it says of itself.
+        """
         acquire_lock(self.home)
         self.addCleanup(release_lock, self.home)
         started = "2026-01-01T00:00:00.000000Z"
-        write_discovery(self.home, Discovery(URL, OPERATOR_URL, os.getpid(), "life", version, started, LAUNCH_KEY))
+        write_discovery(
+            self.home, Discovery(URL, OPERATOR_URL, os.getpid(), "life", version, started, LAUNCH_KEY, **more)
+        )
 
     def ship(self, *further: str) -> None:
         """Have this version ship further steps of the schema."""
@@ -119,10 +124,10 @@ class StateTests(UpgradeCase):
     def test_newer_vault(self) -> None:
         """A vault of a newer version is refused as well; the daemon that uses it is left alone."""
         document = json.loads(self.home.secrets.read_text("utf-8"))
-        self.home.secrets.write_text(json.dumps({**document, "version": 2, "new": "member"}), "utf-8")
+        self.home.secrets.write_text(json.dumps({**document, "version": 3, "new": "member"}), "utf-8")
         self.run_daemon("9.9.9")
         code, found = self.checked()
-        self.assertEqual((code, found["vault"]), (2, {"found": 2, "known": 1, "age": "newer"}))
+        self.assertEqual((code, found["vault"]), (2, {"found": 3, "known": 2, "age": "newer"}))
         self.assertEqual([each.split()[0] for each in found["next"]], ["pipx", "aileron"])
 
     def test_counted(self) -> None:
@@ -189,14 +194,26 @@ class BackupTests(UpgradeCase):
         self.assertIn("(no longer there)", self.command("upgrade", "--check")[1])
 
     def test_off(self) -> None:
-        """With the feature off, nothing is said of backups and no step creates one."""
+        """With the feature off in the daemon, nothing is said of backups and no step creates one."""
         note_path(self.home).write_text('{"file": "x", "made_at": "2026-01-01T00:00:00.000000Z"}')
+        self.run_daemon("0.0.9", features_off=("backup",))
+        code, found = self.checked()
+        self.assertEqual((code, found["next"]), (1, ["aileron daemon stop", "aileron vault unlock"]))
+        self.assertNotIn("last_backup", found)
+        _, out, err = self.command("upgrade", "--check")
+        self.assertNotIn("last backup", out)
+        self.assertNotIn("features off", err)
+
+    def test_off_unverified(self) -> None:
+        """A file that nobody knows to be trusted hides no backup and no step, and what it has off is said."""
         atomic_write(self.home.config, b"features: {backup: off}\n")
         self.ship("CREATE TABLE later (x TEXT) STRICT;")
         code, found = self.checked()
-        self.assertEqual((code, found["next"]), (1, ["aileron vault unlock"]))
-        self.assertNotIn("last_backup", found)
-        self.assertNotIn("last backup", self.command("upgrade", "--check")[1])
+        self.assertEqual((code, [each.split()[1] for each in found["next"]]), (1, ["backup", "vault"]))
+        self.assertEqual((found["last_backup"], found["unverified_features_off"]), (None, ["backup"]))
+        _, out, err = self.command("upgrade", "--check")
+        self.assertIn("last backup", out)
+        self.assertIn("config.yaml has features off: backup.", err)
 
     def test_note_not_read(self) -> None:
         """A note that is damaged, or a link, is as none: it decides nothing."""

@@ -228,13 +228,13 @@ class McpRig:
     writes: str = "create_issue"
     inputs: Mapping[str, JSON] = field(factory=lambda: {"title": "Grüße"})
 
-    def answers(self, output: JSON) -> JSON:
+    def queue_answer(self, output: JSON) -> JSON:
         """Answer with this as the structured content."""
         said = {"content": [], "structuredContent": output}
         self.service.answers["tools/call"] = lambda message: self.write(result(message, said))
         return {"structured": output}
 
-    def hangs(self) -> None:
+    def queue_silence(self) -> None:
         """Answer no call."""
         self.service.answers["tools/call"] = always(None)
 

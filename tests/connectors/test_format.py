@@ -28,13 +28,11 @@ from tests.connectors import (
     mailhost,
     mcpserver,
     repository,
-    test_graphql,
-    test_multipart,
-    test_pages,
     test_places,
     test_schema,
 )
 from tests.connectors.kinds.command import test_command
+from tests.connectors.kinds.http import test_graphql, test_multipart, test_pages
 from tests.connectors.kinds.mcp import test_mcp_api, test_mcp_local
 from tests.extent import is_all
 

@@ -42,11 +42,11 @@ class ScriptedRig:
     def connector(self) -> IConnector:
         return self.inner
 
-    def answers(self, output: JSON) -> JSON:
+    def queue_answer(self, output: JSON) -> JSON:
         self.inner.script.append(Outcome(output=output))
         return output
 
-    def hangs(self) -> None:
+    def queue_silence(self) -> None:
         """A Deferred that nobody fires."""
         self.inner.script.append(Deferred())
 
@@ -108,13 +108,13 @@ class ScreenedTests(SynchronousTestCase):
     def test_echo(self) -> None:
         """A secret in an outcome is replaced and noted, of a read and of an effect."""
         for operation in ("look", "post"):
-            self.rig.answers({"you": SECRET})
+            self.rig.queue_answer({"you": SECRET})
             outcome = self.successResultOf(self.started(operation))
             self.assertEqual(({"you": "[redacted]"}, ["plain"]), (outcome.output, outcome.notes["echoed"]))
 
     def test_basic(self) -> None:
         """What the Basic scheme encodes is as secret as the encoding."""
-        self.rig.answers("correct horse")
+        self.rig.queue_answer("correct horse")
         key = base64.b64encode(b"ada:correct horse").decode()
         self.assertEqual("[redacted]", self.successResultOf(self.started("post", key)).output)
 
@@ -133,7 +133,7 @@ class ScreenedTests(SynchronousTestCase):
 
     def test_no_credential(self) -> None:
         """Without a credential an outcome passes as it is."""
-        self.rig.answers({"x": 1})
+        self.rig.queue_answer({"x": 1})
         connector = self.rig.connector
         request = connector.prepare("look", {}, self.rig.base_url, "effect-1")
         outcome = self.successResultOf(Deferred.fromCoroutine(connector.read(request, None, 9)))

@@ -39,12 +39,12 @@ class FileTests(SynchronousTestCase):
 
         anchor = file_anchor(path, Clock(), at_once)
         for number in (1, 2):
-            anchor.tell(checkpoint(number))
+            anchor.queue_checkpoint(checkpoint(number))
         lines = path.read_text(encoding="ascii").splitlines(keepends=True)
         self.assertEqual(read_anchor(lines), (checkpoint(1), checkpoint(2)))
         self.assertEqual(read_anchor([*lines, '{"half'])[-1], checkpoint(2))
         path.write_text('{"vault": "va', encoding="ascii")
-        file_anchor(path, Clock(), at_once).tell(checkpoint(1))
+        file_anchor(path, Clock(), at_once).queue_checkpoint(checkpoint(1))
         lines = path.read_text(encoding="ascii").splitlines(keepends=True)
         self.assertEqual(read_anchor(lines), (checkpoint(1),))
 
@@ -55,11 +55,11 @@ class WebTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.reactor = MemoryReactorClock()
         self.anchor = web_anchor("http://127.0.0.1:8800/anchor?of=me", self.reactor)
-        self.anchor.tell(checkpoint(1))
+        self.anchor.queue_checkpoint(checkpoint(1))
 
     def test_posted(self) -> None:
         """Each is posted as JSON to exactly that address, by itself, and the next one after it was kept."""
-        self.anchor.tell(checkpoint(2))
+        self.anchor.queue_checkpoint(checkpoint(2))
         server = Server.accept(self.reactor)
         self.assertTrue(server.head.startswith("POST /anchor?of=me HTTP/1.1\r\n"))
         self.assertIn("\r\nContent-Type: application/json", server.head)
@@ -77,8 +77,8 @@ class WebTests(SynchronousTestCase):
         Server.accept(self.reactor).answer(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         self.reactor.advance(1000)
         self.assertEqual(self.reactor.tcpClients, [])
-        self.anchor.tell(checkpoint(2))
-        self.anchor.tell(checkpoint(3))
+        self.anchor.queue_checkpoint(checkpoint(2))
+        self.anchor.queue_checkpoint(checkpoint(3))
         Server.accept(self.reactor).answer(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
         self.assertEqual(len(self.reactor.tcpClients), 1)
 
@@ -123,7 +123,7 @@ class TellingTests(SynchronousTestCase):
         """What could not be kept is tried again after a while, longer each time, and what came later waits."""
         self.answers = [OSError("away"), OSError("away")]
         for number in (1, 2):
-            self.anchor.tell(checkpoint(number))
+            self.anchor.queue_checkpoint(checkpoint(number))
         self.assertEqual(self.told, [])
         self.clock.advance(1)
         self.assertEqual(self.told, [])
@@ -134,14 +134,14 @@ class TellingTests(SynchronousTestCase):
         """Where too many wait the oldest are let go: the newest answers for them."""
         self.answers = [OSError("away")]
         for number in range(1, 1502):
-            self.anchor.tell(checkpoint(number))
+            self.anchor.queue_checkpoint(checkpoint(number))
         self.clock.advance(1)
         self.assertEqual((len(self.told), self.told[0], self.told[-1]), (1000, 502, 1501))
 
     def test_stopped(self) -> None:
         """After the end nothing is tried any more."""
         self.answers = [OSError("away")]
-        self.anchor.tell(checkpoint(1))
+        self.anchor.queue_checkpoint(checkpoint(1))
         self.anchor.stop()
         self.clock.advance(1000)
         self.assertEqual((self.told, self.clock.getDelayedCalls()), ([], []))

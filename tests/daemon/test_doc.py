@@ -15,6 +15,10 @@ from aileron.features import FeatureSet
 from aileron.features.gateway.settings import TAKEN
 from aileron.features.gateway.values import BASE_URL_VARIABLES, PROXY_VARIABLES, Dialect, GatewaySettings, Provider
 from aileron.features.mcp_http.values import McpSettings
+from aileron.features.own_tools.settings import OwnToolsSettings
+from aileron.features.phone.values import PhoneSettings
+from aileron.features.prompts.values import PromptSettings
+from aileron.features.wake.values import WakeSettings
 from aileron.model.authority import PendingLimits
 
 _PATH = Path(__file__).parents[2] / "doc" / "configuration.md"
@@ -23,7 +27,7 @@ _KEYS = {each["key"]: each for each in describe_keys(config_keys(FeatureSet()))}
 _TABLE = re.compile(r"(?<=<!-- keys: )([a-z ]+) -->\n.*?(?=<!-- end of keys -->)", re.DOTALL)
 _EXAMPLES = re.findall(r"```yaml\n(.*?)```", _PAGE, re.DOTALL)
 _GATEWAY = set(GatewaySettings.__annotations__) - {"providers", "environment", "of_features"}
-_OF_FEATURES = {"provider_tools", "in_band_turns"}
+_OF_FEATURES = {"provider_tools", "in_band_turns", "limits", "prices", "runaway", "claims"}
 _FIELDS = {
     *(f"mcp.{name}" for name in McpSettings.__annotations__),
     *("listen", "operator_listen", "operator_host", "hosts", "agent_uids", "clients", "connector_packages"),
@@ -33,6 +37,13 @@ _FIELDS = {
     *(f"gateway.{name}" for name in _GATEWAY | _OF_FEATURES),
     *(f"gateway.providers.<name>.{name}" for name in set(Provider.__annotations__) - {"name", "source", "of_features"}),
     "gateway.providers.<name>.provider_tools",
+    *(f"profiles.<name>.{name}" for name in ("allow", "deny", "agents", "projects")),
+    *("gateway.runaway.same_requests", "gateway.runaway.per_minute"),
+    *(f"own_tools.{name}" for name in OwnToolsSettings.__annotations__),
+    *(f"phone.{name}" for name in PhoneSettings.__annotations__),
+    *(f"prompts.{name}" for name in PromptSettings.__annotations__),
+    *(f"prompts.rules.{name}" for name in ("allow", "ask", "deny", "project", "reason")),
+    *(f"wake.{name}" for name in WakeSettings.__annotations__),
     *(f"notifications.{name}" for name in ("desktop", "desktop.command", "apprise", "contents")),
     *(f"notifications.webhooks.<name>.{name}" for name in ("url", "signed")),
 }

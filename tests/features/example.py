@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from zope.interface import implementer
@@ -12,6 +13,7 @@ from aileron.model.features import Command, NoticeRule, UpgradeAdvice
 from aileron.model.interfaces.authority import ITrust
 from aileron.model.interfaces.connectors import IConfigFile
 from aileron.model.interfaces.features import IFeature
+from aileron.model.interfaces.vault import IKeySource
 
 
 @implementer(IFeature)
@@ -26,6 +28,8 @@ class ExampleFeature:
     file_names: Sequence[str] = ()
     navigation: Mapping[str, str] = {"/example": "Example"}
     variables: Sequence[str] = ()
+    workers: Mapping[str, Path] = {}
+    scripts: Sequence[Path] = ()
 
     def commands(self) -> Mapping[str, Command]:
         return {"example": Command("tests.features.example_parts:example", "Inspect")}
@@ -42,9 +46,6 @@ class ExampleFeature:
         return {
             "example.shown": NoticeRule("example_shown", "the example was shown", "the example was shown {n} times")
         }
-
-    def migrations(self) -> Sequence[tuple[int, str]]:
-        return ()
 
     def trusted_files(self, home: Any, trust: ITrust) -> Sequence[IConfigFile]:
         return ()
@@ -87,6 +88,9 @@ class ExampleFeature:
         return ()
 
     def explain_binding(self, target: str, credential: str) -> Sequence[str]:
+        return ()
+
+    def key_sources(self, cli: Any) -> Sequence[IKeySource]:
         return ()
 
     def choose_environment(self, cli: Any) -> Any:

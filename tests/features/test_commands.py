@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import click
 from twisted.trial.unittest import SynchronousTestCase
 
+import aileron as aileron_package
 from aileron.cli._main import aileron
 from aileron.cli._tree import PARTS
 from aileron.features import FeatureSet
@@ -16,10 +20,10 @@ from tests.cli.daemon import CommandCase
 
 ORDER = {
     "Start": "demo setup launch import mcp",
-    "Decide": "open watch approve deny approval grant cap pause resume network",
-    "Services": "action connector credential package config notification",
-    "Inspect": "status run session audit gateway log",
-    "Maintain": "doctor vault daemon backup upgrade operator completion version",
+    "Decide": "open watch approve deny approval passkey grant cap pause resume network ask phone",
+    "Services": "action connector credential package own-tools config notification",
+    "Inspect": "status run session audit gateway profile log",
+    "Maintain": "doctor vault daemon backup upgrade operator approver completion version",
 }
 
 
@@ -87,3 +91,33 @@ class WithinTests(SynchronousTestCase):
             assert found is not None
             self.assertEqual(found.hidden, hidden, path)
         self.assertIsNone(self.find("action", "sync"))
+
+
+_WROTE_FILE = {("moving", "_package.py"), ("importing", "_spec.py"), ("importing", "_connector.py")}
+"""Modules of C{connectors/kinds/mcp} that name the command which wrote the file in question, by its feature."""
+
+
+class TextTests(SynchronousTestCase):
+    """The texts of the core."""
+
+    def test_no_command_of_a_feature(self) -> None:
+        """No text outside of the features suggests a command that is refused when its feature is off."""
+        commands = {
+            name: each.name for each in FeatureSet().known for name, found in each.commands().items() if not found.now
+        }
+        root = Path(aileron_package.__file__).parent
+        found = set[tuple[str, str]]()
+        for path in sorted(root.rglob("*.py")):
+            if path.relative_to(root).parts[0] != "features":
+                for text in _find_texts(ast.parse(path.read_text("utf-8"))):
+                    named = [name for name in commands if re.search(rf"\baileron {name}\b", text)]
+                    found |= {(commands[name], path.name) for name in named}
+        self.assertEqual(found, _WROTE_FILE)
+
+
+def _find_texts(tree: ast.AST) -> Iterator[str]:
+    """Yield the literals of a module, without docstrings."""
+    described = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
+    for each in ast.walk(tree):
+        if isinstance(each, ast.Constant) and isinstance(each.value, str) and id(each) not in described:
+            yield each.value

@@ -139,7 +139,7 @@ class JobTests(DoorCase):
 
     def test_pages(self) -> None:
         """The pages of a feature that is left out are gone, and its name is not in the navigation; others are drawn."""
-        self.runner.look()
+        self.runner.check_changes()
         for features in _combinations():
             self.compose(features)
             shell = self.page("/home").text

@@ -34,6 +34,9 @@ STYLES: Mapping[str, Mapping[str, Any]] = {
 JUDGED = frozenset(STYLES if is_all() else ("390-dark", "1280-light"))
 """Where axe-core looks for faults: each scheme once, narrow and wide; in every style where everything is wanted."""
 
+ASKS_UNTIL = "void dispatchEvent(new Event('online')) ?? (%s)"
+"""Has the page look for news until something is so. A look on its way misses the event, so each try sends it again."""
+
 _CONTRAST = {"runOnly": ["color-contrast"]}
 _FAULTS = """axe.run(document, { resultTypes: ["violations"], selectors: false, ...%s })
   .then(({ violations }) => violations
@@ -71,10 +74,14 @@ class BrowsedTestCase(OperatedTestCase):
     :cvar styles: those of L{STYLES} in which pages are looked at.
     :cvar judged: in which of them axe-core looks for faults; for all of its faults in one, and of contrast,
         which is the scheme's, in the others.
+    :cvar config: the text of C{config.yaml}, trusted; empty: there is none.
+    :cvar notifies: whether the browser's service workers are to show notifications.
     """
 
     styles: ClassVar[Sequence[str]] = tuple(STYLES)
     judged: ClassVar[Collection[str]] = JUDGED
+    config: ClassVar[str] = ""
+    notifies: ClassVar[bool] = False
     agent: AgentSession
     browser: Chromium
     url: str
@@ -82,10 +89,10 @@ class BrowsedTestCase(OperatedTestCase):
 
     async def begin(self) -> None:
         """Start everything."""
-        await self.furnish()
+        await self.furnish(self.config)
         self.url = str(self.home.discovery()["operator_url"])
         self.agent = await self.session("opencode")
-        self.browser = await Chromium.lend(self.reactor)
+        self.browser = await Chromium.lend(self.reactor, notifies=self.notifies)
         self.finally_(self.browser.give_back)
 
     async def entered(self, path: str = "/approvals") -> Page:

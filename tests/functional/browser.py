@@ -10,6 +10,8 @@ from urllib.parse import quote_plus, urlsplit
 import attrs
 
 from aileron.base.addresses import connectable
+from aileron.client import item_of
+from aileron.model.signing import write_statement
 from aileron.testing import SigningBrowser
 
 
@@ -33,6 +35,8 @@ class Browser:
 
     def ask(self, url: str, body: object = None, method: str = "") -> tuple[int, Any]:
         """The status and JSON of a GET, of a POST if there is a body, or of another method."""
+        if isinstance(body, dict) and url.endswith("/decide") and "digest" in body:
+            body = {**body, "signed": self._signed(url.split("/")[-2], body)}
         data = None if body is None else json.dumps(body)
         method = method or ("GET" if data is None else "POST")
         parts, sent = urlsplit(url), (data or "").encode()
@@ -41,6 +45,12 @@ class Browser:
             headers["Content-Type"] = "application/json"
         status, _, text = exchange(url, data, headers, method)
         return status, json.loads(text) if text.startswith("{") else text
+
+    def _signed(self, run_id: str, decision: dict[str, Any]) -> dict[str, str]:
+        """What its page signs with a decision."""
+        instance, items = self.signing.instance, [item_of(run_id, decision)]
+        text, signature = self.signing.sign_text(lambda nonce: write_statement(instance, nonce, items))
+        return {"statement": text, "signature": signature}
 
 
 def come(page: str) -> Browser | int:
@@ -52,7 +62,7 @@ def come(page: str) -> Browser | int:
         return status
     page_key = _found(r"page-key(?:&quot;|\"): ?(?:&quot;|\")([\w-]+)", text)
     name, _, value = cookie.partition(";")[0].partition("=")
-    browser = Browser(action.removesuffix("/handover"), name, SigningBrowser.fresh(value, time.time))
+    browser = Browser(action.removesuffix("/handover"), name, SigningBrowser.generate(value, time.time))
     return attrs.evolve(browser, signing=_told(browser, page_key))
 
 
@@ -62,7 +72,7 @@ def _told(browser: Browser, page_key: str) -> SigningBrowser:
     headers = {"Cookie": f"{browser.cookie}={browser.signing.cookie}", "Content-Type": "application/json"}
     status, _, text = exchange(f"{browser.site}/handover/key", told, headers)
     assert status == 200, (status, text)
-    return browser.signing.told(json.loads(text)["instance"])
+    return browser.signing.with_instance(json.loads(text)["instance"])
 
 
 def _found(pattern: str, text: str) -> str:

@@ -4,7 +4,6 @@ import atexit
 import base64
 import json
 import os
-import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,7 +16,7 @@ from twisted.python.failure import Failure
 
 from tests.functional.home import Home
 from tests.functional.install import BROWSER, browser, place
-from tests.functional.process import LEAD
+from tests.functional.process import LEAD, kill_group
 from tests.functional.reactor import DeadlinePassedError, IKitReactor, Patience, until
 
 _FLAGS = (
@@ -76,6 +75,7 @@ _KEYS = {
     "Space": (" ", 32, " "),
     "Escape": ("Escape", 27, ""),
     "End": ("End", 35, ""),
+    "ArrowDown": ("ArrowDown", 40, ""),
 }
 
 
@@ -86,7 +86,7 @@ class PageError(AssertionError):
 class Chromium(ProcessProtocol):
     """One browser with a profile of its own, from `start` until the interpreter's end."""
 
-    _shared: "ClassVar[Chromium | None]" = None
+    _shared: ClassVar[dict[bool, "Chromium"]] = {}
 
     def __init__(self, reactor: IKitReactor) -> None:
         self._reactor = reactor
@@ -101,20 +101,30 @@ class Chromium(ProcessProtocol):
 
     @classmethod
     def start(
-        cls, reactor: IKitReactor, profile: Path, environment: Mapping[str, str], behind: Sequence[str] = ()
+        cls,
+        reactor: IKitReactor,
+        profile: Path,
+        environment: Mapping[str, str],
+        behind: Sequence[str] = (),
+        flags: Sequence[str] = (),
+        *,
+        notifies: bool = False,
     ) -> "Chromium":
         """Start one.
 
         :param profile: an empty directory, or one that an earlier browser has left.
         :param behind: the command that starts it, and hands its descriptors on.
+        :param flags: further flags, such as names that lead to loopback.
+        :param notifies: whether a service worker is to show notifications: the headless shell denies them, whatever
+            permission is set.
         :raises AssertionError: there is no browser.
         """
-        program = browser(place() / "opencode")
+        program = BROWSER if notifies else browser(place() / "opencode")
         if not program.exists():
             raise AssertionError(f"{program} is missing: python -m tests.functional.install DIRECTORY")
         started = cls(reactor)
         size = f"--window-size=1280,{900 if program == BROWSER else 813}"  # Chromium's own bars take 87 pixels
-        arguments = (*LEAD, *behind, str(program), *_FLAGS, size, f"--user-data-dir={profile}", "about:blank")
+        arguments = (*LEAD, *behind, str(program), *_FLAGS, *flags, size, f"--user-data-dir={profile}", "about:blank")
         with open(os.devnull, "rb+") as nothing:
             silent = nothing.fileno()
             descriptors: dict[int, int | str] = {0: silent, 1: silent, 2: "r", _COMMANDS: "w", _EVENTS: "r"}
@@ -124,16 +134,18 @@ class Chromium(ProcessProtocol):
         return started
 
     @classmethod
-    async def lend(cls, reactor: IKitReactor) -> "Chromium":
+    async def lend(cls, reactor: IKitReactor, *, notifies: bool = False) -> "Chromium":
         """The one of this process, as a user finds it who has never used it; `give_back` ends that.
 
         What a browser of its own would cost each test is its start.
+
+        :param notifies: as of L{start}.
         """
-        lent = cls._shared
+        lent = cls._shared.get(notifies)
         if lent is None or lent._over:
             home = Home.make()
             atexit.register(home.remove)
-            lent = cls._shared = cls.start(reactor, home.user, home.environment())
+            lent = cls._shared[notifies] = cls.start(reactor, home.user, home.environment(), notifies=notifies)
             atexit.register(lent._kill)
         lent._hear()
         lent._context = (await lent.call("Target.createBrowserContext"))["browserContextId"]
@@ -170,6 +182,12 @@ class Chromium(ProcessProtocol):
             await page.call(f"{domain}.enable")
         return page
 
+    async def permit(self, origin: str, permission: str, setting: str = "granted") -> None:
+        """Answer what a page of that origin asks for, as the person would, before it asks."""
+        where = {} if self._context is None else {"browserContextId": self._context}
+        wanted = {"origin": origin, "permission": {"name": permission}, "setting": setting}
+        await self.call("Browser.setPermission", {**wanted, **where})
+
     async def call(self, method: str, arguments: Mapping[str, Any] | None = None, session: str = "") -> Any:
         """One command of the protocol.
 
@@ -195,7 +213,7 @@ class Chromium(ProcessProtocol):
 
     def _kill(self) -> None:
         if not self._over and self._pid is not None:
-            os.killpg(self._pid, signal.SIGKILL)
+            kill_group(self._pid)
             assert self.transport is not None
             self.transport.loseConnection()
 
@@ -232,6 +250,13 @@ class Chromium(ProcessProtocol):
             answer.callback(message["result"])
 
 
+_DRAWN = """new Promise((done) => {
+  requestAnimationFrame(() => requestAnimationFrame(done));
+  setTimeout(done, 500);
+})"""
+"""Comes true once the page was drawn; one that is not in front is not drawn."""
+
+
 @attrs.define(eq=False)
 class Page:
     """One tab.
@@ -240,6 +265,7 @@ class Page:
     :ivar requests: method and URL of every request so far.
     :ivar headers: what its scripts put into each of them.
     :ivar dialogs: what a dialog asked.
+    :ivar workers: ids of the service workers' registrations by scope, once ``ServiceWorker.enable`` was called.
     :ivar traffic: bytes so far, both ways: headers, and bodies of answers as they were sent.
     """
 
@@ -250,6 +276,7 @@ class Page:
     requests: list[tuple[str, str]] = attrs.Factory(list)
     headers: list[Mapping[str, str]] = attrs.Factory(list)
     dialogs: list[str] = attrs.Factory(list)
+    workers: dict[str, str] = attrs.Factory(dict)
     traffic: int = 0
 
     async def call(self, method: str, **arguments: Any) -> Any:
@@ -352,7 +379,7 @@ class Page:
             raise PageError(f"the click did not reach {selector}: it {held or 'was covered'}")
 
     async def press(self, *keys: str) -> None:
-        """Press keys: ``Tab``, ``Enter``, ``Space``, ``Escape``, ``End``, or that of a character."""
+        """Press keys: ``Tab``, ``Enter``, ``Space``, ``Escape``, ``End``, ``ArrowDown``, or that of a character."""
         for key in keys:
             name, code, text = _KEYS.get(key) or (key, ord(key.upper()), key)
             both = {"key": name, "code": key, "windowsVirtualKeyCode": code}
@@ -370,6 +397,7 @@ class Page:
         await self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
         )
+        await self.evaluate(_DRAWN)  # a key that is pressed before is lost
 
     async def picture(self, path: Path, *, whole: bool) -> None:
         """Keep a picture of the whole page, or of what the window shows of it."""
@@ -407,6 +435,9 @@ class Page:
     def _answered(self, given: Mapping[str, Any]) -> None:
         self.traffic += max(0, int(given["response"]["encodedDataLength"]))
 
+    def _registered(self, given: Mapping[str, Any]) -> None:
+        self.workers.update({each["scopeURL"]: each["registrationId"] for each in given["registrations"]})
+
     def _dialog(self, given: Mapping[str, Any]) -> None:
         self.dialogs.append(str(given["message"]))
 
@@ -420,6 +451,7 @@ _NOTED: Mapping[str, Callable[[Page, Mapping[str, Any]], None]] = {
     "Network.responseReceived": Page._answered,
     "Network.dataReceived": Page._received,
     "Page.javascriptDialogOpening": Page._dialog,
+    "ServiceWorker.workerRegistrationUpdated": Page._registered,
 }
 
 

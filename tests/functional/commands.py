@@ -21,7 +21,7 @@ from aileron.cli._main import run
 from aileron.cli.context import CliContext, Links
 from aileron.cli.daemon import process as daemon_process
 from aileron.cli.vault.passphrase import Unattended, from_descriptor, new_passphrase, read_passphrase
-from aileron.client import Connections
+from aileron.client import Connections, OperatorLogin, TerminalKey
 from aileron.home.discovery import live_discovery
 from aileron.home.paths import Home
 from aileron.model.errors import InvalidRequest
@@ -101,7 +101,11 @@ class CommandLine:
             self._lock.release()
 
     async def log_in(self, home: Home, passphrase: str) -> str:
-        """A token of the operator's; what answers must prove that it is the daemon."""
+        """A token of the operator's."""
+        return (await self.log_in_signing(home, passphrase)).token
+
+    async def log_in_signing(self, home: Home, passphrase: str) -> OperatorLogin:
+        """A login of the operator's, with its key; what answers must prove that it is the daemon."""
         found = live_discovery(home)
         assert found is not None, "the daemon is not running"
         key = operator_key(keys.open_vault(home.secrets, passphrase))
@@ -111,13 +115,10 @@ class CommandLine:
             challenge = await site.post("operator", "challenge", body={"nonce": nonce})
             exchange = LoginExchange(nonce, str(challenge["nonce"]), found.instance, found.operator_url)
             assert same(daemon_proof(key, exchange), str(challenge["proof"]))
-            return str(
-                (
-                    await site.post(
-                        "operator", "login", body={"nonce": exchange.daemon_nonce, "proof": client_proof(key, exchange)}
-                    )
-                )["token"]
-            )
+            own = TerminalKey.make(found.instance)
+            proof = client_proof(key, attrs.evolve(exchange, public_key=own.public_key))
+            body = {"nonce": exchange.daemon_nonce, "proof": proof, "public_key": own.public_key}
+            return OperatorLogin(str((await site.post("operator", "login", body=body))["token"]), own)
         finally:
             await connections.close()
 

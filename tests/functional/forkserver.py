@@ -1,8 +1,9 @@
 """Daemons and commands that begin with their modules loaded: forks of a process that has imported them.
 
-Imports are four fifths of the processor time of a daemon's start. From its first line on a forked one is the same
-program with the same arguments, environment, descriptors and directory, and leads a session of its own. Tests of the
-start itself, of the memory or of what other processes see (``cmdline``, ``environ``) want one that was executed.
+Imports are four fifths of the processor time of a daemon's start, and half of the rest is to parse the connector files
+that ship with Aileron, which L{aileron.connectors} caches by their bytes. From its first line on a forked daemon is the
+same program with the same arguments, environment, descriptors and directory, and leads a session of its own. Tests of
+the start itself, of the memory or of what other processes see (``cmdline``, ``environ``) want one that was executed.
 
 ``python -I forkserver.py LISTENING ENDED`` is forked at each connection, for each process of the tests; those forks
 serve orders, some of them from commands, or after they have given up rights.
@@ -36,6 +37,8 @@ _SAFE = 100
 _PRELOADED = (
     "aileron.cli._entry",
     "aileron.cli._main",
+    "aileron.cli.approvals.approval",
+    "aileron.cli.vault.open",
     "aileron.features.launch.commands",
     "aileron.connectors.kinds.mcp._client",
     "aileron.daemon",
@@ -43,6 +46,9 @@ _PRELOADED = (
     "aileron.features.inband._handler",
     "aileron.features.launch",
     "aileron.features.mcp_http._http_endpoint",
+    "aileron.features.sandbox.enclosing",
+    "aileron.features.sandbox.program",
+    "aileron.features.setup.connect",
     "aileron.mcp.plain",
     "aileron.mcp._stdio",
     "aileron.store",
@@ -263,13 +269,24 @@ def _become(order: Mapping[str, Any], descriptors: Sequence[int]) -> str:
     return str(program)
 
 
+def _preload() -> None:
+    """Import the modules of daemons and commands, also of the features, and parse the shipped connector files."""
+    for module in _PRELOADED:
+        importlib.import_module(module)
+    from aileron import connectors, features
+
+    for name in ("running", "routes"):
+        for path in Path(features.__file__).parent.glob(f"*/{name}.py"):
+            importlib.import_module(f"{features.__name__}.{path.parent.name}.{name}")
+    list(connectors.read_descriptions(Path(__file__).parent))  # a directory without connector files
+
+
 def main() -> None:
     """Import what daemons and commands need, and be one at each order."""
     given = [int(each) for each in sys.argv[1:]]
     for each in given:
         os.set_inheritable(each, False)
-    for module in _PRELOADED:
-        importlib.import_module(module)
+    _preload()
     # Something asks for a reactor, for uses that a daemon has not; each process has one of its own, as two that share
     # what one waits with take each other's events.
     sys.modules.pop("twisted.internet.reactor", None)

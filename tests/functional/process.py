@@ -163,7 +163,7 @@ class Running(ProcessProtocol):
         """End the process's whole group at once; harmless when it is over already."""
         if self.is_over:
             return
-        _kill_group(self.pid)
+        kill_group(self.pid)
         # What left the group may still hold the pipes: let go of them.
         _transport(self).loseConnection()
         await until(self._reactor, lambda: self.is_over, 30, "the end of a killed process")
@@ -220,7 +220,7 @@ def _transport(running: Running) -> IProcessTransport:
     return transport
 
 
-def _kill_group(pid: int) -> None:
+def kill_group(pid: int) -> None:
     """Kill the group that ``pid`` leads, or the process alone if it has had no time to lead one."""
     try:
         os.killpg(pid, signal.SIGKILL)

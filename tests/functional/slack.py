@@ -16,7 +16,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 from tests.functional.loopback import LoopbackSite, abort, headers_of, json_of
 from tests.functional.reactor import IKitReactor
 
-CHANNELS = {"general": "C0001", "engineering": "C0002"}
+CHANNELS = {"general": "C0001", "engineering": "C0002", **{f"team-{each}": f"C010{each}" for each in range(5)}}
 
 
 @attrs.frozen(kw_only=True)

@@ -160,7 +160,9 @@ class ListTests(PagesTestCase):
     async def test_keys(self) -> None:
         """By j and k one goes through the list, Enter opens, ? explains; in a field a letter is only a letter."""
         first, second = await self.ask("one"), await self.ask("another")
-        page = await self.entered()
+        page = await self.entered("/home")
+        await page.look(width=900, height=900)  # where the list is alone
+        await page.open(f"{self.url}/approvals")
         await page.shows("another")
         await page.press("j", "j")
         here = "document.activeElement.getAttribute('href')"

@@ -121,7 +121,7 @@ class RenewalTests(OAuth2TestCase):
         session = await self.begin()
         self.grants.next = ["gone"]
         asked = (await self.run_action(session, GATED)).body["approval_id"]
-        await self.approve(asked)
+        await self.approve(asked, "--wait", "0")
         await self.run_state(asked, "awaiting_credential")
         state = await self.state_of_it()
         self.assertTrue(state.pop("token_url").endswith("/token"))

@@ -9,7 +9,7 @@ _BODY = "document.querySelector('.detail-body')"
 """What scrolls beside the list."""
 _COVERED = """(() => {
   const badge = document.querySelector("#pending"), word = document.createRange();
-  word.selectNodeContents(badge.parentElement.firstChild);
+  word.selectNodeContents(badge.previousSibling);
   const [one, other, link] = [badge, word, badge.parentElement].map((each) => each.getBoundingClientRect());
   const beside = one.left >= other.right || other.left >= one.right;
   const apart = beside || one.top >= other.bottom || other.top >= one.bottom;
@@ -48,9 +48,9 @@ class DecidingTests(PagesTestCase):
         page = await self.opened(390)
         await page.until("!document.querySelector('#pending').hidden")
         for number in ("1", "128"):
-            await page.evaluate(f"document.querySelector('#pending').textContent = '{number}'")
             for width in (320, *WIDTHS):
                 await page.look(width=width, height=WIDTHS.get(width, 700))
+                await page.evaluate(f"document.querySelector('#pending').textContent = '{number}'")
                 await self.keep(page, f"badge-{number}-{width}", whole=False)
                 self.assertEqual(await page.evaluate(_COVERED), [], (number, width))
 
@@ -106,7 +106,7 @@ class DecidingTests(PagesTestCase):
         await page.shows("Before you approve, read to the end")
         self.assertTrue(await page.evaluate("document.querySelector('#approve').disabled"))
         self.assertFalse(await page.evaluate("document.querySelector('#deny').disabled"))
-        note = "(document.querySelector('.card .note:not(:empty)').getBoundingClientRect())"
+        note = "(document.querySelector('.card .note > :not(:empty)').getBoundingClientRect())"
         bar = "document.querySelector('.bar').getBoundingClientRect()"
         self.assertTrue(await page.evaluate(f"{note}.top > {bar}.top"), "the warning is in view from the beginning")
         await page.evaluate(f"{_BODY}.scrollTo(0, 1e6)")

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from tests.functional.browsed import PagesTestCase
+from tests.functional.browsed import ASKS_UNTIL, PagesTestCase
 from tests.functional.chromium import Chromium, Page
 from tests.functional.loopback import LoopbackSite, Neighbour
 from tests.functional.operated import PASSPHRASE
@@ -13,7 +13,6 @@ from tests.functional.reactor import until
 WORDS = "The two words shown at .*: "
 KEY_ID = "import('/static/store.js').then(({ read }) => read('current')).then(({ id }) => id)"
 NOTHING = "No pending approvals."
-ASK_NOW = "void dispatchEvent(new Event('online'))"
 WATCH = """(() => { const known = window.fetch; window.sent = [];
   window.fetch = (url, options) => { window.sent.push(Object.keys(options.headers)); return known(url, options); };
 })()"""
@@ -258,15 +257,14 @@ class EnteringTests(PagesTestCase):
         page = await self.entered()
         await page.shows(NOTHING)
         await page.evaluate(WATCH)
-        await page.until("window.sent.length > 2", 60)
+        await page.until("window.sent.length > 0")
+        await page.until(ASKS_UNTIL % "window.sent.length > 2")
         self.assertIn("X-Aileron-Poll", (await self.sent(page))[-1])
         count = len(await self.sent(page))
         await page.press("Tab")
-        await page.evaluate(ASK_NOW)
         plain = f"window.sent.findIndex((each, at) => at >= {count} && !each.includes('X-Aileron-Poll'))"
-        await page.until(f"{plain} >= 0", 60)
-        await page.evaluate(ASK_NOW)
-        await page.until(f"window.sent.length > {plain} + 1", 60)
+        await page.until(ASKS_UNTIL % f"{plain} >= 0")
+        await page.until(ASKS_UNTIL % f"window.sent.length > {plain} + 1")
         polled = ["X-Aileron-Poll" in headers for headers in (await self.sent(page))[count:]]
         self.assertEqual(polled[polled.index(False) :][:2], [False, True])
         for idle, whole, notice, level in (

@@ -1,10 +1,12 @@
 """Pages that are kept open: they go on when their login may decide no more, and say how they stand."""
 
+import json
+
 from tests.functional.browsed import PagesTestCase
 
 TITLE, ICON = "document.title", "document.querySelector('link[rel=icon]').getAttribute('href')"
 # As if the daemon had said this of the next answers, or nothing at all.
-_SAYING = """(() => { const known = window.fetch; window.saying = {}; window.fetch = async (path, options) => {
+SAYING = """(() => { const known = window.fetch; window.saying = {}; window.fetch = async (path, options) => {
     if (window.saying === null) throw new TypeError("away");
     const answer = await known(path, options);
     const headers = new Headers(answer.headers);
@@ -25,9 +27,14 @@ class KeptOpenTests(PagesTestCase):
         await self.command("vault", "lock")
         await page.shows("The vault is locked, so nothing runs. You can watch; to decide, run aileron open")
         self.assertTrue((await page.evaluate(TITLE)).startswith("Vault locked · (1) "), await page.evaluate(TITLE))
-        await page.until("!document.querySelector('#deny').disabled")
-        await page.click("#deny")
-        await page.until("document.querySelector('#answer').textContent.includes('to decide, run `aileron open`')")
+        await page.until("document.querySelector('#deny').disabled && document.querySelector('#approve').disabled")
+        told = await page.evaluate("document.querySelector('.bar').innerText")
+        self.assertIn("You are only watching. To decide, run aileron open in your terminal.", told)
+        digest = await page.evaluate("document.querySelector('article').dataset.digest")
+        path = f"/v1/action-approvals/{run_id}/decide"
+        body = json.dumps({"approved": False, "digest": digest})
+        _, refused = await self.call(page, path, method="POST", headers={"Content-Type": "application/json"}, body=body)
+        self.assertIn("to decide, run `aileron open`", refused)
         await page.open(f"{self.url}/approvals")
         await page.shows("The vault is locked")
         await self.ask()
@@ -45,7 +52,7 @@ class KeptOpenTests(PagesTestCase):
         """Title, icon and line say how the tab stands, the gravest first, and follow what the daemon says."""
         page = await self.entered()
         await page.shows("No pending approvals.")
-        await page.evaluate(_SAYING)
+        await page.evaluate(SAYING)
         for saying, title, icon, line in (
             ('{"X-Aileron-Level": "reading"}', "Watching · ", "icon-reading", "You can watch; to decide"),
             (
@@ -62,13 +69,15 @@ class KeptOpenTests(PagesTestCase):
             await page.evaluate("void dispatchEvent(new Event('online'))")
             await page.until(f"{ICON} === '/static/{icon}.svg' && {TITLE}.startsWith({title!r})", 30)
             self.assertIn(line, await page.evaluate("document.getElementById('notices').innerText"))
+            can_enter = await page.evaluate("!document.getElementById('enter-again').hidden")
+            self.assertEqual(can_enter, title == "Watching · ", f"{title}: while the vault is locked there is no code")
         self.assertEqual(await page.evaluate(TITLE), "Aileron")
 
     async def test_offline(self) -> None:
         """A tab whose daemon is silent tries less and less often, and at once when the browser is online again."""
         page = await self.entered()
         await page.shows("No pending approvals.")
-        await page.evaluate(_SAYING)
+        await page.evaluate(SAYING)
         await page.evaluate("window.saying = null")
         await page.shows("Trying again…")
         await page.evaluate("window.saying = {}; void 0")

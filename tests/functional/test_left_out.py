@@ -73,7 +73,7 @@ class LeftOutTests(OperatedTestCase):
             group = command.partition(" ")[0]
             named = group if group in off else command
             told = " ".join(finished.stderr.split())
-            self.assertIn(f"aileron {named} is off: config.yaml has the feature {each} off.", told)
+            self.assertIn(f"aileron {named} is off: config.yaml has the feature {off.get(named, each)} off.", told)
 
     def read_key(self) -> bytes:
         """Return the vault's key as a daemon gets it from the command that starts it."""

@@ -34,7 +34,10 @@ class LooksTestCase(PagesTestCase):
         """Follow a link to a page, and wait until it shows what it is about; axe-core stays where it is."""
         await page.evaluate(_FOLLOWED % json.dumps(path))
         wanted = "document.querySelector('main > [data-title]:not([data-left])') !== null"
-        await page.until(f"location.pathname === '{path}' && {wanted}")
+        there = f"location.pathname === '{path}'"
+        if path == "/approvals":  # in a wide window the first request is beside the list, under its own address
+            there = "location.pathname.startsWith('/approvals')"
+        await page.until(f"{there} && {wanted}")
 
     async def menu(self, page: Page) -> Sequence[str]:
         """Every page that the navigation leads to, the brand and the pages that a link stands for included."""
@@ -55,6 +58,8 @@ class FullPagesTests(LooksTestCase):
         paths = await self.paths(page)
         self.assertLess({"/home", "/history", "/approvals", f"/approvals/{first}", f"/runs/{done}"}, set(paths))
         for path in paths:
+            if path == "/approvals":  # the list alone is looked at as well, where the window is narrow
+                await page.look(**STYLES["390-dark"])
             await self.go(page, path)
             top, *rest = path.strip("/").split("/")
             await self.look_at(page, "-".join((top, *("one" if at == 0 else each for at, each in enumerate(rest)))))
@@ -68,6 +73,7 @@ class FullPagesTests(LooksTestCase):
             await page.until("document.querySelector('#pause:not([hidden]):not(:disabled)') !== null")
             if name == "approval":
                 await self.ready(page)
+                await page.evaluate("document.activeElement.blur(); document.querySelector('#request').scrollTop = 0")
             await self.keep(page, f"window-{name}", whole=False)
 
     async def paths(self, page: Page) -> Sequence[str]:

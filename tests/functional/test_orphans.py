@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from aileron.api._sessions import GRACE_SECONDS, LOOK_SECONDS
+from aileron.api._sessions import CHECK_SECONDS, GRACE_SECONDS
 from tests.functional.operated import OperatedTestCase
 from tests.functional.process import Running
 
@@ -56,7 +56,7 @@ class OrphanTests(OperatedTestCase):
         os.kill(stopped.pid, signal.SIGSTOP)
         states = {each["id"]: each["state"] for each in await self.sessions()}
         self.assertEqual(states, {of_killed: "running", of_stopped: "running"})
-        await self.pause(GRACE_SECONDS + 3 * LOOK_SECONDS)
+        await self.pause(GRACE_SECONDS + 3 * CHECK_SECONDS)
         states = {each["id"]: each["state"] for each in await self.sessions()}
         self.assertEqual(states, {of_killed: "orphaned", of_stopped: "running"})
         (ended,) = await self.audit("--type", "session.ended", "--session", of_killed)

@@ -2,16 +2,20 @@
 
 import json
 
-from tests.functional.browsed import PagesTestCase
+from tests.functional.browsed import ASKS_UNTIL, PagesTestCase
 from tests.functional.chromium import Page
 from tests.functional.operated import GATED, UNGATED
-from tests.functional.reactor import until
 
 _TIME_STANDS = """{ const known = window.setTimeout;
   window.setTimeout = (call, ms) => known(call, String(call).includes("dataset.asked") ? 600000 : ms); }"""
-# A look at the page's fragment takes until it is let go, and none is made because time has passed.
+# A look at the page's fragment takes until it is let go, and none is made because time has passed.  How often the page
+# was told of news, and when it last was, is counted.
 _LOOK_HANGS = """{ const asked = window.fetch, later = window.setTimeout;
-  window.setTimeout = (call, ms) => later(call, String(call).includes("native code") ? 600000 : ms);
+  window.setTimeout = (call, ms) => {
+    if (String(call).includes("wake()")) [window.told, window.toldAt] = [window.told + 1, performance.now()];
+    return later(call, String(call).includes("native code") ? 600000 : ms);
+  };
+  window.told = 0;
   window.looking = false;
   window.fetch = async (path, options) => {
     const answer = await asked(path, options);
@@ -20,6 +24,7 @@ _LOOK_HANGS = """{ const asked = window.fetch, later = window.setTimeout;
     await new Promise((done) => { window.letGo = done; });
     return answer;
   }; }"""
+_LOOKS = "performance.getEntriesByType('resource').filter(({ name }) => name.includes('/fragments/')).length"
 _LOADED = """new Promise((done) => {
   const icon = new Image();
   icon.onload = () => done(icon.naturalWidth);
@@ -134,11 +139,16 @@ class OtherPagesTests(PagesTestCase):
         page = await self.opened()
         await self.go(page, "audit", "Signed up to record")
         await page.evaluate(_LOOK_HANGS)
+        await self.run_action(self.agent, UNGATED, {"channel": "#general", "summary": "the page looks for it"})
         await page.until("window.looking")
-        await self.run_action(self.agent, UNGATED, {"channel": "#general", "summary": "x"})
-        await self.pause(2)  # the news is there; that it is, only the page knows
+        before = await page.evaluate("window.told")
+        late = {"channel": "#general", "summary": "too late for that look"}
+        done = await self.run_action(self.agent, UNGATED, late, wait=30)
+        self.assertEqual(done.status, 200, done.text)
+        # All of the news is there, and then the page waits eight times as long as its look took.
+        await page.until(f"window.told > {before} && performance.now() - window.toldAt > 300")
         await page.evaluate("window.letGo()")
-        await page.shows("execution.succeeded")
+        await page.until("document.body.innerText.split('execution.succeeded').length > 2")
 
     async def test_what_stands(self) -> None:
         """Why something was refused, and whether one is sure, stays there whatever news comes meanwhile."""
@@ -156,9 +166,9 @@ class OtherPagesTests(PagesTestCase):
         await page.click("#lock")
         asked = "document.querySelector('#lock').dataset.asked"
         await page.until(f"{asked} === 'yes'")
-        looks = len(page.requests)
         await self.told("operator", "list")  # another login, which the page would show
-        await until(self.reactor, lambda: len(page.requests) > looks + 2, 60, "looks at what is new")
+        looks = await page.evaluate(_LOOKS)
+        await page.until(ASKS_UNTIL % f"{_LOOKS} > {looks + 2}")
         self.assertEqual(await page.evaluate(asked), "yes")
         await page.click("#lock")
         await page.shows("The vault is locked, so nothing runs. You can watch")

@@ -18,11 +18,11 @@ class DecidingTests(PagesTestCase):
         self.assertFalse(file.exists())
         await page.shows("Get started")
         run_id = await self.ask(summary="Dark mode\nand search")
-        await page.shows("ship-update")
+        await page.shows("Dark mode")
         self.assertEqual(await page.evaluate("document.title"), "(1) Home – Aileron")
         await self.open_approval(page, run_id)
         shown = await page.text("main")
-        for words in ("Waiting for your approval", "#general", "summary", "Dark mode\nand search", "Authorization: ("):
+        for words in ("wants to run ship-update", "#general", "summary", "Dark mode\nand search", "Authorization: ("):
             self.assertIn(words.lower(), shown.lower())
         self.assertIn(f"POST {self.service.url}/api/chat.postMessage", shown)
         self.assertIn('"client_msg_id"', shown)
@@ -32,7 +32,7 @@ class DecidingTests(PagesTestCase):
         await page.click("#approve")
         await self.stands(page, "completed")
         self.assertEqual([each.text for each in self.workspace.messages], ["Dark mode\nand search"])
-        self.assertIn("Audit record", await page.text("#outcome"))
+        self.assertIn("Audit record", await page.text("#details-of-run"))
         await self.keep(page, "done")
         self.assertEqual((await self.outcome(run_id, 10))[0], "completed")
         self.assertEqual(page.problems, [])
@@ -95,7 +95,7 @@ class LoggedInTests(PagesTestCase):
         code = cast("re.Match[str]", re.search('name="code" value="([^"]+)"', self.login_page))[1]
         self.assertEqual(await page.evaluate("sessionStorage.length + localStorage.length"), 0)
         self.assertIsNone(await page.evaluate("document.documentElement.dataset.told ?? null"))
-        self.assertEqual(await page.evaluate("location.pathname"), "/approvals")
+        self.assertEqual(await page.evaluate("location.pathname"), f"/approvals/{run_id}")
         await page.reload()
         await page.shows("ship-update")
         other = await self.browser.page()
@@ -142,6 +142,9 @@ class LoggedInTests(PagesTestCase):
         self.assertEqual(page.requests[count:], [], "it goes on asking where nobody should")
         await page.reload()
         await page.shows("Your pages have another address now")
+        run_id = "01M8B2T49TSW6AAKZ02BYGNZ7H"
+        await page.open(f"{self.url}/runs/{run_id}")
+        await page.shows(f"run aileron open approval {run_id} in your terminal")
 
     async def test_daemon_restarted_at_localhost(self) -> None:
         """Where the address stays it says that nobody is logged in, why, and goes on after a login elsewhere."""

@@ -49,7 +49,8 @@ class PhoneTests(BrowsedTestCase):
         await page.write(code)
 
     async def enter(self, page: Page, code: str) -> None:
-        """Do so, and tap the button."""
+        """Do so in the tab that is in front, and tap the button: a tab behind another draws nothing to tap on."""
+        await page.call("Page.bringToFront")
         await self.fill(page, code)
         await page.tap(ENTER)
 

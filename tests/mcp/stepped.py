@@ -42,6 +42,10 @@ class Stepped:
         self.left = len(asyncio.all_tasks(self._loop))
         self._loop.close()
 
+    def abandon(self) -> None:
+        """Close the loop with what it was given and has not done, as one that ends just then."""
+        self._loop.close()
+
     def step_loop(self) -> None:
         """Let the loop do what it was given, and one round of what follows."""
         if self._loop.is_closed():

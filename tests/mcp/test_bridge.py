@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 
 from twisted.internet.defer import CancelledError, Deferred
 
 from aileron.base.bridge import SideGone
 from tests.mcp.stepped import SteppedCase, waiting
+
+
+def noted(made: list[str]) -> Coroutine[object, object, None]:
+    """Make a coroutine, and note that it was made."""
+    made.append("made")
+    return waiting([])
 
 
 class AskTests(SteppedCase):
@@ -60,6 +67,44 @@ class AskTests(SteppedCase):
         self.sides.settle()
         self.failureResultOf(asking, CancelledError)
 
+    def test_loop_ends_first(self) -> None:
+        """No coroutine is made before the loop runs it, so that none is left if the loop ends first."""
+        made: list[str] = []
+        asking = self.bridge.ask(lambda: noted(made))
+        asking.addErrback(lambda _: None)
+        self.sides.abandon()
+        self.sides.settle()
+        self.assertEqual(made, [])
+        asking.cancel()
+
+    def test_loop_is_ending(self) -> None:
+        """A loop that cancels its tasks begins no coroutine, and the caller gets an error."""
+        made: list[str] = []
+        self.bridge.is_ending = True
+        asking = self.bridge.ask(lambda: noted(made))
+        self.sides.settle()
+        self.failureResultOf(asking, SideGone)
+        self.assertEqual(made, [])
+
+    def test_cancelled_before_it_began(self) -> None:
+        """No coroutine is made for a call that was cancelled before the loop came to it."""
+        made: list[str] = []
+        asking = self.bridge.ask(lambda: noted(made))
+        asking.cancel()
+        self.failureResultOf(asking, CancelledError)
+        self.sides.settle()
+        self.assertEqual(made, [])
+
+    def test_cannot_be_made(self) -> None:
+        """An error of the function that makes the coroutine is the call's failure."""
+
+        def fail() -> Coroutine[object, object, None]:
+            raise KeyError("k")
+
+        asking = self.bridge.ask(fail)
+        self.sides.settle()
+        self.failureResultOf(asking, KeyError)
+
     def test_order(self) -> None:
         """What is posted is done in order."""
         done: list[int] = []
@@ -70,8 +115,9 @@ class AskTests(SteppedCase):
         self.assertEqual(done, [0, 1, 2, 3, 4])
 
     def test_gone(self) -> None:
-        """A loop that has ended says so."""
+        """A loop that has ended says so, and no coroutine is made for it."""
         self.sides.close()
+        self.assertRaises(SideGone, self.bridge.ask, lambda: self.fail("a coroutine was made"))
         self.assertRaises(SideGone, self.bridge.post, lambda: None)
 
     def test_cancelled_after_the_loop(self) -> None:

@@ -276,7 +276,7 @@ class DiagnosticsTests(CallsCase):
         table: list[tuple[int, dict[str, Any], list[str]]] = [
             (200, healthy, ["version 1.2, vault unlocked", "Actions offered (1): ship_update."]),
             (200, hindered, ["aileron vault unlock", "paused"]),
-            (401, fault("unauthorized"), ["aileron launch"]),
+            (401, fault("unauthorized"), ["start this agent again"]),
             (503, fault("store_unavailable", "Disk full."), ["Disk full."]),
         ]
         for status, body, parts in table:

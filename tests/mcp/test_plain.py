@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from zope.interface.verify import verifyObject
 
 from aileron.api import token_digest
 from aileron.base.json import JSON
+from aileron.features.profiles.running import ProfileFilter
+from aileron.features.profiles.values import ProfileSettings
 from aileron.mcp import plain_tools
 from aileron.mcp._texts import ToolResult
 from aileron.model.errors import Unauthorized
 from aileron.model.interfaces.services import IAgentTools
+from aileron.model.sessions import ActionSelection
 from aileron.testing import example_session, scripted_offer
 from tests.api.case import ApiCase
 
@@ -59,6 +63,16 @@ class PlainToolsTests(ApiCase):
         self.assertIs(self.do(self.tools.offered(KEY)), before)
         self.generation = 2
         self.assertNotIn("look_up", [each.name for each in self.do(self.tools.offered(KEY))])
+
+    def test_sessions_apart(self) -> None:
+        """What one session may use is not offered to another, whichever asked first."""
+        other = "ail_i_" + "o" * 43
+        session = evolve(example_session("session-2"), selection=ActionSelection(deny=("look-up",)))
+        self.do(self.store.sessions.open(session, b"u" * 32, b"h" * 32, (), token_digest(other)))
+        self.filters.add(ProfileFilter(ProfileSettings()))
+        for key, found in ((KEY, True), (other, False), (KEY, True)):
+            self.assertEqual("look_up" in [each.name for each in self.do(self.tools.offered(key))], found)
+        self.assertIn("no tool", self.do(self.tools.call(other, "look_up", {}, "k", 0)).text)
 
     def test_ended(self) -> None:
         """By an unknown key, or of a session that has ended, nothing is offered or run."""

@@ -153,7 +153,7 @@ class ErrorTests(SynchronousTestCase):
         denied = fault("approval_denied", "The operator denied this. too early", reason="too early")
         table: list[tuple[DaemonError, str, str]] = [
             (denied, "do not try it again", "reason: too early"),
-            (fault("unauthorized", status=401), "aileron launch", "cut off"),
+            (fault("unauthorized", status=401), "start this agent again", "cut off"),
             (fault("vault_locked", status=423), "aileron vault unlock", "cut off"),
             (DaemonUnreachable("No daemon."), "Nothing was sent", "do not repeat it"),
             (DaemonUnreachable("Cut off.", sent=True), "do not repeat it", "Nothing was sent"),

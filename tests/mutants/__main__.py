@@ -7,24 +7,28 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from .guard import ATTACKS, find_guards
-from .trying import Found, Tree, try_all, whole
+from .guard import ATTACKS, Guard, find_guards
+from .trying import ROOT, Found, Tree, try_all, whole
 
 
 def main(words: list[str]) -> int:
-    """Disable each guard, print what became of its test, and return 1 if a test still passed."""
+    """Disable each guard and print what became of its test.
+
+    Return 1 if a test still passed, or 2 if no guard is named so.
+    """
     against_attack = words[:1] == ["--attacks"]
     words = words[against_attack:]
+    installed = [Tree.installed()] if against_attack else []
+    guards = [*_select(find_guards(installed[0].root if installed else ROOT), against_attack, words)]
+    if not guards:
+        kind = "guard against attacks" if against_attack else "guard"
+        print(f"No {kind} has {' or '.join(map(repr, words))} in its mark or its file name.", file=sys.stderr)
+        return 2
     with tempfile.TemporaryDirectory(prefix="aileron-mutants-") as directory:
-        trees = [Tree.installed()] if against_attack else [Tree.at(Path(directory) / name) for name in ("0", "1")]
-        guards = [
-            guard
-            for guard in find_guards(trees[0].root)
-            if (guard.keeper == ATTACKS) == against_attack
-            and (not words or any(word in f"{guard.what} {guard.files}" for word in words))
-        ]
+        trees = installed or [Tree.at(Path(directory) / name) for name in ("0", "1")]
         said = whole(guards, trees[0])
         if said is not None:
             print(f"The tests do not pass as they are:\n{said}")
@@ -36,10 +40,20 @@ def main(words: list[str]) -> int:
     return 1 if left else 0
 
 
+def _select(guards: Iterable[Guard], against_attack: bool, words: list[str]) -> Iterator[Guard]:
+    """Return the guards against attacks, or all others, that a word names; every one of them without words."""
+    return (
+        guard
+        for guard in guards
+        if (guard.keeper == ATTACKS) == against_attack
+        and (not words or any(word in f"{guard.what} {guard.files}" for word in words))
+    )
+
+
 def _told(found: Found) -> Found:
     guard = found.guard
     noticed = guard.test if found.problem is None else f"NOT NOTICED: {found.problem}"
-    print(f"{guard.keeper:>14}  {guard.what:62}{' '.join(guard.files):38}{noticed}", flush=True)
+    print(f"{guard.keeper:>14}  {guard.what:61} {' '.join(guard.files):37} {noticed}", flush=True)
     return found
 
 

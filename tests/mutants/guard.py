@@ -26,7 +26,35 @@ ATTACKS = "against attack"
 RELAY = "of the relay"
 """Marks the guards of the relay by which a local MCP server uses a credential that it does not have (ADR 63)."""
 
-_MODULES = {ATTACKS: "tests.attacks", RELAY: "tests.connectors.kinds.mcp.test_mcp_api", **PROMISES}
+SIGNING = "of signing"
+"""Marks the guards of the signatures of decisions (ADR 78), and of the vault's key sources (ADR 83)."""
+
+PHONE = "of the phone"
+"""Marks the guards of the listener for the public name (ADR 80), and of what is sent to phones (ADR 79)."""
+
+PROMPTS = "of prompts"
+"""Marks the guards of the agents' own permission prompts (ADR 84)."""
+
+OWN_TOOLS = "of own tools"
+"""Marks the guards of the requests of agents' own tools (ADR 94)."""
+
+SPENDING = "of spending"
+"""Marks the guards of limits on spending (ADR 85)."""
+
+WAKING = "of waking"
+"""Marks the guards of waking agents (ADR 91)."""
+
+_MODULES = {
+    ATTACKS: "tests.attacks",
+    OWN_TOOLS: "tests",
+    PHONE: "tests.features",
+    PROMPTS: "tests.features.prompts",
+    RELAY: "tests.connectors.kinds.mcp.test_mcp_api",
+    SIGNING: "tests",
+    SPENDING: "tests.features.spending",
+    WAKING: "tests.features",
+    **PROMISES,
+}
 
 
 @frozen

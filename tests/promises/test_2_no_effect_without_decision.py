@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Callable
+
 from attrs import evolve
 
-from aileron.model.errors import AileronError, ApprovalStale, Conflict, NotFound, Paused, VaultLocked
+from aileron.features.profiles.running import ProfileFilter
+from aileron.features.profiles.values import ActionProfile, ProfileSettings
+from aileron.model.errors import (
+    AileronError,
+    ApprovalStale,
+    Conflict,
+    Forbidden,
+    InvalidRequest,
+    NotFound,
+    Paused,
+    VaultLocked,
+)
 from aileron.model.runs import Decision
+from aileron.model.sessions import ActionSelection, Session
 from aileron.model.trust import TrustKind
+from aileron.testing import example_session
 from tests.api.case import ApiCase
 from tests.runner.kit import manifest, step
 
@@ -23,7 +39,7 @@ class NoDecisionTests(PromiseCase):
         run = self.submit()
         self.clock.advance(1e6)
         self.restart()
-        self.runner.look()
+        self.runner.check_changes()
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
 
     def test_denied(self) -> None:
@@ -65,7 +81,7 @@ class NoDecisionTests(PromiseCase):
         self.write("fresh", manifest("fresh", step("post"), gated=False), trusted=False)
         self.write("open", manifest("open", step("post"), gated=False, body="Other."), trusted=False)
         self.write("gated", manifest("gated", step("post"), gated=False), trusted=False)
-        self.runner.look()
+        self.runner.check_changes()
         for name in ("fresh", "open", "gated"):
             self.fails(self.runner.submission.submit(self.call(name)), NotFound)
         self.assertEqual(self.sent, 0)
@@ -234,3 +250,64 @@ class AgentTests(ApiCase):
         item = {"kind": "action", "name": "fresh", "digest": "sha256:00"}
         for site, status in ((self.agents, 404), (self.operator, 401)):
             self.assertEqual(site.ask("POST", "/v1/trust", token, {"items": [item]}).status, status)
+
+
+class ProfileTests(PromiseCase):
+    """A session that is restricted to some of the actions."""
+
+    def session(self, profile: str = "", selection: ActionSelection | None = None) -> Session:
+        """A session of that profile and selection."""
+        return evolve(example_session(), profile=profile, selection=selection)
+
+    def apply(self, **profiles: ActionSelection) -> None:
+        """Apply these profiles."""
+        found = {name: ActionProfile(name, selection) for name, selection in profiles.items()}
+        self.runner.submission.filters.add(ProfileFilter(ProfileSettings(found)))
+
+    def refuse_call(self, session: Session, name: str) -> None:
+        """Assert that the session's call of this action is refused, with nothing sent or stored."""
+        self.fails(self.runner.submission.submit(evolve(self.call(name), session=session)), Forbidden)
+        self.assertEqual((self.sent, self.sql_count("runs")), (0, 0))
+
+    def sql_count(self, table: str) -> int:
+        """How many rows a table has."""
+        with sqlite3.connect(self.database) as database:
+            (count,) = database.execute(f"SELECT count(*) FROM {table}").fetchone()
+        database.close()
+        return int(count)
+
+    def test_hidden(self) -> None:
+        """An action outside of the profile is not listed, and cannot be called by its name; the others can."""
+        self.apply(narrow=ActionSelection(allow=("op*",)))
+        session = self.session("narrow")
+        offering = self.runner.submission.offering()
+        self.assertEqual(set(self.runner.submission.filters.narrow(session, offering).offers), {"open"})
+        self.refuse_call(session, "gated")
+        self.sync(self.runner.submission.submit(evolve(self.call("open"), session=session)))
+        self.assertEqual(self.sent, 1)
+
+    def test_project(self) -> None:
+        """What a project allows takes from the profile, and adds nothing to it."""
+        self.apply(narrow=ActionSelection(allow=("op*",)))
+        self.refuse_call(self.session("narrow", ActionSelection(allow=("gated",))), "gated")
+        self.refuse_call(self.session("narrow", ActionSelection(deny=("effect:write",))), "open")
+        self.refuse_call(self.session("", ActionSelection(deny=("gated",))), "gated")
+
+    def test_gone(self) -> None:
+        """A session whose profile config.yaml does not have any more may use nothing."""
+        self.apply(other=ActionSelection())
+        self.refuse_call(self.session("narrow"), "open")
+        self.fails_at_once(lambda: self.runner.submission.filters.open(self.session("narrow")))
+
+    def test_off_call(self) -> None:
+        """With profiles off, a session that was restricted before may use nothing."""
+        self.refuse_call(self.session("narrow"), "open")
+        self.refuse_call(self.session("", ActionSelection()), "open")
+
+    def test_off_open(self) -> None:
+        """With profiles off, no restricted session is opened."""
+        self.fails_at_once(lambda: self.runner.submission.filters.open(self.session("narrow")))
+
+    def fails_at_once(self, work: Callable[[], object]) -> None:
+        """Assert that it is refused as an invalid request."""
+        self.assertRaises(InvalidRequest, work)

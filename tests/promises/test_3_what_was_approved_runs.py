@@ -60,7 +60,7 @@ class ReviewedTests(PromiseCase):
         self.connector.description = evolve(
             self.connector.description, base_url="https://other.invalid", hosts=("other.invalid:443",)
         )
-        self.runner.look()
+        self.runner.check_changes()
         self.fails(self.runner.decisions.decide(run.id, yes), ApprovalStale)
         self.assertNotEqual(self.yes(run).digest, yes.digest)
         self.assertEqual((self.state(run), self.sent), ("pending_approval", 0))
@@ -76,7 +76,7 @@ class ChangesTests(PromiseCase):
         self.put(evolve(scripted_description(), credential=need, bindable=True))
         self.bind("one", _PLACES[0])
         self.write("gated", _FILE)
-        self.runner.look()
+        self.runner.check_changes()
 
     def put(self, description: ConnectorDescription) -> None:
         """Have the connector be as described, and trusted."""

@@ -166,6 +166,6 @@ class OnceTests(PromiseCase):
         run = self.held()
         self.restart()
         for _ in range(3):
-            self.runner.look()
+            self.runner.check_changes()
             self.clock.advance(1.0)
         self.assertEqual((self.state(run), self.sent), ("completed", 1))

@@ -22,12 +22,13 @@ from tests.runner.previewed import PREVIEW, PreviewedCase
 
 from .doors import DoorCase
 
-CHANGING = {("POST", "/v1/pause"), ("POST", "/v1/vault/lock")}
-"""What a program without a login may change."""
+CHANGING = {("POST", "/v1/pause"), ("POST", "/v1/vault/lock"), ("POST", "/v1/signed-decisions")}
+"""What a program without a login may change. A signed decision counts by the signature of an enrolled key."""
 
 _BODIES: Mapping[str, Any] = {
     "/v1/actions/check": {"text": manifest("other", step("post"))},
     "/v1/actions/<name>/dry-run": {"args": {"text": "hello"}},
+    "/v1/action-approvals/<approval_id>/export": {"approved": True},
 }
 _STREAM = "/v1/events"
 """It has no end; it sends what is on record, and waits."""

@@ -26,12 +26,17 @@ _PACKAGE = [each for each in read_tree(Path(__file__).parents[2], "aileron") if 
 _OUTSIDE = [each for each in _PACKAGE if not each.name.startswith("aileron.runner")]
 
 LEADS_TO_EFFECTS: Mapping[str, set[str]] = {
-    "submit": {"api.routes.run.run_action", "features.proving._bench.Bench.run"},
+    "submit": {
+        "api.routes.run.run_action",
+        "features.own_tools._writes.Writes._ask",
+        "features.proving._bench.Bench.run",
+    },
     "undo": {"api.routes.runs.undo_run"},
     "decide": {
         "api.routes.grants.take_decision",
         "api.routes.sessions._deny_one",
         "features.proving._bench.Bench._approve",
+        "features.portable.routes.import_decision",
     },
     "approve_and_grant": {"api.routes.grants.take_decision", "api.routes.grants.make_grant"},
     "run_again": {"api.routes.runs.resolve_run"},
@@ -56,6 +61,7 @@ WAYS: Mapping[str, Mapping[str, str]] = {
     "HttpEndpoint": {"features.mcp_http.running": "MCP over HTTP"},
     "plain_tools": {"features.inband.running": "the tools of in-band mode"},
     "in_band": {"features.inband.running": "the agent site's routes, by an in-band key"},
+    "Door": {"features.own_tools.running": "the requests of agents' own tools, which are calls like others"},
     # what asks the agent site's routes
     "InProcessClient": {"features.mcp_http._http_endpoint": "MCP over HTTP", "mcp.plain": "in-band mode"},
     "Connections": {
@@ -66,10 +72,16 @@ WAYS: Mapping[str, Mapping[str, str]] = {
 }
 """What makes a way to the runner, each with all that make it."""
 
-REVIEWED = {"api.routes.approvals", "features.notices.running", "web.approvals.listing", "web.approvals.page"}
+REVIEWED = {
+    "api.routes.approvals",
+    "features.notices.running",
+    "features.portable.routes",
+    "web.approvals.listing",
+    "web.approvals.page",
+}
 """Who hands the decisions to the room C{review}, which calls no method that leads to effects."""
 
-HANDED_ON = {"daemon._sites", *REVIEWED}
+HANDED_ON = {"daemon._sites", "features.own_tools.running", "features.phone.running", *REVIEWED}
 """Who hands a part of the runner on, instead of calling it."""
 
 

@@ -13,7 +13,9 @@ _HOLDS_A_CONNECTOR = ("aileron.runner",)
 _OPENS_SECRETS = (*_CONNECTOR_SIDE, "aileron.vault", "aileron.credentials")
 _PUTS_KEYS_IN = "aileron.features.gateway._injection"
 _OPENS_CHANNELS = "aileron.features.notices._channels"
-_USE_SECRETS = (_PUTS_KEYS_IN, _OPENS_CHANNELS)
+_OPENS_BROWSERS = "aileron.features.push._browsers"
+_OPENS_CERTIFICATES = "aileron.features.phone._certificate_store"
+_USE_SECRETS = (_PUTS_KEYS_IN, _OPENS_CHANNELS, _OPENS_BROWSERS, _OPENS_CERTIFICATES)
 _READERS = {
     "aileron.base.addresses": ("urllib.parse.urlsplit", "urllib.parse.urlparse", "ipaddress", "hyperlink"),
     "aileron.base.toml": ("tomllib",),
@@ -44,7 +46,7 @@ def connector_calls(source: Source) -> Iterator[str]:
 
 
 def secrets_opened(source: Source) -> Iterator[str]:
-    """Find what opens a credential above the connectors, but for two modules that use it themselves."""
+    """Find what opens a credential above the connectors, but for three modules that use it themselves."""
     if source.name.startswith(_OPENS_SECRETS) or source.name in _USE_SECRETS:
         return
     for call, method in _method_calls(source):

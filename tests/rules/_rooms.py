@@ -57,21 +57,31 @@ ALLOWED: Mapping[str, frozenset[str]] = {
 
 FEATURES: Mapping[str, frozenset[str]] = {
     "backup": frozenset(),
+    "claims": frozenset({"gateway"}),
     "demo": frozenset(),
     "egress": frozenset(),
     "gateway": frozenset(),
     "importing": frozenset(),
     "inband": frozenset({"gateway"}),
-    "launch": frozenset({"egress", "gateway", "sandbox"}),
+    "key_sources": frozenset(),
+    "launch": frozenset({"egress", "gateway", "profiles", "prompts", "sandbox", "wake"}),
     "mcp_http": frozenset(),
     "moving": frozenset({"importing", "launch"}),
     "notices": frozenset(),
+    "own_tools": frozenset({"egress"}),
     "packages": frozenset(),
+    "phone": frozenset(),
+    "portable": frozenset(),
+    "profiles": frozenset(),
     "provider_tools": frozenset({"gateway"}),
+    "prompts": frozenset(),
     "proving": frozenset(),
+    "push": frozenset({"notices"}),
     "sandbox": frozenset(),
     "service": frozenset(),
     "setup": frozenset({"importing", "launch"}),
+    "spending": frozenset({"gateway"}),
+    "wake": frozenset(),
 }
 """For each feature the features that it names; each may import every core room and surface."""
 

@@ -43,7 +43,7 @@ from aileron.testing import (
     ScriptedConnector,
     memory_store,
 )
-from aileron.vault import Passkeys
+from aileron.vault import Approvers, Passkeys
 
 T = TypeVar("T")
 OPERATOR_URL = "http://localhost:7001"
@@ -119,6 +119,7 @@ class RunnerCase(SynchronousTestCase):
         self.bindings = MemoryBindings(self.vault)
         self.operator_limits = MemoryOperatorLimits(self.vault)
         self.passkeys = Passkeys(MemoryPasskeyBook(self.vault), lambda: (OPERATOR_URL,), self.clock)
+        self.approvers = self.make_approvers()
         self.believe_connectors()
         self.write("gated", manifest("gated", step("post")))
         self.write("open", manifest("open", step("post"), gated=False))
@@ -130,6 +131,10 @@ class RunnerCase(SynchronousTestCase):
         self.store = self.open_store()
         self.runner = self.build()
         self.sync(self.runner.start())
+
+    def make_approvers(self) -> Approvers:
+        """Approvers that need no signature: most tests here are of what comes after it."""
+        return Approvers(self.passkeys, "life", lambda _: None, self.clock, needs_signatures=False)
 
     def open_store(self) -> Store:
         """The database, opened."""
@@ -153,7 +158,7 @@ class RunnerCase(SynchronousTestCase):
                 control=self.control,
                 operator_limits=self.operator_limits,
                 grants=self.grants,
-                passkeys=self.passkeys,
+                approvers=self.approvers,
                 settings=self.settings,
                 clock=self.clock,
                 ids=self.fresh_id,
@@ -216,7 +221,7 @@ class RunnerCase(SynchronousTestCase):
     def offer(self, name: str, *steps: str, **rest: Any) -> None:
         """Write an action file, trusted, and have the daemon look: L{manifest} says of what."""
         self.write(name, manifest(name, *steps, **rest))
-        self.runner.look()
+        self.runner.check_changes()
 
     def sync(self, work: Coroutine[Deferred[Any], Any, T]) -> T:
         """What C{work} answers at once."""

@@ -48,7 +48,7 @@ class PreviewedCase(RunnerCase):
         tied = manifest("tied", TIED, expires=PREVIEW).replace('"put"]', '"put", "tie"]')
         self.write("tied", tied)
         self.show()
-        self.runner.look()
+        self.runner.check_changes()
 
     def show(self, **changed: JSON) -> None:
         """Have the service show the mail, changed."""

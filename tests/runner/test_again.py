@@ -174,7 +174,7 @@ class AgainTests(DoubtCase):
         self.fails(self.runner.reconciliation.run_again(self.submit("open").id, "", OPERATOR), Conflict)
         parent = self.doubtful("open")
         (self.directory / "open.md").unlink()
-        self.runner.look()
+        self.runner.check_changes()
         self.fails(self.runner.reconciliation.run_again(parent.id, "", OPERATOR), NotFound)
         self.assertEqual(self.sync(self.store.audit.list(AuditQuery(type="run.run_again"))).items, ())
 

@@ -28,7 +28,7 @@ class AwaitingCredentialCase(RunnerCase):
         scope = Scope(description.hosts, str(description.base_url), NEED.header, NEED.format)
         self.bindings.add(NewBinding("api_key", "scripted", "me", description.name, b"secret", scope=scope))
         self.bindings.needing[NAME] = WHY
-        self.runner.look()
+        self.runner.check_changes()
 
     def waiting(self) -> Run:
         """A run that waits for it."""
@@ -51,7 +51,7 @@ class AwaitingCredentialTests(AwaitingCredentialCase):
         (event,) = self.recorded("run.awaiting_credential", run)
         self.assertIn("needs your attention", str(event.payload["reason"]))
         for _ in range(3):
-            self.runner.look()
+            self.runner.check_changes()
         self.assertEqual(self.events(run)[-1], "run.awaiting_credential")
         self.assertEqual((len(self.recorded("run.awaiting_credential", run)), self.connector.sendings), (1, []))
 
@@ -59,7 +59,7 @@ class AwaitingCredentialTests(AwaitingCredentialCase):
         """Once the credential was replaced it goes on by itself, with the decision that it had."""
         run = self.waiting()
         self.renew()
-        self.runner.look()
+        self.runner.check_changes()
         self.assertIs(self.state(run), RunState.COMPLETED)
         self.assertEqual([each.secret for each in self.connector.sendings], [b"another"])
         told = self.events(run)
@@ -72,18 +72,18 @@ class AwaitingCredentialTests(AwaitingCredentialCase):
         run = self.submit()
         self.approve(run)
         self.renew()
-        self.runner.look()
+        self.runner.check_changes()
         renewing.errback(CredentialNeedsYou("It needs your attention."))
         self.assertIs(self.state(run), RunState.AWAITING_CREDENTIAL)
         patch.restore()
-        self.runner.look()
+        self.runner.check_changes()
         self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_another_binding(self) -> None:
         """A credential that was revoked is not the one that was approved: the run is asked anew."""
         run = self.waiting()
         self.sync(self.bindings.revoke(NAME))
-        self.runner.look()
+        self.runner.check_changes()
         self.assertIs(self.state(run), RunState.PENDING)
         self.assertEqual(self.connector.sendings, [])
 
@@ -92,7 +92,7 @@ class AwaitingCredentialTests(AwaitingCredentialCase):
         run = self.waiting()
         self.sync(self.runner.submission.withdraw(run.id, OPERATOR, "no"))
         self.renew()
-        self.runner.look()
+        self.runner.check_changes()
         self.assertEqual((self.state(run), self.connector.sendings), (RunState.CANCELLED, []))
 
     def test_another_life(self) -> None:
@@ -101,7 +101,7 @@ class AwaitingCredentialTests(AwaitingCredentialCase):
         self.next_life()
         self.assertIs(self.state(run), RunState.AWAITING_CREDENTIAL)
         self.renew()
-        self.runner.look()
+        self.runner.check_changes()
         self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_locked_meanwhile(self) -> None:
@@ -113,7 +113,7 @@ class AwaitingCredentialTests(AwaitingCredentialCase):
         self.unlock_anew()
         self.bindings.needing.clear()
         self.restart()
-        self.runner.look()
+        self.runner.check_changes()
         self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_after_the_vault(self) -> None:
@@ -128,7 +128,7 @@ class AwaitingCredentialTests(AwaitingCredentialCase):
         run = self.waiting()
         self.sync(self.runner.limits.pause(None, None, OPERATOR))
         self.renew()
-        self.runner.look()
+        self.runner.check_changes()
         self.assertIs(self.state(run), RunState.AWAITING_CREDENTIAL)
         self.sync(self.runner.limits.resume(None, OPERATOR))
         self.assertIs(self.state(run), RunState.PENDING)
@@ -138,7 +138,7 @@ class AwaitingCredentialTests(AwaitingCredentialCase):
         run = self.waiting()
         self.clock.advance(25 * 3600)
         self.renew()
-        self.runner.look()
+        self.runner.check_changes()
         self.assertEqual((self.state(run), self.connector.sendings), (RunState.PENDING, []))
 
     def test_unsound(self) -> None:
@@ -147,7 +147,7 @@ class AwaitingCredentialTests(AwaitingCredentialCase):
         self.sql("UPDATE approvals SET decision_mark = NULL WHERE run_id = ?", run.id)
         self.bindings.needing.clear()
         self.renew()
-        self.runner.look()
+        self.runner.check_changes()
         self.assertEqual((self.state(run), self.connector.sendings), (RunState.PENDING, []))
 
     def test_ungated(self) -> None:

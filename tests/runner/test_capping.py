@@ -12,7 +12,7 @@ from aileron.model.actions import Cap
 from aileron.model.authority import LoopLimits, OwnCap
 from aileron.model.errors import LimitExceeded, NotFound, StoreUnavailable
 from aileron.model.runs import RunState
-from aileron.runner.limits import MOST_VALUES, _values, _write_counted
+from aileron.runner.caps import MOST_VALUES, _values, _write_counted
 
 from .kit import OPERATOR, START, manifest, step
 from .test_decisions import DecidedCase
@@ -28,7 +28,7 @@ class CappedCase(DecidedCase):
         """Write an action with C{[limits]}."""
         text = manifest(name, step(operation), gated=gated)
         self.write(name, text.replace("[[execute]]", f"[limits]\n{limits}\n\n[[execute]]"))
-        self.runner.look()
+        self.runner.check_changes()
 
     def cap(self, cap: Cap, action: str | None = None) -> None:
         """Let the operator set a cap."""
@@ -234,7 +234,7 @@ class FormTests(CappedCase):
         """What the connector says is one value counts as one; where it says that a text lists several, each counts."""
         text = manifest("few", step("post", inputs='to = "${args.text}"'), gated=False)
         self.write("few", text.replace("[[execute]]", "[limits.per_argument.text]\nper_hour = 1\n\n[[execute]]"))
-        self.runner.look()
+        self.runner.check_changes()
         self.submit("few", {"text": "Ada <a@example.org>; b@example.org"})
         self.same("b@example.org", "c@example.org; a@example.org")
         self.submit("few", {"text": "c@example.org"})

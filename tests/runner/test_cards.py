@@ -48,7 +48,7 @@ class CardsTests(RunnerCase):
         tampered = evolve(approval, run=evolve(approval.run, arguments={"text": "something else"}))
         self.assertEqual(self.runner.decisions.cards(tampered), ())
         self.connectors.remove(self.connector.describe().name)
-        self.runner.look()
+        self.runner.check_changes()
         self.assertEqual(self.runner.decisions.cards(approval), ())
 
     def test_hint_binds_nothing(self) -> None:

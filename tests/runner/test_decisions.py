@@ -15,7 +15,7 @@ from aileron.model.errors import ApprovalStale
 from aileron.model.queries import AuditQuery
 from aileron.model.runs import Run, RunState
 from aileron.model.vault import VaultState
-from aileron.runner.approvals import APPROVAL_HOLDS, Decisions, UndoWindow
+from aileron.runner.decisions import APPROVAL_HOLDS, Decisions, UndoWindow
 from aileron.runner.runs import EventFactory
 from aileron.runner.tasks import Timers
 
@@ -110,10 +110,10 @@ class ForgedTests(DecidedCase):
         """A decision stays on record for the digest that it names, and one that was taken back stays so, for good."""
         run = self.held()
         approval, decisions = self.shown(run), self.others()
-        found = [self.sync(decisions.on_record(run, evolve(approval, digest="sha256:another")))]
+        found = [self.sync(decisions.is_recorded(run, evolve(approval, digest="sha256:another")))]
         for since in ((), ("approval.stale",)):
             self.append(run, *since, *["secret.echoed"] * 1001)
-            found.append(self.sync(decisions.on_record(run, approval)))
+            found.append(self.sync(decisions.is_recorded(run, approval)))
         self.assertEqual(found, [False, True, False])
 
     def append(self, run: Run, *types: str) -> None:
@@ -257,10 +257,10 @@ class UsedTests(DecidedCase):
         """It is taken back in a life in which the vault is gone for a while."""
         self.restart_held()
         self.vault._state = VaultState.LOST
-        self.runner.look()
+        self.runner.check_changes()
         self.sync(self.runner.submission.withdraw(run.id, OPERATOR, None))
         self.vault._state = VaultState.UNLOCKED
-        self.runner.look()
+        self.runner.check_changes()
 
     def restart_held(self) -> None:
         """Begin a life that begins no effect."""
@@ -324,7 +324,7 @@ class NotUsableTests(DecidedCase):
         run = self.submit()
         shown = self.approve(run)
         self.control.full = False
-        self.runner.look()
+        self.runner.check_changes()
         self.set_state(run)
         self.sql("DROP TRIGGER audit_events_stay")
         self.sql("UPDATE audit_events SET run_id = NULL WHERE type LIKE 'execution.%'")

@@ -15,8 +15,9 @@ from aileron.base.json import JSON, timestamp, utc
 from aileron.model.authority import LoopLimits
 from aileron.model.errors import ApprovalDenied, Conflict, LimitExceeded, NotFound
 from aileron.model.runs import Run, RunState
-from aileron.runner import limits as _breaker
-from aileron.runner.limits import CallCounts, request_digest
+from aileron.runner import loops
+from aileron.runner.call_digests import request_digest
+from aileron.runner.loops import CallCounts
 from tests.extent import examples
 from tests.growth import seconds
 
@@ -187,7 +188,7 @@ class BreakerTests(DeniedCase):
     def test_many_calls_between(self) -> None:
         """However many other calls an agent makes between denials, they are counted together."""
         self.offer("reading", step("look"), gated=False)
-        self.patch(_breaker, "CallCounts", partial(CallCounts, most_keys=8))
+        self.patch(loops, "CallCounts", partial(CallCounts, most_keys=8))
         self.restart()
         for number in range(MOST.denials):
             self.deny(f"number {number}")

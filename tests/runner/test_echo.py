@@ -28,7 +28,7 @@ class EchoTests(RunnerCase):
         self.connector = ScriptedConnector(scripted_description(credential=_NEED), clock=self.clock)
         self.connectors.add(self.connector)
         self.bound = self.bind()
-        self.runner.look()
+        self.runner.check_changes()
 
     def bind(self) -> Binding:
         """Bind a credential for where the connector talks to."""

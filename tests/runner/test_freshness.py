@@ -72,7 +72,7 @@ class RecordTests(FreshnessCase):
             self.vault._state = VaultState.UNLOCKED
             if state is VaultState.LOCKED:
                 self.restart()
-            self.runner.look()
+            self.runner.check_changes()
             self.assertEqual(self.found(), [[_OLD_RECORD]])
 
 
@@ -139,17 +139,17 @@ class VaultTests(FreshnessCase):
         What cannot be written now is written at a later look.
         """
         self.done()
-        self.runner.look()
+        self.runner.check_changes()
         self.assertEqual(self.noted(), str(self.control.file_revision))
         self.control.file_revision = 70
         self.sync(self.runner.trust.distrust(TrustKind.ACTION, "open", OPERATOR))
         self.assertEqual(self.noted(), "70")
         self.control.file_revision = 71
         self.refuse()
-        self.runner.look()
+        self.runner.check_changes()
         self.relent()
         self.flushLoggedErrors(StoreUnavailable)
-        self.runner.look()
+        self.runner.check_changes()
         self.assertEqual(self.noted(), "71")
 
     def test_garbled(self) -> None:

@@ -264,7 +264,7 @@ class BoundTests(RunnerCase):
         description = evolve(scripted_description(), credential=need)
         self.connector = ScriptedConnector(description, clock=self.clock)
         self.connectors.add(self.connector)
-        self.runner.look()
+        self.runner.check_changes()
 
     def bind(self, identity: str, secret: bytes) -> None:
         """Bind a secret to the connector."""

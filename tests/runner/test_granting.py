@@ -404,7 +404,7 @@ class SuspensionTests(GrantedCase):
         """Put another connector, trusted, in the place of the one that is there."""
         self.connectors.add(ScriptedConnector(description, clock=self.clock))
         self.believe_connectors()
-        self.runner.look()
+        self.runner.check_changes()
 
     def test_before_it_begins(self) -> None:
         """What it approved and has not begun is asked about where what it stands on changes meanwhile."""

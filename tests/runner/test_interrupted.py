@@ -156,7 +156,7 @@ class LostVaultTests(TroubledCase):
 
     def met(self) -> Run:
         """A run that was approved and met the file's absence."""
-        self.runner.look()
+        self.runner.check_changes()
         run = self.submit()
         self.approve_up_to_the_start(run)
         self.vault._state = VaultState.LOST
@@ -169,25 +169,25 @@ class LostVaultTests(TroubledCase):
         for looks in (0, 1):
             run, sent = self.met(), len(self.connector.sendings)
             for _ in range(looks):
-                self.runner.look()
+                self.runner.check_changes()
             self.vault._state = VaultState.UNLOCKED
             self.assertIs(self.state(run), RunState.AWAITING_VAULT)
-            self.runner.look()
-            self.runner.look()
+            self.runner.check_changes()
+            self.runner.check_changes()
             self.assertEqual((self.state(run), len(self.connector.sendings)), (RunState.COMPLETED, sent + 1))
             self.connector.sendings.clear()
 
     def test_compared_later(self) -> None:
         """Where it cannot be told at that look whether something was put back, a later one tells, and goes on."""
         run = self.met()
-        self.runner.look()
+        self.runner.check_changes()
         self.vault._state = VaultState.UNLOCKED
         self.control.seal(10_000, "sha256:of another record")
         self.refuse()
-        self.runner.look()
+        self.runner.check_changes()
         self.relent()
         self.assertIs(self.state(run), RunState.AWAITING_VAULT)
-        self.runner.look()
+        self.runner.check_changes()
         self.assertIs(self.state(run), RunState.PENDING)
 
 

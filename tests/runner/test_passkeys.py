@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import timedelta
 
 from attrs import evolve
 
-from aileron.base.json import JSON, utc
-from aileron.model.authority import NewGrant, PasskeyRule, approval_statement
+from aileron.base.json import utc
+from aileron.model.authority import NewGrant, PasskeyRule, decision_item
 from aileron.model.errors import Forbidden
 from aileron.model.runs import Assertion, Decision, Run, RunState
 from aileron.testing import SoftwareAuthenticator
@@ -23,13 +22,14 @@ class PasskeyTests(RunnerCase):
         """Have a passkey, and ask for it."""
         super().setUp()
         self.person = SoftwareAuthenticator(OPERATOR_URL)
-        self.passkeys.confirm(self.passkeys.propose("Mine", self.person.made(self.passkeys.offer())))
+        self.passkeys.confirm(self.passkeys.propose("Mine", self.person.create(self.passkeys.offer())))
         self.passkeys.require(PasskeyRule(False, ("gated",)))
 
     def signed(self, run: Run, decision: Decision, wish: NewGrant | None = None) -> Decision:
         """The same, with the passkey used for it."""
-        nonce, options = self.passkeys.ask(approval_statement(run.id, decision, wish))
-        return evolve(decision, assertion=Assertion(nonce, self.person.used(options)))
+        nonce, options = self.approvers.ask(run.id, decision, wish)
+        statement = self.approvers.write(nonce, [decision_item(run.id, decision, wish)])
+        return evolve(decision, assertion=Assertion(statement, credential=self.person.get(options)))
 
     def refused(self, run: Run, decision: Decision) -> None:
         """It is not taken, and nothing comes of it."""
@@ -72,14 +72,14 @@ class PasskeyTests(RunnerCase):
     def test_called_otherwise(self) -> None:
         """By the name of an action that needs none, written into the row for a moment, nothing is approved."""
         run = self.submit()
-        plain, check = self.yes(run), self.passkeys.check
+        plain, admit = self.yes(run), self.approvers.admit
 
-        def meanwhile(action: str, about: Mapping[str, JSON], assertion: Assertion | None) -> None:
+        def meanwhile(action: str, run_id: str, decision: Decision, wish: NewGrant | None) -> Decision:
             self.call_it("gated")
-            check(action, about, assertion)
+            return admit(action, run_id, decision, wish)
 
-        self.patch(self.passkeys, "check", meanwhile)
-        for decision in (plain, evolve(plain, assertion=Assertion("made-up", {}))):
+        self.patch(self.approvers, "admit", meanwhile)
+        for decision in (plain, evolve(plain, assertion=Assertion("made-up", credential={}))):
             self.call_it("open")
             self.refused(run, decision)
             self.call_it("open")
@@ -96,7 +96,7 @@ class PasskeyTests(RunnerCase):
         self.approve(run, approved=False)
         self.assertIs(self.state(run), RunState.DENIED)
         self.passkeys.reset()
-        self.passkeys.confirm(self.passkeys.propose("Mine", self.person.made(self.passkeys.offer())))
+        self.passkeys.confirm(self.passkeys.propose("Mine", self.person.create(self.passkeys.offer())))
         self.passkeys.require(PasskeyRule(False, ("another", "gate-*")))
         run = self.submit("gated", {"text": "other"})
         self.approve(run)

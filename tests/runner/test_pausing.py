@@ -13,7 +13,7 @@ from aileron.model.faults import Fault
 from aileron.model.runs import RunState
 from aileron.model.vault import VaultState
 from aileron.runner import Runner
-from aileron.runner.limits import MOST_SESSIONS, PAUSED_ROW
+from aileron.runner.pauses import MOST_SESSIONS, PAUSED_ROW
 
 from .kit import AGENT, OPERATOR, step
 from .test_decisions import DecidedCase
@@ -118,11 +118,11 @@ class FullDiskTests(PausedCase):
         """The pause holds and says that it is not saved; as soon as there is room it is, with its event, once."""
         self.assertFalse(self.pause(reason="now").saved)
         self.fails(self.runner.submission.submit(self.call()), Paused)
-        self.runner.look()
+        self.runner.check_changes()
         self.assertEqual(self.types(), [])
         self.disk.full = False
-        self.runner.look()
-        self.runner.look()
+        self.runner.check_changes()
+        self.runner.check_changes()
         self.assertEqual((self.types(), self.pauses.is_owing), (["pause.begun"], False))
         self.assertTrue(self.pause().saved)
         self.new_life()
@@ -271,7 +271,7 @@ class DurableTests(PausedCase):
         self.new_life()
         self.assertEqual((self.runner.limits.pauses(), self.operator_limits.pauses()), ((pause,), ()))
         self.operator_limits.full = False
-        self.runner.look()
+        self.runner.check_changes()
         self.assertEqual(self.operator_limits.pauses(), (pause,))
 
 

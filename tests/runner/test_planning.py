@@ -39,7 +39,7 @@ class PlannedTests(RunnerCase):
         self.connector = self.counting = CountingConnector(clock=self.clock)
         self.connectors.add(self.counting)
         self.write("gated", manifest("gated", step("post", "first"), step("put", "second")))
-        self.runner.look()
+        self.runner.check_changes()
 
     def test_each_moment(self) -> None:
         """Each step is prepared when the call is requested, shown, decided and begun, once each."""
@@ -61,7 +61,7 @@ class PlannedTests(RunnerCase):
             self.runner.decisions.cards(each)
         self.assertEqual((len(runs), self.counting.prepared.total()), (3, before))
         self.write("gated", manifest("gated", step("post", "first")))
-        self.runner.look()
+        self.runner.check_changes()
         self.runner.decisions.cards(approvals[0])
         self.assertGreater(self.counting.prepared.total(), before)
 
@@ -87,7 +87,7 @@ class PreviewedTests(PreviewedCase):
         self.connector = self.counting = CountingConnector(self.connector.description, clock=self.clock)
         self.connectors.add(self.counting)
         self.show()
-        self.runner.look()
+        self.runner.check_changes()
 
     def test_each_moment(self) -> None:
         """A step is also prepared when the preview arrives, and before the preview is fetched for the decision."""

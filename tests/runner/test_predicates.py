@@ -9,9 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.domains import encode_domain
 from aileron.base.json import JSON
 from aileron.model.authority import Predicate, PredicateKind
-from aileron.runner.grant_terms import ABSENT, Absent, encode_domain, holds, parse_domain, same
+from aileron.runner.grant_terms import ABSENT, Absent, holds, parse_domain, same
 from tests.extent import examples
 from tests.growth import seconds
 

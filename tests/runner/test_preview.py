@@ -238,10 +238,10 @@ class MissedTests(PreviewedCase):
         """When the vault's file is there again, what was missed is fetched."""
         self.vault.lock()
         run = self.submit()
-        self.runner.look()
+        self.runner.check_changes()
         self.unlock_anew()
         self.runner._recovery._effects._vault = self.vault
-        self.runner.look()
+        self.runner.check_changes()
         (listed,) = self.sync(self.runner.decisions.approvals(RunQuery())).items
         self.assertEqual((listed.run.id, self.looks()), (run.id, 1))
         self.assertEqual(listed.review.shown_preview.status, "shown")
@@ -497,7 +497,7 @@ class TiedTests(PreviewedCase):
             (manifest("other", step("post"), expires=PREVIEW.replace('"look"', '"put"')), "idempotent read"),
         ):
             self.write("other", text)
-            self.runner.look()
+            self.runner.check_changes()
             (error,) = self.runner.submission.offering().load_errors
             self.assertEqual(error.kind, "connector")
             self.assertIn(why, error.message)

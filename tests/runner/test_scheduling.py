@@ -101,7 +101,7 @@ class WaitersTests(SynchronousTestCase):
         leaving, staying = self.wait("a"), self.wait("a")
         leaving.cancel()
         self.failureResultOf(leaving, CancelledError)
-        self.waiters.tell("a", 7)
+        self.waiters.fire_all("a", 7)
         self.assertEqual(self.successResultOf(staying), 7)
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
@@ -110,7 +110,7 @@ class WaitersTests(SynchronousTestCase):
         waiter = self.waiters.enlist("a")
         self.waiters.dismiss("a", waiter)
         self.waiters.dismiss("a", waiter)
-        self.waiters.tell("a", 7)
+        self.waiters.fire_all("a", 7)
         self.assertNoResult(waiter)
 
 

@@ -70,40 +70,40 @@ class TroubledTests(TroubledCase):
 
     def test_open_again_before_it_is_written(self) -> None:
         """A run goes on that met a vault which was there again before its waiting was written."""
-        self.runner.look()
+        self.runner.check_changes()
         run = self.submit()
         self.approve_up_to_the_start(run)
         self.vault._state = VaultState.LOST
         self.step_until_writing()
         self.vault._state = VaultState.UNLOCKED
         writing = self.pool.todo.popleft()
-        self.runner.look()
+        self.runner.check_changes()
         while self.pool.todo:  # whoever reads is faster
             self.pool.step()
         self.pool.todo.append(writing)
         self.pool.release()
-        self.runner.look()
+        self.runner.check_changes()
         self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_unreadable_at_that_look(self) -> None:
         """Where what waits cannot be read when the vault is there, a later look takes it up."""
         (run,) = self.waiting(1)
         self.runner.submission._runs.table = _Lists(self.store.runs, 1000, [StoreUnavailable("Not now.")])
-        self.runner.look()
+        self.runner.check_changes()
         self.assertIs(self.state(run), RunState.AWAITING_VAULT)
-        self.runner.look()
+        self.runner.check_changes()
         self.assertIs(self.state(run), RunState.COMPLETED)
 
     def test_very_many(self) -> None:
         """All that waits is taken up, however many pages it fills."""
         runs = self.waiting(3)
         self.runner.submission._runs.table = _Lists(self.store.runs, 1, [])
-        self.runner.look()
+        self.runner.check_changes()
         self.assertEqual([self.state(run) for run in runs], [RunState.COMPLETED] * 3)
 
     def waiting(self, number: int) -> list[Run]:
         """Runs that wait for the vault, which is there again by now."""
-        self.runner.look()
+        self.runner.check_changes()
         runs = [self.submit("gated", {"text": f"number {each}"}) for each in range(number)]
         for run in runs:
             self.approve_up_to_the_start(run)

@@ -8,7 +8,7 @@ from aileron.model.connectors import WRITE, Operation, Presentation
 from aileron.model.runs import RunState
 from aileron.testing import scripted_description
 
-from .kit import RunnerCase, manifest, step
+from .kit import OPERATOR, RunnerCase, manifest, step
 
 HINT = Presentation("message", titles=("Post ${in.text} ${in.times} times", "Post ${in.text}"))
 
@@ -38,6 +38,16 @@ class TitlesTests(RunnerCase):
         self.approve(run, approved=False)
         self.assertIs(self.shown(run).run.state, RunState.DENIED)
         self.assertEqual(self.shown(run).review.title, "Post “Say: hi” 3 times")
+
+    def test_of_runs(self) -> None:
+        """The row of a run has it, whether or not it is asked about, and after an edit that of the new arguments."""
+        said = step("post", inputs='text = "${args.text}"')
+        self.write("free", manifest("free", said, gated=False))
+        self.offer("gated", said)
+        free, gated = self.submit("free", {"text": "hi"}), self.submit(arguments={"text": "hi"})
+        self.assertEqual([self.now(each).title for each in (free, gated)], ["Post hi"] * 2)
+        self.sync(self.runner.decisions.edit(gated.id, {"text": "ho"}, None, OPERATOR))
+        self.assertEqual(self.now(gated).title, "Post ho")
 
     def test_several(self) -> None:
         """Of several steps the first write is told, and how many more write."""

@@ -42,7 +42,7 @@ class TrustCase(RunnerCase):
 
     def errors(self) -> list[str]:
         """What is reported as untrusted."""
-        self.runner.look()
+        self.runner.check_changes()
         return [error.message for error in self.runner.submission.offering().load_errors if error.kind == "untrusted"]
 
     def items(self) -> dict[str, TrustItem]:
@@ -126,7 +126,7 @@ class OfferedTests(TrustCase):
         asked = self.later(self.runner.submission.submit(call))
         self.connector.description = evolve(self.connector.description, content_hash="sha256:unread")
         self.connectors.add(self.connector)
-        self.runner.look()
+        self.runner.check_changes()
         self.pool.release()
         self.failureResultOf(asked, NotFound)
         self.assertEqual(self.connector.sendings, [])

@@ -8,7 +8,7 @@ from aileron.base.json import utc
 from aileron.model.errors import Conflict, InvalidRequest
 from aileron.model.runs import Approval, Decision, Run, RunState
 from aileron.model.vault import VaultState
-from aileron.runner.approvals import APPROVAL_HOLDS
+from aileron.runner.decisions import APPROVAL_HOLDS
 
 from .kit import AGENT, OPERATOR, manifest, step
 from .test_decisions import DecidedCase

@@ -146,10 +146,26 @@ class MigrationTests(SynchronousTestCase):
         migrate(self.path, Schema(shipped().steps[:3]), 0)
         self.assertEqual((self.query("SELECT * FROM runs"), self.query(indexes)), (before, known))
         migrate(self.path, shipped(), 0)
-        self.assertEqual(self.query("SELECT * FROM runs"), [(*each, None) for each in before])
+        self.assertEqual(self.query("SELECT * FROM runs"), [(*each, None, "") for each in before])
         self.assertEqual(self.query("PRAGMA foreign_key_check"), [])
         self.query("UPDATE runs SET state = 'awaiting_credential' WHERE id = 'run-1'")
         with closing(sqlite3.connect(self.path, isolation_level=None)) as strict:
             strict.execute("PRAGMA foreign_keys = ON")
             self.assertRaises(sqlite3.IntegrityError, strict.execute, "DELETE FROM runs WHERE id = 'run-1'")
             self.assertRaises(sqlite3.IntegrityError, strict.execute, "UPDATE runs SET state = 'awaiting'")
+
+    def test_titles(self) -> None:
+        """A run of an earlier version gets the title of its approval, if it has one that can be read."""
+        migrate(self.path, Schema(shipped().steps[:10]), 0)
+        reviews = ('{"title": "Post to #a"}', "{}", '{"title": 7}', "no JSON")
+        for number, review in enumerate(reviews):
+            self.query(
+                "INSERT INTO runs (id, action, action_version, manifest_digest, arguments, state, gated, effect_key,"
+                f" received_at, changed_at) VALUES ('{number}', 'a', '1', 'd', '{{}}', 'denied', 1, 'k', 'now', 'now')"
+            )
+            self.query(
+                "INSERT INTO approvals (run_id, digest, review, requested_at) VALUES"
+                f" ('{number}', 'd', '{review}', 'now')"
+            )
+        migrate(self.path, shipped(), 0)
+        self.assertEqual(self.query("SELECT title FROM runs ORDER BY id"), [("Post to #a",), ("",), ("",), ("",)])

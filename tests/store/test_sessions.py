@@ -98,7 +98,7 @@ class SQLiteSessionsTests(SessionsContract, SynchronousTestCase):
         for at in (1, 2, 4, 5):
             self.do(self.sessions.end(f"s-{at}", 0, ()))
         self.clock.advance(601)
-        self.seen("s-0")
+        self.find_by_token("s-0")
         self.opened("s-6")
         left = [each.id for each in self.do(self.sessions.list(False, 9, None)).items]
         self.assertEqual(["s-6", "s-5", "s-4", "s-0"], left)
@@ -122,10 +122,10 @@ class SQLiteSessionsTests(SessionsContract, SynchronousTestCase):
     def test_known_without_reading(self) -> None:
         """A token, and a gateway key, that were seen of late cost no read; a session survives the daemon."""
         session = self.opened()
-        self.seen(session.id)
-        self.called(session.id)
+        self.find_by_token(session.id)
+        self.find_by_gateway_key(session.id)
         self.threads.hold()
-        self.assertEqual((self.seen(session.id), self.known(session.id)), (session, session))
+        self.assertEqual((self.find_by_token(session.id), self.find_cached(session.id)), (session, session))
         self.threads.release()
         again = memory_store(self, self.clock, self.path).sessions
         self.assertEqual(self.do(again.by_token(_digest(session.id))), session)
@@ -133,25 +133,25 @@ class SQLiteSessionsTests(SessionsContract, SynchronousTestCase):
     def test_refused_flush(self) -> None:
         """A database that cannot note when a session was seen does not refuse the request."""
         session = self.opened()
-        self.seen(session.id)
+        self.find_by_token(session.id)
         self.clock.advance(60)
         other = sqlite3.connect(self.path, isolation_level=None)
         self.addCleanup(other.close)
         other.execute("BEGIN IMMEDIATE")
-        self.assertIsNotNone(self.seen(session.id))
+        self.assertIsNotNone(self.find_by_token(session.id))
         other.execute("ROLLBACK")
         self.assertEqual(self.column("seen_at"), timestamp(session.seen_at))
 
     def test_end_cancelled(self) -> None:
         """Whoever stops waiting for an end does not keep the session alive."""
         session = self.opened()
-        self.seen(session.id)
+        self.find_by_token(session.id)
         self.threads.hold()
         ended = Deferred.fromCoroutine(self.sessions.end(session.id, 0, ()))
         ended.cancel()
         self.failureResultOf(ended, CancelledError)
         self.threads.release()
-        again = self.seen(session.id)
+        again = self.find_by_token(session.id)
         self.assertFalse(again is None or again.live)
 
     def test_written_once_a_minute(self) -> None:
@@ -162,7 +162,7 @@ class SQLiteSessionsTests(SessionsContract, SynchronousTestCase):
         session = self.opened()
         for seconds, seen in ((59, 0), (1, 60), (-30, 60), (60, 60)):
             self.clock.advance(seconds)
-            self.seen(session.id)
+            self.find_by_token(session.id)
             self.assertEqual(self.column("seen_at"), timestamp(session.seen_at + timedelta(seconds=seen)))
         self.do(self.store.close())
         self.assertEqual(self.column("seen_at"), timestamp(session.seen_at + timedelta(seconds=90)))

@@ -60,19 +60,19 @@ class OperatorsCase(VaultCase):
 
     def registered(self, operators: Operators, cookie: str, page_key: str) -> SigningBrowser:
         """Return a browser that has told its key."""
-        browser = SigningBrowser.fresh(cookie, self.clock.seconds)
-        return browser.told(operators.register(cookie, page_key, browser.public_key))
+        browser = SigningBrowser.generate(cookie, self.clock.seconds)
+        return browser.with_instance(operators.register(cookie, page_key, browser.public_key))
 
     def words(self, operators: Operators, browser: SigningBrowser) -> str:
         """Return what a browser that waits shows."""
-        entering = operators.entering(browser.asks(*STATE))
+        entering = operators.entering(browser.sign_request(*STATE))
         assert entering is not None
         self.assertIs(entering.state, HandOverState.OPENED)
         return entering.words
 
     def known(self, operators: Operators, browser: SigningBrowser, renew: bool = True) -> OperatorSession | None:
         """Return the session, if there is one, of a browser that asks for something."""
-        return operators.by_browser(browser.asks(*ASKED), renew)
+        return operators.by_browser(browser.sign_request(*ASKED), renew)
 
     def decides(self, operators: Operators, browser: SigningBrowser, renew: bool = True) -> bool:
         """Return whether a browser that asks for something has a session that may decide."""

@@ -32,8 +32,8 @@ class HandOverTests(OperatorsCase):
         self.assertTrue(session.browser)
         self.assertIs(operators.handed_over(token), HandOverState.CONFIRMED)
         self.assertEqual(self.known(operators, browser), session)
-        for proof in ("", cookie, page_key, browser.asks(*STATE).proof):
-            self.assertIsNone(operators.by_browser(evolve(browser.asks(*ASKED), proof=proof)))
+        for proof in ("", cookie, page_key, browser.sign_request(*STATE).proof):
+            self.assertIsNone(operators.by_browser(evolve(browser.sign_request(*ASKED), proof=proof)))
         for other in ("", page_key, token):
             self.assertIsNone(self.known(operators, evolve(browser, cookie=other)))
         self.assertIsNone(operators.by_token(cookie))
@@ -43,7 +43,7 @@ class HandOverTests(OperatorsCase):
         operators = self.make_operators()
         token, _login = self.log_in(operators)
         cookie, page_key, _maker = operators.redeem(operators.hand_over(token))
-        key = SigningBrowser.fresh(cookie, self.clock.seconds).public_key
+        key = SigningBrowser.generate(cookie, self.clock.seconds).public_key
         for pair in ((cookie, ""), ("", page_key), (page_key, cookie), (cookie, token), ("", "")):
             self.assertRaises(Unauthorized, operators.register, *pair, key)
         for wrong in ("", key[:-1], key + "A", "C" + key[1:], "A" * 87, "\u00e9" * 87):
@@ -56,7 +56,7 @@ class HandOverTests(OperatorsCase):
         operators = self.make_operators()
         token, _login = self.log_in(operators)
         cookie, page_key, _maker = operators.redeem(operators.hand_over(token))
-        self.assertIsNone(operators.entering(SigningBrowser.fresh(cookie, self.clock.seconds).asks(*STATE)))
+        self.assertIsNone(operators.entering(SigningBrowser.generate(cookie, self.clock.seconds).sign_request(*STATE)))
         self.assertRaises(Conflict, operators.confirm, token, "any words")
         browser = self.registered(operators, cookie, page_key)
         operators.confirm(token, self.words(operators, browser))
@@ -66,12 +66,15 @@ class HandOverTests(OperatorsCase):
         """What was signed holds once, for what it was signed for, by that session's key, for half a minute."""
         operators = self.make_operators()
         token, _login = self.log_in(operators)
-        (browser, words), (other, _) = self.opened(operators, token), (SigningBrowser.fresh("x", self.clock.seconds), 0)
+        (browser, words), (other, _) = (
+            self.opened(operators, token),
+            (SigningBrowser.generate("x", self.clock.seconds), 0),
+        )
         operators.confirm(token, words)
-        once = browser.asks("POST", "/v1/pause", b"{}")
+        once = browser.sign_request("POST", "/v1/pause", b"{}")
         self.assertIsNotNone(operators.by_browser(once))
         self.assertIsNone(operators.by_browser(once))
-        signed = browser.asks("POST", "/v1/pause", b"{}")
+        signed = browser.sign_request("POST", "/v1/pause", b"{}")
         changes: tuple[dict[str, Any], ...] = (
             {"method": "DELETE"},
             {"target": "/v1/pause?all=1"},
@@ -80,7 +83,7 @@ class HandOverTests(OperatorsCase):
         )
         for changed in changes:
             self.assertIsNone(operators.by_browser(evolve(signed, **changed)), changed)
-        for wrong in (browser.told("another life"), evolve(browser, key=other.key)):
+        for wrong in (browser.with_instance("another life"), evolve(browser, key=other.key)):
             self.assertIsNone(self.known(operators, wrong))
         self.clock.advance(31)
         self.assertIsNone(operators.by_browser(signed))
@@ -92,9 +95,9 @@ class HandOverTests(OperatorsCase):
         self.assertIsNone(self.known(operators, browser))
         self.assertEqual([each.browser for each in operators.list()], [False])
         for cookie in ("", token, "x" * 43):
-            self.assertIsNone(operators.entering(evolve(browser, cookie=cookie).asks(*STATE)))
-        self.assertIsNone(operators.entering(evolve(browser.asks(*STATE), target="/")))
-        self.assertNotIn(words, repr(operators.entering(browser.asks(*STATE))))
+            self.assertIsNone(operators.entering(evolve(browser, cookie=cookie).sign_request(*STATE)))
+        self.assertIsNone(operators.entering(evolve(browser.sign_request(*STATE), target="/")))
+        self.assertNotIn(words, repr(operators.entering(browser.sign_request(*STATE))))
 
     def test_words(self) -> None:
         """Two words, others each time."""
@@ -121,7 +124,7 @@ class HandOverTests(OperatorsCase):
             self.assertIs(operators.handed_over(token), HandOverState.WRONG)
             self.assertRaises(Conflict, operators.confirm, token, words)
             self.assertIsNone(self.known(operators, browser))
-            entering = operators.entering(browser.asks(*STATE))
+            entering = operators.entering(browser.sign_request(*STATE))
             assert entering is not None
             self.assertEqual((entering.state, entering.words), (HandOverState.WRONG, ""))
 
@@ -178,7 +181,7 @@ class HandOverTests(OperatorsCase):
         browser, words = self.opened(operators, token)
         self.assertRaises(Unauthorized, operators.redeem, unused)
         operators.hand_over(token)
-        self.assertIsNone(operators.entering(browser.asks(*STATE)))
+        self.assertIsNone(operators.entering(browser.sign_request(*STATE)))
         self.assertRaises(Conflict, operators.confirm, token, words)
 
     def test_code_late(self) -> None:
@@ -306,7 +309,7 @@ class AgainTests(OperatorsCase):
     def test_raised(self) -> None:
         """With its own key and the words of the new page, the same session decides, and its cookie stays."""
         cookie, page_key = self.come()
-        self.operators.register_again(cookie, page_key, self.browser.asks("POST", "/handover/key"))
+        self.operators.register_again(cookie, page_key, self.browser.sign_request("POST", "/handover/key"))
         page = evolve(self.browser, cookie=cookie)
         words = self.words(self.operators, page)
         self.assertFalse(self.decides(self.operators, self.browser), "before the words are typed")
@@ -316,7 +319,7 @@ class AgainTests(OperatorsCase):
         self.assertEqual((raised.ends_at, raised.started_at), (self.login.ends_at, self.session.started_at))
         self.assertGreater(raised.proved_at, self.session.proved_at)
         self.assertTrue(self.decides(self.operators, self.browser))
-        entering = self.operators.entering(page.asks(*STATE))
+        entering = self.operators.entering(page.sign_request(*STATE))
         assert entering is not None
         self.assertEqual((entering.state, entering.cookie), (HandOverState.CONFIRMED, ""))
         self.assertIsNone(self.known(self.operators, page), "the page's own cookie opens nothing")
@@ -325,33 +328,46 @@ class AgainTests(OperatorsCase):
     def test_key(self) -> None:
         """The cookie of a login without its key, a key without its cookie, or a used signature, raise nothing."""
         cookie, page_key = self.come()
-        used = self.browser.asks("POST", "/handover/key")
+        used = self.browser.sign_request("POST", "/handover/key")
         self.operators.by_browser(used)
-        stranger = SigningBrowser.fresh(self.browser.cookie, self.clock.seconds).told("instance-1")
+        stranger = SigningBrowser.generate(self.browser.cookie, self.clock.seconds).with_instance("instance-1")
         ask = ("POST", "/handover/key")
-        for asked in (used, stranger.asks(*ask), evolve(self.browser, cookie=cookie).asks(*ask)):
+        for asked in (used, stranger.sign_request(*ask), evolve(self.browser, cookie=cookie).sign_request(*ask)):
             self.assertRaises(Unauthorized, self.operators.register_again, cookie, page_key, asked)
         for pair in ((cookie, ""), ("", page_key), (self.browser.cookie, page_key)):
-            self.assertRaises(Unauthorized, self.operators.register_again, *pair, self.browser.asks(*ask))
-        self.operators.register_again(cookie, page_key, self.browser.asks(*ask))
-        self.assertRaises(Unauthorized, self.operators.register_again, cookie, page_key, self.browser.asks(*ask))
+            self.assertRaises(Unauthorized, self.operators.register_again, *pair, self.browser.sign_request(*ask))
+        self.operators.register_again(cookie, page_key, self.browser.sign_request(*ask))
+        self.assertRaises(
+            Unauthorized, self.operators.register_again, cookie, page_key, self.browser.sign_request(*ask)
+        )
 
     def test_wrong_words(self) -> None:
         """Wrong words raise nothing, and the login goes on reading."""
         cookie, page_key = self.come()
-        self.operators.register_again(cookie, page_key, self.browser.asks("POST", "/handover/key"))
+        self.operators.register_again(cookie, page_key, self.browser.sign_request("POST", "/handover/key"))
         self.assertRaises(Forbidden, self.operators.confirm, self.token, "not these")
+        self.assertFalse(self.decides(self.operators, self.browser))
+
+    def test_code_twice(self) -> None:
+        """A code that is used again while the words are awaited raises nothing, and its words let nobody in."""
+        code = self.operators.hand_over(self.token)
+        cookie, page_key, _maker = self.operators.redeem(code)
+        self.operators.register_again(cookie, page_key, self.browser.sign_request("POST", "/handover/key"))
+        words = self.words(self.operators, evolve(self.browser, cookie=cookie))
+        self.assertRaises(Conflict, self.operators.redeem, code)
+        self.assertRaises(Conflict, self.operators.confirm, self.token, words)
+        self.assertRaises(Unauthorized, self.operators.redeem, code)
         self.assertFalse(self.decides(self.operators, self.browser))
 
     def test_ended_meanwhile(self) -> None:
         """If the login was ended before the words were typed, the page begins a new one."""
         cookie, page_key = self.come()
-        self.operators.register_again(cookie, page_key, self.browser.asks("POST", "/handover/key"))
+        self.operators.register_again(cookie, page_key, self.browser.sign_request("POST", "/handover/key"))
         page = evolve(self.browser, cookie=cookie)
         words = self.words(self.operators, page)
         self.operators.log_out(self.session.id)
         self.assertNotEqual(self.operators.confirm(self.token, words).id, self.session.id)
-        entering = self.operators.entering(page.asks(*STATE))
+        entering = self.operators.entering(page.sign_request(*STATE))
         assert entering is not None
         self.assertEqual(entering.cookie, cookie)
         self.assertIsNone(self.known(self.operators, self.browser))

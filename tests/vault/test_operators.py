@@ -145,7 +145,7 @@ class OperatorsTests(OperatorsCase):
         nonce, _proof = operators.challenge(self.NONCE, self.ADDRESS)
         proof = self.prove(self.NONCE, nonce)
         self.vault.lock()
-        self.assertIsNone(operators.entering(browser.asks("GET", "/handover/state")))
+        self.assertIsNone(operators.entering(browser.sign_request("GET", "/handover/state")))
         self.assertIsNone(operators.by_token(token))
         self.assertEqual(operators.list(), ())
         self.assertRaises(Unauthorized, operators.redeem, code)
@@ -156,7 +156,7 @@ class OperatorsTests(OperatorsCase):
         """Locking lets a browser only read, for good: neither its use nor its time brings deciding back."""
         operators, token, browser, words = self.begun()
         session = operators.confirm(token, words)
-        signed = browser.asks("GET", "/v1/runs")
+        signed = browser.sign_request("GET", "/v1/runs")
         self.assertIsNotNone(operators.by_browser(signed))
         self.vault.lock()
         self.assertIsNone(operators.by_browser(signed), "what was signed before holds once")
@@ -269,6 +269,22 @@ class ReadingTests(OperatorsCase):
         self.clock.advance(24 * 3600)
         self.assertEqual(len(self.lapses), 1)
 
+    def test_clock_set_back(self) -> None:
+        """What has lapsed decides no more, and not by its use either, where the clock is set back."""
+        self.clock.advance(30 * 60)
+        self.set_back()
+        operators, token, browser, words = self.begun()
+        operators.confirm(token, words)
+        self.vault.lock()
+        self.operators, self.browser = operators, browser
+        self.set_back()
+
+    def set_back(self) -> None:
+        """Set the clock back to before the lapse, and use the login."""
+        self.clock.rightNow -= 20 * 60
+        for _ in range(2):
+            self.assertFalse(self.decides(self.operators, self.browser))
+
     def test_not_told(self) -> None:
         """A terminal's login, and a browser's that was ended, lapse without a word."""
         self.log_in(self.operators)
@@ -279,13 +295,13 @@ class ReadingTests(OperatorsCase):
 
 class ProofTests(SynchronousTestCase):
     def test_distinct(self) -> None:
-        """Each side, key, nonce, instance and address makes another proof; so does a character in the next field."""
+        """Each side, key and field of an exchange makes another proof; so does a character in the next field."""
         key = b"k" * 32
         proofs = {daemon_proof(key, EXCHANGE), client_proof(key, EXCHANGE), client_proof(b"l" * 32, EXCHANGE)}
         shifted = attrs.evolve(EXCHANGE, client_nonce="A" * 42, daemon_nonce="A" + "B" * 43)
         others = (attrs.evolve(EXCHANGE, **{field.name: "C" * 43}) for field in attrs.fields(LoginExchange))
         proofs.update(client_proof(key, other) for other in (shifted, *others))
-        self.assertEqual(len(proofs), 8)
+        self.assertEqual(len(proofs), 9)
 
     def test_stable(self) -> None:
         """The proof of a known exchange is a known one: clients of another release agree with it."""

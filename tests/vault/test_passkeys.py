@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from attrs import evolve
@@ -10,16 +9,15 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from aileron.base.json import JSON
-from aileron.model.authority import PasskeyRule
+from aileron.base.signatures import write_base64url
+from aileron.model.authority import Passkey, PasskeyRule
 from aileron.model.errors import Conflict, Forbidden, InvalidRequest, VaultLocked
 from aileron.model.interfaces.authority import IPasskeyBook
-from aileron.model.runs import Assertion
 from aileron.testing import MemoryPasskeyBook, MemoryVault, SoftwareAuthenticator
 from aileron.vault import Passkeys
 
 URL = "http://localhost:7001"
-ABOUT: Mapping[str, JSON] = {"run": "run-1", "approved": True, "digest": "sha256:0"}
+CHALLENGE = bytes(range(32))
 
 
 class PasskeysCase(SynchronousTestCase):
@@ -35,18 +33,13 @@ class PasskeysCase(SynchronousTestCase):
 
     def add(self, person: SoftwareAuthenticator) -> None:
         """Let a passkey count."""
-        words = self.passkeys.propose("Mine", person.made(self.passkeys.offer()))
+        words = self.passkeys.propose("Mine", person.create(self.passkeys.offer()))
         self.passkeys.confirm(f" {words.upper()} ")
 
-    def used(self, about: Mapping[str, JSON] = ABOUT, **changes: Any) -> Assertion:
-        """What the person's passkey, changed so, answers when it is asked."""
-        nonce, options = self.passkeys.ask(about)
-        return Assertion(nonce, evolve(self.person, **changes).used(options))
-
-    def refused(self, assertion: Assertion | None, about: Mapping[str, JSON] = ABOUT) -> None:
-        """It does not pass, and the page is told that a passkey is wanted."""
-        error = self.assertRaises(Forbidden, self.passkeys.check, "post", about, assertion)
-        self.assertEqual(error.details, {"passkey": True})
+    def used(self, **changes: Any) -> Passkey:
+        """What comes of the answer of the person's passkey, changed so."""
+        options: Any = self.passkeys.request(CHALLENGE)
+        return self.passkeys.use(CHALLENGE, evolve(self.person, **changes).get(options))
 
 
 class AddingTests(PasskeysCase):
@@ -58,7 +51,7 @@ class AddingTests(PasskeysCase):
 
     def test_added(self) -> None:
         """It counts once its words were typed, and not before; a second one counts beside it."""
-        words = self.passkeys.propose("Mine", self.person.made(self.passkeys.offer()))
+        words = self.passkeys.propose("Mine", self.person.create(self.passkeys.offer()))
         self.assertEqual(self.passkeys.passkeys(), ())
         self.assertEqual(self.passkeys.confirm(words).name, "Mine")
         self.add(SoftwareAuthenticator(URL, id=b"other"))
@@ -71,13 +64,29 @@ class AddingTests(PasskeysCase):
         offered: Any = self.passkeys.offer()
         self.assertEqual(offered["authenticatorSelection"]["userVerification"], "required")
         self.assertEqual((offered["rp"]["id"], len(offered["excludeCredentials"])), ("localhost", 1))
+        self.assertEqual(offered["authenticatorSelection"]["residentKey"], "preferred")
+
+    def test_synced(self) -> None:
+        """It is told whether a passkey is copied to other devices, and where it was not recorded its next use tells."""
+        self.add(evolve(self.person, synced=True))
+        self.assertEqual([each.synced for each in self.passkeys.passkeys()], [True])
+        (key,) = self.passkeys.passkeys()
+        self.book.keep_passkeys((evolve(key, synced=None),), PasskeyRule())
+        self.used()
+        self.assertEqual([each.synced for each in self.passkeys.passkeys()], [False])
+
+    def test_embedded(self) -> None:
+        """A page in a frame of another site makes none."""
+        for more in ({"crossOrigin": True}, {"topOrigin": "https://evil.example"}):
+            made = evolve(self.person, more=more).create(self.passkeys.offer())
+            self.assertRaises(InvalidRequest, self.passkeys.propose, "x", made)
 
     def test_wrong_words(self) -> None:
         """Wrong words end it; so do two minutes, and another proposal."""
-        words = self.passkeys.propose("Mine", self.person.made(self.passkeys.offer()))
+        words = self.passkeys.propose("Mine", self.person.create(self.passkeys.offer()))
         self.assertRaises(Forbidden, self.passkeys.confirm, "not these")
         self.assertRaises(Conflict, self.passkeys.confirm, words)
-        words = self.passkeys.propose("Mine", self.person.made(self.passkeys.offer()))
+        words = self.passkeys.propose("Mine", self.person.create(self.passkeys.offer()))
         self.clock.advance(120)
         self.assertRaises(Conflict, self.passkeys.confirm, words)
         self.assertEqual(self.passkeys.passkeys(), ())
@@ -86,18 +95,18 @@ class AddingTests(PasskeysCase):
         """Of another origin or site, unverified, for another offer, late, twice or no passkey at all: refused."""
         offered = self.passkeys.offer()
         for changes in ({"origin": "http://localhost:9"}, {"site": "evil.example"}, {"verifies": False}):
-            made = evolve(self.person, **changes).made(self.passkeys.offer())
+            made = evolve(self.person, **changes).create(self.passkeys.offer())
             self.assertRaises(InvalidRequest, self.passkeys.propose, "x", made)
         wild: tuple[dict[str, Any], ...] = ({}, {"id": 1}, {"id": "A", "rawId": "A", "type": "x", "response": {}})
         for credential in wild:
             self.passkeys.offer()
             self.assertRaises(InvalidRequest, self.passkeys.propose, "x", credential)
         self.passkeys.offer()
-        self.assertRaises(InvalidRequest, self.passkeys.propose, "x", self.person.made(offered))
-        twice = self.person.made(self.passkeys.offer())
+        self.assertRaises(InvalidRequest, self.passkeys.propose, "x", self.person.create(offered))
+        twice = self.person.create(self.passkeys.offer())
         self.passkeys.propose("x", twice)
         self.assertRaises(InvalidRequest, self.passkeys.propose, "x", twice)
-        late = self.person.made(self.passkeys.offer())
+        late = self.person.create(self.passkeys.offer())
         self.clock.advance(60)
         self.assertRaises(InvalidRequest, self.passkeys.propose, "x", late)
 
@@ -115,7 +124,7 @@ class AddingTests(PasskeysCase):
         self.assertEqual(self.passkeys.site(), "aileron.localhost")
         offered: Any = self.passkeys.offer()
         self.assertEqual((offered["rp"]["id"], offered["excludeCredentials"]), ("aileron.localhost", []))
-        self.assertRaises(InvalidRequest, self.passkeys.propose, "Mine", self.person.made(offered))
+        self.assertRaises(InvalidRequest, self.passkeys.propose, "Mine", self.person.create(offered))
         (origin,) = self.urls
         fresh = SoftwareAuthenticator(origin, "aileron.localhost", id=b"fresh")
         self.add(fresh)
@@ -123,13 +132,13 @@ class AddingTests(PasskeysCase):
         self.urls = {"http://zxwvtsrqpn.aileron.localhost:7001"}
         (fresh.origin,) = self.urls
         self.person = fresh
-        self.passkeys.check("post", ABOUT, self.used())
+        self.used()
         fresh.origin = origin
-        self.refused(self.used())
+        self.assertRaises(Forbidden, self.used)
 
     def test_locked(self) -> None:
         """While the vault is locked none comes to count."""
-        words = self.passkeys.propose("Mine", self.person.made(self.passkeys.offer()))
+        words = self.passkeys.propose("Mine", self.person.create(self.passkeys.offer()))
         self.vault.lock()
         self.assertRaises(VaultLocked, self.passkeys.confirm, words)
 
@@ -150,7 +159,6 @@ class RuleTests(PasskeysCase):
             self.assertRaises(Conflict, self.passkeys.require, rule)
         self.passkeys.reset()
         self.assertEqual((self.passkeys.passkeys(), self.passkeys.passkey_rule()), ((), PasskeyRule()))
-        self.passkeys.check("post", ABOUT, None)
 
     def test_names(self) -> None:
         """A name is one action, and with a star at its end every one that begins so."""
@@ -160,77 +168,34 @@ class RuleTests(PasskeysCase):
         self.assertTrue(PasskeyRule(everything=True).needs("any"))
 
 
-class UseTests(PasskeysCase):
-    """A passkey is used for one decision."""
+class ElsewhereTests(PasskeysCase):
+    """Passkeys of a public name, beside those of the desk."""
+
+    PUBLIC = "https://phone.example.org"
 
     def setUp(self) -> None:
-        """Ask for it."""
+        """A passkey of the public name."""
         super().setUp()
-        self.add(self.person)
-        self.passkeys.require(PasskeyRule(False, ("post",)))
+        self.passkeys = Passkeys(self.book, lambda: self.urls, self.clock, elsewhere=lambda: (self.PUBLIC,))
+        phone = Passkeys(self.book, lambda: (self.PUBLIC,), self.clock, needs_room=True)
+        self.phone = SoftwareAuthenticator(self.PUBLIC, "phone.example.org", id=b"phone")
+        phone.confirm(phone.propose("Phone", self.phone.create(phone.offer())))
 
-    def test_used(self) -> None:
-        """Without it what needs one does not pass, with it it does, and what needs none always does."""
-        self.refused(None)
-        self.passkeys.check("post", ABOUT, self.used())
-        self.passkeys.check("look-up", ABOUT, None)
+    def use_phone(self, **changes: Any) -> Passkey:
+        """What comes of the phone's answer at the desk's daemon, changed so."""
+        options = {"challenge": write_base64url(CHALLENGE)}
+        return self.passkeys.use(CHALLENGE, evolve(self.phone, **changes).get(options), elsewhere=True)
 
-    def test_once(self) -> None:
-        """Its answer is good once and for less than a minute; a copy of its authenticator is noticed by the count."""
-        used = self.used(count=5)
-        self.passkeys.check("post", ABOUT, used)
-        self.refused(used)
-        self.refused(self.used(count=5))
-        late = self.used(count=6)
-        self.clock.advance(60)
-        self.refused(late)
-        self.passkeys.check("post", ABOUT, self.used(count=6))
+    def test_decides(self) -> None:
+        """It signs decisions, also where the desk's pages are at an address of numbers, which has no passkeys."""
+        self.assertEqual(self.use_phone().name, "Phone")
+        self.urls = {"http://127.0.0.1:7001"}
+        self.phone.count = 1
+        self.assertEqual(self.use_phone().name, "Phone")
 
-    def test_for_another(self) -> None:
-        """Its answer is good for exactly what it was asked for."""
-        for changed in ({"run": "run-2"}, {"digest": "sha256:1"}, {"approved": False}, {"grant": {"uses": 9}}):
-            self.refused(self.used(), {**ABOUT, **changed})
-        nonce, _options = self.passkeys.ask(ABOUT)
-        self.refused(Assertion(nonce, self.used().credential))
-
-    def test_unsound(self) -> None:
-        """Of another origin, port, site or key, without verification, or of no passkey that counts: refused."""
-        other = SoftwareAuthenticator(URL)
-        for changes in (
-            {"origin": "http://localhost:7002"},
-            {"origin": "http://127.0.0.1:7001"},
-            {"site": "evil.example"},
-            {"verifies": False},
-            {"key": other.key},
-            {"id": b"another"},
-        ):
-            self.refused(self.used(**changes))
-        nonce, _options = self.passkeys.ask(ABOUT)
-        self.refused(Assertion(nonce, {}))
-
-    def test_made_for_another_address(self) -> None:
-        """One that was made for localhost is not asked for elsewhere, and what is refused for that says what to do."""
-        used = self.used()
-        self.urls = {"http://bcdfghjklm.aileron.localhost:7001"}
-        refused = self.assertRaises(Forbidden, self.passkeys.check, "post", ABOUT, None).message
-        for words in ("aileron open passkeys", "aileron operator passkey add", "operator_host: localhost"):
-            self.assertIn(words, refused)
-        self.assertEqual(self.assertRaises(Conflict, self.passkeys.ask, ABOUT).message, refused)
-        self.assertRaises(Conflict, self.passkeys.require, PasskeyRule(everything=True))
-        self.refused(used)
-        self.passkeys.check("look-up", ABOUT, None)
-        self.urls = {"http://192.0.2.7:7001"}
-        refused = self.assertRaises(Forbidden, self.passkeys.check, "post", ABOUT, None).message
-        self.assertIn("`operator_listen` in config.yaml gives none. Nothing was decided.", refused)
-        self.urls = {URL}
-        self.passkeys.check("post", ABOUT, self.used())
-
-    def test_without_the_library(self) -> None:
-        """Where the library is gone what needs a passkey does not pass."""
-        used = self.used()
-        self.patch(self.passkeys, "_webauthn", _gone)
-        self.assertRaises(Conflict, self.passkeys.check, "post", ABOUT, used)
-
-
-def _gone() -> None:
-    raise Conflict("gone")
+    def test_own_address(self) -> None:
+        """It counts at the public address alone, and for nothing but decisions."""
+        for changes in ({"origin": URL}, {"origin": "https://phone.example.org:8443"}, {"site": "localhost"}):
+            self.assertRaises(Forbidden, self.use_phone, **changes)
+        answer = self.phone.get({"challenge": write_base64url(CHALLENGE)})
+        self.assertRaises(Forbidden, self.passkeys.use, CHALLENGE, answer)

@@ -26,7 +26,7 @@ class SignaturesTests(SynchronousTestCase):
         self.clock = Clock()
         self.clock.advance(1_760_000_000.0)
         self.signatures = Signatures("life", self.clock)
-        self.browser = SigningBrowser.fresh("cookie", self.clock.seconds).told("life")
+        self.browser = SigningBrowser.generate("cookie", self.clock.seconds).with_instance("life")
         self.key = read_public_key(self.browser.public_key)
 
     def hold(self, asked: SignedRequest) -> bool:
@@ -49,11 +49,11 @@ class SignaturesTests(SynchronousTestCase):
     def test_fresh(self) -> None:
         """It holds for thirty seconds before and after its time, and no longer."""
         for off, holds in ((-31, False), (-29, True), (0, True), (29, True), (31, False)):
-            self.assertEqual(self.hold(self.at(off).asks("GET", "/")), holds, off)
+            self.assertEqual(self.hold(self.at(off).sign_request("GET", "/")), holds, off)
 
     def test_no_replay_while_fresh(self) -> None:
         """A nonce is remembered for as long as what was signed with it is fresh, by whichever clock."""
-        ahead = self.at(29).asks("GET", "/")
+        ahead = self.at(29).sign_request("GET", "/")
         self.assertTrue(self.hold(ahead))
         for _ in range(12):
             self.clock.advance(5)
@@ -62,25 +62,27 @@ class SignaturesTests(SynchronousTestCase):
     def test_bounded(self) -> None:
         """A key that asks for too much at once is refused, other keys are not, and it goes on after a minute."""
         self.patch(_signatures, "MOST_NONCES", 8)
-        self.assertEqual([self.hold(self.browser.asks("GET", "/")) for _ in range(10)], [True] * 8 + [False] * 2)
-        other = SigningBrowser.fresh("other", self.clock.seconds).told("life")
-        self.assertTrue(self.signatures.hold(read_public_key(other.public_key), other.asks("GET", "/")))
+        self.assertEqual(
+            [self.hold(self.browser.sign_request("GET", "/")) for _ in range(10)], [True] * 8 + [False] * 2
+        )
+        other = SigningBrowser.generate("other", self.clock.seconds).with_instance("life")
+        self.assertTrue(self.signatures.hold(read_public_key(other.public_key), other.sign_request("GET", "/")))
         self.clock.advance(61)
-        self.assertTrue(self.hold(self.browser.asks("GET", "/")))
+        self.assertTrue(self.hold(self.browser.sign_request("GET", "/")))
         self.assertGreater(MOST_NONCES, 4000)
 
     def test_refused_spends_nothing(self) -> None:
         """What does not hold takes no room and spends no nonce."""
-        signed = self.browser.asks("GET", "/")
+        signed = self.browser.sign_request("GET", "/")
         self.assertFalse(self.hold(evolve(signed, target="/x")))
         self.assertTrue(self.hold(signed))
 
     def test_forgotten(self) -> None:
         """Of a key that asks for nothing more, nothing is kept after a minute."""
-        self.assertTrue(self.hold(self.browser.asks("GET", "/")))
+        self.assertTrue(self.hold(self.browser.sign_request("GET", "/")))
         self.clock.advance(61)
-        other = SigningBrowser.fresh("other", self.clock.seconds).told("life")
-        self.signatures.hold(read_public_key(other.public_key), other.asks("GET", "/"))
+        other = SigningBrowser.generate("other", self.clock.seconds).with_instance("life")
+        self.signatures.hold(read_public_key(other.public_key), other.sign_request("GET", "/"))
         self.assertNotIn(self.key, self.signatures._spent)
 
     @settings(deadline=None, max_examples=50)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from html.parser import HTMLParser
 from typing import Any, cast
 
 from attrs import define, evolve, field, frozen
 from treq.testing import StubTreq
 from twisted.internet.defer import Deferred, fail, maybeDeferred
+from twisted.web.resource import IResource
 from zope.interface import implementer
 
 from aileron.base.json import JSON, utc
@@ -33,6 +35,7 @@ from aileron.model.sessions import Session, SessionEnding, SessionTally
 from aileron.testing import ScriptedRunner, SigningBrowser, example_session, scripted_offer
 from aileron.web import pages
 from tests.api.case import NOW, ApiCase, running
+from tests.features.notices.case import browser_at
 
 COOKIE, POLL = b"aileron_life", "X-Aileron-Poll"
 ADDRESS = "http://localhost:7001"
@@ -150,7 +153,7 @@ class OneChannel:
 
 def notifying(words: str) -> RunningFeatures:
     """Return notifications with one channel, as a daemon has started them."""
-    return running(RunningNotices(NoticeSettings(), OneChannel(words)))
+    return running(RunningNotices(NoticeSettings(), OneChannel(words), browser_at()))
 
 
 class WebCase(ApiCase):
@@ -169,9 +172,14 @@ class WebCase(ApiCase):
         self.browser, self.session = self.operators.open_browser()
 
     def build(self, runner: Any = None, **changes: Any) -> None:
-        """Make the pages anew as well."""
+        """Have the pages made anew as well."""
         super().build(runner, **changes)
-        self.resource = pages(self.deps, self.in_thread)
+        vars(self).pop("resource", None)
+
+    @cached_property
+    def resource(self) -> IResource:
+        """The pages, made when a test first uses them."""
+        return pages(self.built, self.in_thread)
 
     def recorded(self) -> list[tuple[str, Actor, Mapping[str, JSON]]]:
         """Type, actor and payload of the events on record, oldest first."""
@@ -204,7 +212,7 @@ class WebCase(ApiCase):
         """One exchange with a whole twisted.web, without a socket or memory of cookies."""
         client: Any = StubTreq(self.resource)
         response = self.successResultOf(client.request(method, ADDRESS + path, **request))
-        text = self.successResultOf(response.text("utf-8"))
+        text = self.successResultOf(response.content()).decode("utf-8", "replace")
         raw = {name.decode().lower(): values for name, values in response.headers.getAllRawHeaders()}
         cookies = tuple(line.decode() for line in raw.get("set-cookie", ()))
         return Heard(response.code, text, {name: values[0].decode() for name, values in raw.items()}, cookies)

@@ -13,12 +13,12 @@ from aileron.base.json import utc
 from aileron.model.audit import Actor
 from aileron.model.precedents import Precedents
 from aileron.model.reviews import Cut, PreviewField, PreviewStatus, Review
-from aileron.model.runs import Call, Change, RunState
+from aileron.model.runs import Approval, Call, Change, RunState
 from aileron.web.approvals.decision import deny_all
 from aileron.web.texts import countdown, segment
 from tests.api.case import NOW
 
-from .case import WebCase, bound, planned, previewed, read, sent
+from .case import ReviewedRunner, WebCase, bound, planned, previewed, read, sent
 
 REVIEW = Review(steps=(planned(sent("x"), binding=bound("me")),))
 TOPIC = PreviewField("Topic", "Old", missing=False, multiline=False)
@@ -101,23 +101,92 @@ class RowTests(WebCase):
         self.assertIn("Topic: Old", text)
 
     def test_twins(self) -> None:
-        """Identical requests of a session are one row with their number, unless their agent gave each its own key."""
+        """Identical requests are one row with their number, unless their agent gave each its own key."""
         sessions = [self.agent("session-1"), self.agent("session-2")]
         for keys, rows in (((None, None), 1), (("a", "b"), 2), (("aileron-a", "aileron-b"), 1), (("c", None), 1)):
             runs = []
             for key in keys:
                 call = Call("ship-update", {"text": "hi"}, Actor("agent", "session-1"), sessions[0], key)
                 runs.append(self.successResultOf(Deferred.fromCoroutine(self.runner.submit(call))))
+            self.runner.earlier |= {
+                one.id: Precedents(9, True, {}, twins=(two,)) for one, two in zip(runs, runs[::-1], strict=False)
+            }
             found = read(self.fragment("/approvals").text)
             boxes = [each for _, each in found.tags if each.get("data-id")]
             self.assertEqual(len(boxes), rows, keys)
-            self.assertEqual(boxes[0]["data-id"], runs[0].id)
+            self.assertEqual(boxes[0]["data-id"].split(",")[0], runs[0].id)
             self.assertEqual("2 identical requests" in found.text, rows == 1)
+            self.assertEqual("Identical request" in found.text, rows == 2, "the row says it once")
             for run in runs:
                 self.runner.finish(run.id, RunState.DENIED)
-        for session in (*sessions, None):
-            self.ask("hi", session, review=REVIEW)
-        self.assertEqual(self.fragment("/approvals").text.count("data-row="), 3)
+
+    def boxes(self) -> list[dict[str, str]]:
+        """The checkboxes of the list's rows."""
+        found = read(self.fragment("/approvals").text)
+        return [dict(each) for tag, each in found.tags if tag == "input" and each.get("data-id")]
+
+    def test_identical(self) -> None:
+        """A row that stands for requests of several sessions names each, with its digest, and says who asks."""
+        sessions = [self.agent("session-1", agent="one"), self.agent("session-2", agent="two"), None]
+        runs = [self.ask("hi", each, review=REVIEW, digest=f"sha256:{at}") for at, each in enumerate(sessions)]
+        (box,) = self.boxes()
+        self.assertEqual(box["data-id"], ",".join(run.id for run in runs))
+        self.assertEqual(box["data-digest"], "sha256:0,sha256:1,sha256:2")
+        self.assertEqual(box["data-tickable"], "yes")
+        self.assertIn(
+            "3 identical requests: one (session session-1), two (session session-2), You",
+            read(self.fragment("/approvals").text).text,
+        )
+        before = box["id"]
+        self.ask("hi", self.agent("session-3"), review=REVIEW)
+        (box,) = self.boxes()
+        self.assertNotEqual(box["id"], before, "a later one is not selected with the others")
+
+    def test_identical_in_sight_only(self) -> None:
+        """What shows something else, is edited, repeats a run or is snoozed is a row of its own."""
+        review = evolve(REVIEW, steps=(planned(sent("x"), binding=bound("other")),))
+        for shown in ({"review": review}, {"stale": "changed"}, {"review": evolve(REVIEW, title="Other")}):
+            runs = [self.ask("hi", self.agent("session-1"), review=REVIEW)]
+            runs.append(self.ask("hi", self.agent("session-2"), **{"review": REVIEW, **shown}))
+            self.assertEqual([each["data-id"] for each in self.boxes()], [run.id for run in runs], shown)
+            for run in runs:
+                self.runner.finish(run.id, RunState.DENIED)
+        runs = [self.ask("hi", review=REVIEW) for _ in range(2)]
+        self.assertEqual(len(self.boxes()), 1)
+        until = utc(NOW) + timedelta(minutes=10)
+        Deferred.fromCoroutine(self.store.snoozes.put(runs[0].id, until, ()))
+        self.assertEqual({each["data-id"] for each in self.boxes()}, {run.id for run in runs})
+
+    def test_identical_page(self) -> None:
+        """The page of one has a box for all, which names each with its digest; a red warning takes the box away."""
+        runs = [self.ask("hi", self.agent(f"session-{at}", agent="one"), review=REVIEW) for at in (1, 2)]
+        for run in runs:
+            found = read(self.fragment(f"/approvals/{run.id}").text)
+            (box,) = [each for tag, each in found.tags if each.get("data-key") == "t"]
+            self.assertEqual(box["data-id"], ",".join(each.id for each in runs))
+            self.assertIn("Decide all 2 identical requests", found.text)
+            self.assertIn("from one (session session-1), one (session session-2)", found.text)
+            self.assertIn("1 of 1 ", found.text)
+        self.runner.offer(evolve(self.runner.offering().offers["ship-update"], irreversible=True))
+        found = read(self.fragment(f"/approvals/{runs[1].id}").text)
+        self.assertEqual([each for tag, each in found.tags if each.get("data-key") == "t"], [])
+        self.assertIn("Decide each on its own page, because of the red warning.", found.text)
+        self.assertEqual([each["data-tickable"] for each in self.boxes()], ["no"])
+        self.runner.finish(runs[0].id, RunState.DENIED)
+        self.assertNotIn("identical", read(self.fragment(f"/approvals/{runs[1].id}").text).text)
+
+    def test_identical_changed(self) -> None:
+        """Where the list has another version of what the page shows, there is no box."""
+        runs = [self.ask("hi", self.agent(f"session-{at}"), review=REVIEW) for at in (1, 2)]
+        page = f"/approvals/{runs[0].id}"
+        self.assertIn("Decide all 2 identical requests", read(self.fragment(page).text).text)
+        show = ReviewedRunner.approval
+
+        async def show_older(runner: ReviewedRunner, run_id: str, *, only_read: bool = False) -> Approval:
+            return evolve(await show(runner, run_id, only_read=only_read), digest="sha256:older")
+
+        self.patch(ReviewedRunner, "approval", show_older)
+        self.assertNotIn("Decide all", read(self.fragment(page).text).text)
 
     def test_chips(self) -> None:
         """What makes one to look at twice is said in a word or two."""
@@ -131,6 +200,21 @@ class RowTests(WebCase):
         self.assertNotIn("Irreversible", text)
         self.runner.offer(evolve(self.runner.offering().offers["ship-update"], irreversible=True))
         self.assertIn("Irreversible", read(self.fragment("/approvals").text).text)
+
+    def test_one_chip_a_severity(self) -> None:
+        """Labels of one severity are one chip, so that a row has three, whatever there is to say."""
+        run = self.ask("ann@a.example", review=REVIEW)
+        self.runner.earlier[run.id] = Precedents(9, True, {"text": ("ann@a.example",)}, action_changed=True)
+        chips = [each for tag, each in read(self.fragment("/approvals").text).tags if "chip" in each.get("class", "")]
+        self.assertEqual([each["class"] for each in chips], ["chip red", "chip amber", "chip grey"])
+        self.assertIn("New recipient · Action changed", read(self.fragment("/approvals").text).text)
+
+    def test_what_the_title_leaves_out(self) -> None:
+        """A row says what its title does not: an argument that the title shows, or else the action."""
+        for title, words in (("Post to #a: Dark mode", "You · ship-update"), ("Post to #a", "You · Dark mode")):
+            run = self.ask("Dark mode", review=evolve(REVIEW, title=title))
+            self.assertIn(words, read(self.fragment("/approvals").text).text)
+            self.runner.finish(run.id, RunState.DENIED)
 
 
 class FloodTests(WebCase):
@@ -168,6 +252,35 @@ class FloodTests(WebCase):
         alone = self.agent("alone")
         self.assertIn("Deny and end session", self.fragment(f"/approvals/{self.ask('c', alone).id}").text)
         self.assertNotIn("deny-all", self.fragment(f"/approvals/{self.ask('d').id}").text)
+
+    def test_beside(self) -> None:
+        """A wide window gets the first request beside the list, as its own page has it; with none, the list alone."""
+        alone = self.fragment("/approvals?beside=yes").text
+        self.assertIn('class="split alone"', alone)
+        self.assertIn("No pending approvals.", alone)
+        first, second = self.ask("first"), self.ask("second")
+        self.assertEqual(self.fragment("/approvals?beside=yes").text, self.fragment(f"/approvals/{first.id}").text)
+        self.assertIn('class="split alone"', self.fragment("/approvals").text)
+        self.snooze(first.id)
+        self.assertEqual(self.fragment("/approvals?beside=yes").text, self.fragment(f"/approvals/{second.id}").text)
+        self.snooze(second.id)
+        self.assertIn("No pending approvals.", self.fragment("/approvals?beside=yes").text)
+
+    def test_place(self) -> None:
+        """The place of a request among those to go through leaves out the snoozed ones, listed or not."""
+        runs = [self.ask(each) for each in ("a", "b", "c")]
+        self.snooze(runs[0].id)
+        self.assertIn("<span>2 of 2 ", self.fragment(f"/approvals/{runs[2].id}").text)
+        self.assertNotIn(" of 2 ", self.fragment(f"/approvals/{runs[0].id}").text)
+        self.runner.cursor = "there is more"
+        for _ in range(60):
+            self.ask("more", self.agent())
+        self.assertIn("<span>2 of 62 ", self.fragment(f"/approvals/{runs[2].id}").text)
+
+    def snooze(self, run_id: str) -> None:
+        """Fold a request away for an hour."""
+        until = utc(NOW) + timedelta(hours=1)
+        self.successResultOf(Deferred.fromCoroutine(self.store.snoozes.put(run_id, until, ())))
 
     def test_cursor(self) -> None:
         """A cursor that is none is refused in words."""

@@ -55,6 +55,14 @@ class EditorTests(WebCase):
             self.assertNotIn("script", [tag for tag, _ in self.drawn().tags])
             self.assertEqual("invisible here" in self.drawn().text, "\u202e" in text, "tabs are no secret")
 
+    def test_way_back(self) -> None:
+        """Each page leads back to the list of actions as other pages do."""
+        path = self.state_directory.actions / "ship-update.md"
+        path.write_text(ACTION)
+        path.chmod(0o600)
+        for each in ("/actions/_new", EDIT, TRY):
+            self.assertIn('<p class="back"><a href="/actions">', self.fragment(each).text, each)
+
     def test_missing(self) -> None:
         """What has no file, or cannot be one, is not found."""
         for name in ("none", "..%2fx", "Ship", "%2e%2e"):

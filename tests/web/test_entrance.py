@@ -11,7 +11,7 @@ from aileron.api.tokens import REFUSALS_SECONDS
 from aileron.model.audit import DAEMON
 from aileron.model.errors import Conflict
 from aileron.model.runs import RunState
-from aileron.testing import SigningBrowser
+from aileron.testing import SigningBrowser, SoftwareAuthenticator
 
 from .case import COOKIE, POLL, Heard, WebCase
 
@@ -33,10 +33,10 @@ class EntranceCase(WebCase):
     def enter(self, heard: Heard) -> SigningBrowser:
         """The browser that got an answer, and has told its key."""
         cookie, page_key = self.given(heard)
-        browser = SigningBrowser.fresh(cookie, self.clock.seconds)
+        browser = SigningBrowser.generate(cookie, self.clock.seconds)
         told = self.tell(cookie, page_key=page_key, public_key=browser.public_key)
         self.assertEqual((told.status, told.headers["content-type"]), (200, "application/json"))
-        return browser.told(json.loads(told.text)["instance"])
+        return browser.with_instance(json.loads(told.text)["instance"])
 
     def tell(self, cookie: str, **body: Any) -> Heard:
         """Tell a key."""
@@ -200,7 +200,7 @@ class KeyTests(EntranceCase):
         """Have one come."""
         super().setUp()
         self.cookie, self.page_key = self.given(self.hand_over(code=self.code, next="/"))
-        self.public_key = SigningBrowser.fresh(self.cookie, self.clock.seconds).public_key
+        self.public_key = SigningBrowser.generate(self.cookie, self.clock.seconds).public_key
 
     def test_others(self) -> None:
         """Without the cookie or the page key of the one that came, nothing is taken."""
@@ -251,7 +251,7 @@ class StateTests(EntranceCase):
             evolve(browser, cookie=self.browser.cookie),
             evolve(browser, key=self.browser.key),
             evolve(browser, cookie=self.token),
-            browser.told("another"),
+            browser.with_instance("another"),
         ):
             self.assertEqual(self.state(other), 401)
         self.operators.hand_over(self.token)
@@ -285,3 +285,57 @@ class EndTests(WebCase):
         for _ in range(3):
             heard = self.looked()
             self.assertEqual((heard.status, heard.headers["x-aileron-level"]), (200, "reading"))
+
+
+class NewPasskeyTests(EntranceCase):
+    """The page of `aileron passkey add`, which makes a passkey before its words are typed."""
+
+    PATH = "/handover/new-passkey"
+
+    def setUp(self) -> None:
+        """Have such a page come."""
+        super().setUp()
+        self.code = self.operators.hand_over(self.token, adds_passkey=True)
+        self.page = self.enter(self.hand_over(code=self.code, next="/"))
+        self.person = SoftwareAuthenticator(self.operators.ADDRESS)
+
+    def post(self, browser: SigningBrowser, body: Any) -> Heard:
+        """What a page that waits is answered."""
+        data = json.dumps(body).encode()
+        signed = browser.headers(COOKIE.decode(), "POST", self.PATH, data)
+        return self.heard("POST", self.PATH, headers={**signed, "Content-Type": "application/json"}, data=data)
+
+    def test_whole(self) -> None:
+        """It is told what to show; the passkey that it makes waits for these very words, on record."""
+        told = self.state(self.page)
+        self.assertEqual((told["adds_passkey"], "passkey" in told), (True, False))
+        offered = json.loads(self.post(self.page, {}).text)
+        heard = self.post(self.page, {"name": "Mine", "credential": self.person.create(offered)})
+        self.assertEqual((heard.status, heard.text), (200, "{}"))
+        kind, actor, payload = self.recorded()[-1]
+        self.assertEqual((kind, actor), ("operator.passkey_proposed", DAEMON))
+        self.assertEqual(payload, {"name": "Mine", "login": self.login.id})
+        self.assertEqual(self.deps.passkeys.passkeys(), ())
+        self.assertEqual(self.deps.passkeys.confirm(told["words"]).name, "Mine")
+
+    def test_malformed(self) -> None:
+        """A name that is too long or none, and what is no passkey, propose nothing."""
+        offered = json.loads(self.post(self.page, {}).text)
+        made = self.person.create(offered)
+        for body in (
+            {"name": "", "credential": made},
+            {"name": "x" * 65, "credential": made},
+            {"name": 1, "credential": made},
+            {"name": "Mine", "credential": "x"},
+            {"name": "Mine", "credential": {}},
+            {"name": "Mine"},
+        ):
+            self.assertEqual(self.post(self.page, body).status, 400, body)
+        self.assertFalse(self.deps.passkeys.is_proposed())
+
+    def test_others(self) -> None:
+        """A page that only logs in is not told so, and makes none."""
+        plain = self.enter(self.hand_over(code=self.operators.hand_over(self.operators.log_in()[0]), next="/"))
+        self.assertNotIn("adds_passkey", self.state(plain))
+        self.assertEqual(self.post(plain, {}).status, 401)
+        self.assertEqual(self.post(self.browser, {}).status, 401)

@@ -78,7 +78,7 @@ class ListTests(WebCase):
         run = self.ask("Dark mode", self.agent(agent="opencode"))
         self.ask("Search", stale="The action was changed.")
         shown = read(self.fragment("/approvals").text)
-        for words in ("ship-update", "text: Dark mode", "opencode · ship-update", "You · ship-update", "Changed since"):
+        for words in ("ship-update", "text: Dark mode", "opencode · Dark mode", "You · Search", "Changed since"):
             self.assertIn(words, shown.text)
         self.assertIn(f"/approvals/{run.id}", [attributes.get("href") for _, attributes in shown.tags])
         self.assertEqual(shown.tags[0][1]["data-said"], "Pending approvals: 2")
@@ -133,7 +133,9 @@ class ApprovalTests(WebCase):
         self.assertEqual(root["data-state"], "pending_approval")
         found = [attributes for tag, attributes in shown.tags if tag == "button"]
         buttons = {attributes["id"]: attributes for attributes in found if "id" in attributes}
-        self.assertEqual(set(buttons), {"approve", "deny", "change", "start-now", "approve-ticked", "deny-ticked"})
+        self.assertEqual(
+            set(buttons), {"approve", "deny", "change", "start-now", "approve-ticked", "deny-ticked", "withdraw"}
+        )
         for button in (buttons[each] for each in ("approve", "deny", "change")):
             self.assertEqual((button["type"], "disabled" in button), ("button", True), "the script brings it to life")
         self.assertIn("reason", [attributes.get("for") for tag, attributes in shown.tags if tag == "label"])
@@ -153,13 +155,18 @@ class ApprovalTests(WebCase):
             self.assertIn(words, text)
 
     def test_settled(self) -> None:
-        """What no longer waits has no buttons, in whatever state it is."""
+        """What no longer waits is shown as its run, beside what waits, and cannot be decided, in any state."""
         for state in set(RunState) - {RunState.PENDING}:
             run = self.ask()
+            self.assertEqual(self.shown(run.id).tags[0][1]["data-address"], f"/approvals/{run.id}")
             self.runner.finish(run.id, state)
             shown = self.shown(run.id)
-            self.assertEqual([tag for tag, _ in shown.tags if tag in ("button", "form", "textarea")], [], state)
-            self.assertEqual(shown.tags[0][1]["data-state"], state.value)
+            names = {each.get("id") for _, each in shown.tags}
+            self.assertEqual(names & {"approve", "deny", "change", "decision", "options"}, set(), state)
+            self.assertEqual((shown.tags[0][1]["data-state"], "inbox" in names), (state.value, True))
+            alone, beside = (self.fragment(f"/{each}/{run.id}").text for each in ("runs", "approvals"))
+            outcome = alone[alone.index("<h1") : alone.rindex("</article>")]
+            self.assertIn(outcome, beside)
 
     def test_claims(self) -> None:
         """What an agent says of itself is told as that; the operator's own runs have no agent; unknown is unknown."""
@@ -204,7 +211,7 @@ class ApprovalTests(WebCase):
         bar = names[names.index("bar") :]
         self.assertEqual([each for each in bar if each in ("reason", "deny", "approve")], ["reason", "deny", "approve"])
         self.assertNotIn("steps", bar)
-        self.assertEqual([tag for tag, _ in shown.tags].count("kbd"), 2)
+        self.assertEqual([tag for tag, _ in shown.tags].count("kbd"), 3, "with that of the filter")
 
     def test_reasons(self) -> None:
         """Each warning has a label and a reason that one can unfold; what is not there has neither."""
@@ -324,7 +331,7 @@ class ApprovalTests(WebCase):
             self.assertIn(words, text)
 
     def test_lines(self) -> None:
-        """Of two very long texts the lines that differ are told; of others the words, with both texts beneath."""
+        """Of two long texts the lines that differ are marked and most others folded; of others the words are marked."""
         before = "\n".join(f"line {number}" if number == 7 else "x" * 900 for number in range(30))
         changes = (
             Change("/a", "changed", before, before.replace("line 7\n", "other\n")),
@@ -332,15 +339,16 @@ class ApprovalTests(WebCase):
         )
         shown = self.shown(self.ask(changes=changes).id)
         self.assertIn("-line 7\n+other\n", shown.text)
-        self.assertEqual(shown.text.count("@@"), 2)
-        self.assertEqual([tag for tag, _ in shown.tags if tag in ("ins", "del")], ["del", "ins"])
-        self.assertEqual(shown.text.count("Before and after"), 1)
+        self.assertIn("Show 4 unchanged lines", shown.text)
+        self.assertIn("Show 19 unchanged lines", shown.text)
+        self.assertEqual([tag for tag, _ in shown.tags if tag in ("ins", "del")], ["del", "ins"] * 2)
+        self.assertEqual(shown.text.count("Before and after"), 2)
 
     def test_too_many_lines(self) -> None:
         """Texts that take too long to compare stand there whole, and are not compared."""
         pages = ["\n".join(str(number * factor % 4999) for number in range(5000)) for factor in (1, 7)]
         shown = self.shown(self.ask(changes=(Change("/a", "changed", *pages),)).id)
-        self.assertNotIn("@@", shown.text)
+        self.assertNotIn("unchanged lines", shown.text)
         for page in pages:
             self.assertIn(page, shown.text)
 
@@ -361,16 +369,14 @@ class ApprovalTests(WebCase):
         failed = self.ask()
         self.runner.finish(failed.id, RunState.FAILED, fault=Fault("external_api_error", "Slack said no"))
         text = self.shown(failed.id).text
-        for words in ("Slack said no", "Completed steps", "none"):
-            self.assertIn(words, text)
+        self.assertIn("Slack said no", text)
         denied = self.ask(reason="not on a Friday")
         self.runner.finish(denied.id, RunState.DENIED, reason="not on a Friday")
         self.assertIn("not on a Friday", self.shown(denied.id).text)
         unknown = self.ask()
         self.runner.finish(unknown.id, RunState.UNKNOWN)
         text = self.fragment(f"/approvals/{unknown.id}").text
-        self.assertIn(f"aileron run settle {unknown.id}", text)
-        self.assertIn(f'href="/runs/{unknown.id}"', text)
+        self.assertIn("Mark as completed", text)
         self.assertIn(f'href="/audit/audit-{unknown.id}"', text)
 
     def test_moments(self) -> None:

@@ -46,7 +46,7 @@ class GuardTests(WebCase):
             "no cookie": (self.browser, {"Cookie": ""}),
             "another session's key": (evolve(self.browser, key=other.key), {}),
             "another session's cookie": (evolve(self.browser, cookie=other.cookie), {}),
-            "another life of the daemon": (self.browser.told("another"), {}),
+            "another life of the daemon": (self.browser.with_instance("another"), {}),
             "another time": (evolve(self.browser, seconds=lambda: NOW - 60), {}),
             "the cookie as signature": (self.browser, {PROOF: self.browser.cookie}),
             "a terminal's token": (evolve(self.browser, cookie=token), {}),

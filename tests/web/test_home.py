@@ -73,6 +73,18 @@ class WorkTests(HomeCase):
         self.assertLessEqual(set(listed), {f"/approvals/{run.id}" for run in runs})
         self.assertEqual(shown.tags[0][1]["data-said"], "Pending approvals: 7.")
 
+    def test_snoozed(self) -> None:
+        """Neither the page nor the badge counts what is snoozed, and the page lists only what is not, by its title."""
+        first, second = self.ask("Dark mode"), self.ask("Light mode")
+        self.runner.finish(second.id, RunState.PENDING, title="Post to #general: Light mode")
+        self.wait_for(self.store.snoozes.put(first.id, utc(NOW) + timedelta(hours=1), ()))
+        heard = self.fragment("/home")
+        self.assertEqual(heard.headers["x-aileron-waiting"], "1")
+        shown = read(heard.text)
+        self.assertIn("1 pending approval", shown.text)
+        self.assertIn("Post to #general: Light mode", shown.text)
+        self.assertEqual([each for each in self.links() if each.startswith("/approvals/")], [f"/approvals/{second.id}"])
+
     def test_running(self) -> None:
         """What was approved and has not ended is listed with its state; active sessions are counted."""
         self.agent()
@@ -167,10 +179,10 @@ class AttentionTests(HomeCase):
 
     def test_files(self) -> None:
         """New and changed files lead to where they are trusted; one with errors, to these, and is told once."""
-        new = self.runner.lay(TrustKind.ACTION, "new", "x")
-        known = self.runner.lay(TrustKind.ACTION, "known", "x")
+        new = self.runner.put_file(TrustKind.ACTION, "new", "x")
+        known = self.runner.put_file(TrustKind.ACTION, "known", "x")
         self.wait_for(self.runner.trust([(known.kind, known.name, known.digest)], OPERATOR))
-        self.runner.lay(TrustKind.ACTION, "known", "y")
+        self.runner.put_file(TrustKind.ACTION, "known", "y")
         errors = [
             LoadError("untrusted", "x", new.path),
             LoadError("parse_error", "x", "bad.md"),

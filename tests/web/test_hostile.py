@@ -43,6 +43,7 @@ _OUR_OWN = frozenset(
             "instance",
             "version",
             "started_at",
+            "cookie_prefix",
         ),
         *("clock", "ids", "randomness", "review_url", "process_behind", "relayed", "clients", "long_turns"),
         *("forget_places", "leases", "waits"),
@@ -170,17 +171,17 @@ class HostileCase(WebCase):
         granting = self.runner.approve_and_grant(run.id, Decision(True, digest, "x"), wish)
         self.successResultOf(Deferred.fromCoroutine(granting))
         for kind in TrustKind:
-            self.runner.lay(kind, "x", "x")
-        trusted = self.runner.lay(TrustKind.ACTION, "changed", "x")
+            self.runner.put_file(kind, "x", "x")
+        trusted = self.runner.put_file(TrustKind.ACTION, "changed", "x")
         word = self.runner.trust([(trusted.kind, trusted.name, trusted.digest)], Actor("human", "x"))
         self.successResultOf(Deferred.fromCoroutine(word))
-        self.runner.lay(TrustKind.ACTION, "changed", "y")
+        self.runner.put_file(TrustKind.ACTION, "changed", "y")
         self.add_passkey()
 
     def add_passkey(self) -> None:
         """A passkey, and a rule that names an action."""
         passkeys = self.deps.passkeys
-        passkeys.confirm(passkeys.propose("x", SoftwareAuthenticator(ADDRESS).made(passkeys.offer())))
+        passkeys.confirm(passkeys.propose("x", SoftwareAuthenticator(ADDRESS).create(passkeys.offer())))
         passkeys.require(PasskeyRule(False, ("x",)))
 
     def use(self, words: Words) -> None:

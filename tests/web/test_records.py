@@ -7,18 +7,21 @@ from datetime import timedelta
 
 from attrs import evolve
 from twisted.internet.defer import Deferred
+from twisted.web.template import flattenString
 
 from aileron.base.json import JSON, timestamp, utc
 from aileron.base.text import visible
 from aileron.model.actions import Inverse
 from aileron.model.audit import Actor, Event
 from aileron.model.faults import Fault
+from aileron.model.reviews import Review
 from aileron.model.runs import Run, RunState
-from aileron.model.sessions import SessionEnding
+from aileron.model.sessions import SessionEnding, SessionTally
 from aileron.model.usage import Usage
 from aileron.web._runs_page import Lane
+from aileron.web._sessions_page import describe_calls, draw_timeline
 from tests.api.case import NOW
-from tests.web.case import WebCase, read
+from tests.web.case import WebCase, planned, read, sent
 
 HOSTILE = "<b onclick=x>\u202e</b>"
 VISIBLE = visible("\u202e")
@@ -82,6 +85,18 @@ class RunPagesTests(WebCase):
         ran = evolve(self.run_in(RunState.COMPLETED), changed_at=utc(NOW) + timedelta(minutes=9))
         lane = Lane(ran, decided=ran.received_at + timedelta(minutes=3), began=ran.changed_at - timedelta(seconds=2))
         self.assertEqual((lane.waited, lane.ran), ("3 min", "2 s"))
+        fast = evolve(ran, changed_at=ran.received_at + timedelta(seconds=0.0474))
+        self.assertEqual(Lane(fast, decided=fast.changed_at, began=fast.received_at).ran, "47 ms")
+        for seconds, words in (
+            (0.9, "900 ms"),
+            (1.24, "1.2 s"),
+            (9.97, "10 s"),
+            (75, "1 min"),
+            (9000, "2 h"),
+            (2e5, "2 d"),
+        ):
+            slow = evolve(ran, changed_at=ran.received_at + timedelta(seconds=seconds))
+            self.assertEqual(Lane(slow, began=slow.received_at).ran, words)
         denied = evolve(self.run_in(RunState.DENIED), changed_at=ran.received_at + timedelta(seconds=30))
         self.assertEqual((Lane(denied).waited, Lane(denied).ran), ("30 s", ""))
         self.assertEqual((Lane(self.ask()).waited, Lane(self.ask()).ran), ("", ""))
@@ -112,6 +127,55 @@ class RunPagesTests(WebCase):
         self.assertIn(VISIBLE, text)
         self.assertGreater(text.index(run.effect_key), text.index('<details id="details-of-run">'))
 
+    def test_opened(self) -> None:
+        """The timeline tells once for each content that a browser opened it that may decide, and of no other."""
+        run = self.ask()
+        self.assertEqual(self.fragment(f"/runs/{run.id}").text, self.fragment(f"/approvals/{run.id}").text)
+        opened = [each for each in self.recorded() if each[0] == "approval.shown"]
+        self.assertEqual([actor.id for _, actor, _ in opened], [self.session.id])
+        self.runner.reviews[run.id] = {"digest": "sha256:other"}
+        self.fragment(f"/approvals/{run.id}")
+        self.assertEqual([each[0] for each in self.recorded()].count("approval.shown"), 2)
+        self.clock.advance(30 * 60)
+        self.runner.reviews[run.id] = {"digest": "sha256:third"}
+        self.assertEqual(self.fragment(f"/approvals/{run.id}").status, 200)
+        self.runner.finish(run.id, RunState.DENIED)
+        text = read(self.fragment(f"/runs/{run.id}").text).text
+        self.assertEqual(text.count("Opened in the browser"), 2)
+
+    def test_edited(self) -> None:
+        """A run whose arguments were edited tells what was asked for beside them."""
+        run = self.ask("asked")
+        edited = self.runner.edit(run.id, {"text": "better"}, None, OPERATOR)
+        self.successResultOf(Deferred.fromCoroutine(edited))
+        self.runner.finish(run.id, RunState.COMPLETED)
+        text = read(self.fragment(f"/runs/{run.id}").text).text
+        for words in ("Your edits", "Before: asked", "After: better"):
+            self.assertIn(words, text)
+
+    def test_exchanges(self) -> None:
+        """Each step has its request and its response, folded; of a denied run it says that nothing was sent."""
+        step = planned(sent('{"text": "Dark mode"}'), id="post")
+        run = self.runner.finish(self.ask(review=Review(steps=(step,))).id, RunState.COMPLETED, result={"output": 1})
+        shown = read(self.fragment(f"/runs/{run.id}").text)
+        names = [each.get("id") for tag, each in shown.tags if tag == "details"]
+        self.assertLessEqual({"sent-1", "response-0", "details-of-run"}, set(names))
+        self.assertNotIn("Attempts", shown.text)
+        denied = self.runner.finish(self.ask(review=Review(steps=(step,))).id, RunState.DENIED)
+        text = read(self.fragment(f"/runs/{denied.id}").text).text
+        for words in ("Nothing was sent.", "Requests that were not sent"):
+            self.assertIn(words, text)
+
+    def test_titled(self) -> None:
+        """A run with a title is listed by it, with its action below, and found by it; one without, by its action."""
+        run = self.run_in(RunState.COMPLETED)
+        self.assertIn(f'<a href="/runs/{run.id}">ship-update</a>', self.fragment("/runs").text)
+        self.runner.finish(run.id, title="Post to #general: Dark\u202emode")
+        text = self.fragment("/runs?text=POST+to").text
+        self.assertIn(f'<a href="/runs/{run.id}">Post to #general: Dark{VISIBLE}mode</a>', text)
+        self.assertEqual(read(text).text.count("Post to"), 1)
+        self.assertIn("ship-update · Dark mode", text)
+
     def test_one(self) -> None:
         """One run shows its arguments, who decided, and what came of it."""
         run = self.run_in(RunState.COMPLETED, result={"output": HOSTILE})
@@ -119,7 +183,7 @@ class RunPagesTests(WebCase):
         for part in (
             '<span class="chip good">Completed</span>',
             run.effect_key,
-            f'href="/approvals/{run.id}"',
+            '<div id="argument-0" tabindex="-1" class="text" data-label="text">Dark mode<',
             VISIBLE,
         ):
             self.assertIn(part, text)
@@ -143,7 +207,8 @@ class RunPagesTests(WebCase):
         self.assertIn(f'data-act="POST /v1/runs/{run.id}/reconcile"', text)
         for outcome in ("happened", "did_not_happen", "run_again"):
             self.assertIn(f'data-body="{{&quot;outcome&quot;: &quot;{outcome}&quot;}}"', text)
-        self.assertEqual(text.count("data-sure"), 1)
+        self.assertEqual((text.count("data-sure"), text.count('name="note"')), (1, 1))
+        self.assertEqual(text.count('data-with="settling"'), 3, "each button sends the one note")
         self.assertIn(", or look up the outcome.", text)
         self.runner.reconcilable = False
         text = self.fragment(f"/runs/{run.id}").text
@@ -213,7 +278,7 @@ class SessionPagesTests(WebCase):
         run = self.ask("Dark mode" + HOSTILE, session)
         text = self.fragment("/sessions").text
         for part in (
-            f'href="/runs/{run.id}"',
+            f'href="/approvals/{run.id}"',
             "1 decision waits for you",
             f"Dark mode&lt;b onclick=x&gt;{VISIBLE}",
             'id="pause-session-1"',
@@ -226,6 +291,22 @@ class SessionPagesTests(WebCase):
         self.assertIn('id="resume-session-1"', self.fragment("/sessions").text)
         self.agent("session-1", ended_at=utc(NOW))
         self.assertIn("No agent is running", self.fragment("/sessions").text)
+
+    def test_calls(self) -> None:
+        """Of a session's calls only what occurred is counted, on one line."""
+        self.agent("session-1")
+        self.assertIn("<dt>Calls</dt><dd>7</dd>", self.fragment("/sessions/session-1").text)
+        tally = SessionTally(calls=7, approvals=2, waiting=5)
+        self.assertEqual(describe_calls(tally), "7 (5 pending, 2 approved)")
+
+    def test_lanes(self) -> None:
+        """A lane is named after what its run does, shortened to its room, with the whole name where one points."""
+        title = "Post to #general: the release notes of the new parser"
+        drawn = draw_timeline([Lane(evolve(self.ask(), title=title))], utc(NOW))
+        text: bytes = self.successResultOf(flattenString(None, drawn))
+        self.assertIn(f"{title[:35]}…<title>{title}</title>", text.decode())
+        self.assertIn(f"<title>{title}: waited for approval</title>", text.decode())
+        self.assertNotIn("ship-update", text.decode())
 
     def test_commands(self) -> None:
         """The ended sessions of commands are left out unless asked for; a live one is there."""
@@ -287,7 +368,7 @@ class SessionPagesTests(WebCase):
         text = self.fragment("/sessions/session-1").text
         svg = [attributes for tag, attributes in read(text).tags if tag == "rect"]
         self.assertEqual([each["class"] for each in svg], ["waited"])
-        for part in (f'href="/runs/{run.id}"', "POST /v1/pause", "POST /v1/sessions/session-1/end", "data-sure"):
+        for part in (f'href="/approvals/{run.id}"', "POST /v1/pause", "POST /v1/sessions/session-1/end", "data-sure"):
             self.assertIn(part, text)
         self.successResultOf(Deferred.fromCoroutine(self.runner.pause("session-1", None, OPERATOR)))
         self.assertIn("POST /v1/resume", self.fragment("/sessions/session-1").text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -11,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.base.json import JSON
 from aileron.model.reviews import Card, Cut, PreviewField, Review, ReviewedArgument, ReviewedRequest
 from aileron.review import find_in_cards, find_places
-from aileron.web.approvals.requests import is_accounted_for, leaves
+from aileron.web.approvals.requests import is_accounted_for, leaves, to_curl
 
 from .case import Reading, WebCase, planned, previewed, read, sent
 
@@ -64,6 +65,31 @@ class AccountedTests(SynchronousTestCase):
             self.assertFalse(self.accounted(content), content)
         self.assertFalse(self.accounted(None, headers=(("X-New", "x" * 1000),)))
         self.assertFalse(self.accounted(None, url="https://example.org/" + "x" * 1000))
+
+
+class CopiedTests(SynchronousTestCase):
+    """A request as a command."""
+
+    def test_command(self) -> None:
+        """A shell reads it as what is sent, with a placeholder for the credential in each place where one can be."""
+        text = body(text="It's $HOME `done`\n", channel="@file")
+        words = shlex.split(to_curl(sent(text, method="PUT", url="https://example.org/a?b=[1]")))
+        placeholder = "(the credential, added by the daemon)"
+        headers = ["--header", "Content-Type: application/json", "--header", f"Authorization: {placeholder}"]
+        self.assertEqual(words[:5], ["curl", "--globoff", "--request", "PUT", "https://example.org/a?b=[1]"])
+        self.assertEqual(words[5:], [*headers, "--data-raw", text])
+        self.assertNotIn(placeholder, to_curl(sent(credential_header=None)))
+        for place, written in (
+            ({"credential_query": "key"}, f"key={placeholder}"),
+            ({"credential_path": "/bot{key}"}, f"https://example.org/bot{placeholder}/api/post"),
+        ):
+            self.assertIn(written, shlex.split(to_curl(sent(credential_header=None, **place))))
+
+    def test_none(self) -> None:
+        """There is none for bytes, parts, a long body, and characters that are not seen in a terminal."""
+        contents: tuple[JSON, ...] = ({"base64": "/w=="}, {"parts": []}, "x" * 9000, "one\u202etwo", "\x1b[2J")
+        for content in contents:
+            self.assertEqual(to_curl(sent(content)), "")
 
 
 class DrawnTests(WebCase):

@@ -45,7 +45,7 @@ class ActionPagesTests(WebCase):
         """One action is shown as the model reads it, with its schema and its last runs."""
         run = self.ask()
         text = self.fragment("/actions/ship-update").text
-        for part in ("ship_update", "JSON Schema", f'href="/runs/{run.id}"', "Tool description"):
+        for part in ("ship_update", "JSON Schema", f'href="/approvals/{run.id}"', "Tool description"):
             self.assertIn(part, text)
         self.assertNotIn("may ask you for", text)
         self.assertEqual(self.fragment("/actions/none").status, 404)
@@ -100,6 +100,14 @@ class SettingsPageTests(WebCase):
         self.assertEqual(text.count('data-act="DELETE /v1/operator/sessions/'), len(self.operators.list()) - 1)
         self.assertIn("No channels configured", text)
 
+    def test_parts(self) -> None:
+        """What changes with each record is a part of its own, so that the script leaves the buttons as they are."""
+        _, _, after = self.fragment("/settings").text.partition('<div data-part="record">')
+        part, _, rest = after.partition("</dl></div>")
+        self.assertIn("Signed by", part)
+        self.assertNotIn("<button", part)
+        self.assertIn('data-part="Logins"', rest)
+
     def test_channels(self) -> None:
         """Channels are shown with how they do, and can be tried."""
         self.build(features=notifying(HOSTILE))
@@ -120,9 +128,10 @@ class PasskeysPageTests(WebCase):
     def test_listed(self) -> None:
         """Each is listed by its name, made visible, with what needs one; where there is none it says so."""
         self.assertIn("No passkeys yet", self.text())
+        self.assertIn('<p class="back"><a href="/settings">', self.fragment("/settings/passkeys").text)
         self.assertIn("No approval requires a passkey.", self.text())
         passkeys = self.deps.passkeys
-        made = SoftwareAuthenticator(ADDRESS).made(passkeys.offer())
+        made = SoftwareAuthenticator(ADDRESS).create(passkeys.offer())
         passkeys.confirm(passkeys.propose("<b>My\u202e key", made))
         passkeys.require(PasskeyRule(False, ("post", "mail-*")))
         shown = self.text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -21,8 +22,8 @@ from aileron.features.notices.running import find_review
 from aileron.features.notices.values import Message, Notice
 from aileron.model.precedents import Precedents
 from aileron.model.reviews import PreviewField, Review, ReviewedArgument
-from aileron.model.runs import Run, RunState
-from aileron.review import STALE, WARNINGS
+from aileron.model.runs import Change, Run, RunState
+from aileron.review import STALE, WARNINGS, strip_label
 from aileron.testing import MemoryVault, example_run, scripted_offer
 from tests.api.case import NOW
 
@@ -96,6 +97,10 @@ class AnsweringOperator:
         return self.approval
 
     async def post(self, *path: str, body: Any = None) -> Mapping[str, Any]:
+        """Take the decision."""
+        return self.approval
+
+    async def decide(self, approval_id: str, decision: Any) -> Mapping[str, Any]:
         """Take the decision."""
         return self.approval
 
@@ -227,6 +232,39 @@ class SurfacesTests(WebCase):
         for kind in (each for each, known in WARNINGS.items() if known.located):
             answer = self.answer_of(self.ask_for(PROVOKING[kind]))
             self.assertEqual({each["where"] for each in answer["warnings"]}, {"/run/arguments/text"}, kind)
+
+    def test_label_within_a_word(self) -> None:
+        """A text that begins with a longer word than the label is shown whole."""
+        self.assertEqual(strip_label("Identical requests: 2.", "Identical request"), "Identical requests: 2.")
+        self.assertEqual(strip_label("Irreversible. It goes.", "Irreversible"), "It goes.")
+
+    def test_order(self) -> None:
+        """The page shows red and amber warnings, then the payload, differences, grey warnings, origin and request."""
+        changes = (Change("/args/text", "changed", "a", "b"),)
+        run_id = self.ask_for(Request(DECEPTIVE, Precedents(0, True, {}), shown={"changes": changes}))
+        text = self.fragment(f"/approvals/{run_id}").text.partition('id="request"')[2]
+        parts = (
+            'class="title"',
+            "Misleading letters</span> <span>",
+            'id="argument-0"',
+            "Changes since it was last shown",
+            "First time</span>",
+            "Action file: ",
+            'id="steps"',
+            "Digest of this request",
+        )
+        found = [text.index(each) for each in parts]
+        self.assertEqual(found, sorted(found), parts)
+
+    def test_note_colours(self) -> None:
+        """A note beneath a value has the colour of its warning."""
+        for kind, colour in (("letters", "red"), ("order", "amber"), ("recipients", "amber"), ("special", "grey")):
+            run_id = self.ask_for(PROVOKING[kind])
+            text = self.fragment(f"/approvals/{run_id}").text
+            (notes,) = re.findall(r'data-part="note-0">(.*?)</dd>', text, re.DOTALL)
+            found = dict(re.findall(r'<span class="(\w+)">([^<]*)</span>', notes))
+            self.assertEqual(list(found), ["red", "amber", "grey"])
+            self.assertEqual([each for each, words in found.items() if words], [colour], kind)
 
     def test_new(self) -> None:
         """An argument that was never so before is told beside it on page and terminal."""

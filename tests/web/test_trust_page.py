@@ -24,7 +24,7 @@ class TrustCase(WebCase):
 
     def trust(self, kind: TrustKind, name: str, text: str) -> None:
         """Have the operator trust a file with this text, which lies there from now on."""
-        candidate = self.runner.lay(kind, name, text)
+        candidate = self.runner.put_file(kind, name, text)
         word = self.runner.trust([(kind, name, candidate.digest)], Actor("human", "ops_1"))
         self.successResultOf(Deferred.fromCoroutine(word))
 
@@ -50,7 +50,7 @@ class TrustPageTests(TrustCase):
     def test_new(self) -> None:
         """A new file is shown whole, counted, and its button names the digest of exactly that text."""
         text = "".join(f"line {number}\n" for number in range(500))
-        candidate = self.runner.lay(TrustKind.ACTION, "ship-update", text)
+        candidate = self.runner.put_file(TrustKind.ACTION, "ship-update", text)
         shown = self.shown()
         self.assertTrue(text in shown.text)
         self.assertIn("New. Not active until you trust it.", shown.text)
@@ -63,7 +63,7 @@ class TrustPageTests(TrustCase):
 
     def test_first(self) -> None:
         """That an action runs without asking, or cannot run, is said before all else of it."""
-        self.runner.lay(
+        self.runner.put_file(
             TrustKind.ACTION, "a", "1\n", unasked=True, lacks=("needs the connector x, which is not there",)
         )
         text = self.shown().text
@@ -74,7 +74,7 @@ class TrustPageTests(TrustCase):
     def test_changed(self) -> None:
         """Of a changed file what differs is shown before the whole."""
         self.trust(TrustKind.CONNECTOR, "local://me/chat", 'hosts = ["good.example"]\nheader = "X-Key"\n')
-        self.runner.lay(TrustKind.CONNECTOR, "local://me/chat", 'hosts = ["evil.example"]\nheader = "X-Key"\n')
+        self.runner.put_file(TrustKind.CONNECTOR, "local://me/chat", 'hosts = ["evil.example"]\nheader = "X-Key"\n')
         text = self.shown().text
         self.assertIn("Changed since you trusted it.", text)
         self.assertIn('\n-hosts = ["good.example"]\n+hosts = ["evil.example"]\n header = "X-Key"', text)
@@ -82,9 +82,9 @@ class TrustPageTests(TrustCase):
 
     def test_order(self) -> None:
         """The configuration and connectors come before the actions that need them."""
-        self.runner.lay(TrustKind.ACTION, "a", "1\n")
-        self.runner.lay(TrustKind.CONNECTOR, "local://me/z", "2\n")
-        self.runner.lay(TrustKind.CONFIG, "config.yaml", "3\n")
+        self.runner.put_file(TrustKind.ACTION, "a", "1\n")
+        self.runner.put_file(TrustKind.CONNECTOR, "local://me/z", "2\n")
+        self.runner.put_file(TrustKind.CONFIG, "config.yaml", "3\n")
         *each, every = self.buttons()
         self.assertEqual([button["data-kind"] for button in each], ["config", "connector", "action"])
         self.assertEqual((every["id"], every.get("data-digest")), ("trust-all", None))
@@ -92,11 +92,11 @@ class TrustPageTests(TrustCase):
 
     def test_one_action(self) -> None:
         """The page of one action has its file, those of the connectors that it needs, and nothing else."""
-        mine = self.runner.lay(TrustKind.ACTION, "ship-update", "1\n")
+        mine = self.runner.put_file(TrustKind.ACTION, "ship-update", "1\n")
         self.runner._on_disk[mine.key] = evolve(mine, needs=("local://me/needed",))
-        self.runner.lay(TrustKind.ACTION, "other", "2\n")
-        self.runner.lay(TrustKind.CONNECTOR, "local://me/chat", "3\n")
-        self.runner.lay(TrustKind.CONNECTOR, "local://me/needed", "4\n")
+        self.runner.put_file(TrustKind.ACTION, "other", "2\n")
+        self.runner.put_file(TrustKind.CONNECTOR, "local://me/chat", "3\n")
+        self.runner.put_file(TrustKind.CONNECTOR, "local://me/needed", "4\n")
         shown = read(self.fragment("/trust?action=ship-update").text)
         names = [each["data-name"] for _, each in shown.tags if "data-digest" in each]
         self.assertEqual(names, ["local://me/needed", "ship-update"])

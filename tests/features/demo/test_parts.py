@@ -21,7 +21,7 @@ from aileron.cli.approvals.approval import approval as approval_command
 from aileron.connectors import check as connector_faults
 from aileron.features.demo._agent import only_cause
 from aileron.features.demo._chat import Room
-from aileron.features.demo._stage import printed, quote, script
+from aileron.features.demo._stage import print_output, print_quoted, script
 from aileron.features.demo.play import decide, play
 from aileron.model.errors import InternalError, InvalidRequest, NotFound
 
@@ -128,6 +128,6 @@ class PlayTests(SynchronousTestCase):
         """What others said cannot act on the terminal, and stands behind a margin."""
         out = io.StringIO()
         with redirect_stdout(out):
-            quote("a\x1b[2J\nb")
-            printed("c\x1b")
+            print_quoted("a\x1b[2J\nb")
+            print_output("c\x1b")
         self.assertEqual(out.getvalue(), "     │ a␛[2J\n     │ b\n   c␛\n")

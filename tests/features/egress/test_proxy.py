@@ -341,7 +341,7 @@ class RecordTests(ProxyCase):
     def test_cut_meanwhile(self) -> None:
         """What is cut meanwhile was connected, and nothing more is on record of that."""
         for hangs_up in (False, True):
-            self.access.told.clear()
+            self.access.reported.clear()
             self.audit.gate = Deferred()
             self.connected()
             before = self.types()
@@ -418,7 +418,7 @@ class RecordTests(ProxyCase):
             lambda tunnel: tunnel.cut(),
         )
         for end in ends:
-            self.access.told.clear()
+            self.access.reported.clear()
             self.audit.gate = Deferred()
             self.connected(early=_HELLO)
             (tunnel,) = self.access.tunnels

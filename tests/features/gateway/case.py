@@ -131,6 +131,7 @@ class Noted:
     """Keeps what it was told, by name."""
 
     completion = ""
+    charge = None
 
     def __init__(self, begun: tuple[str, str | None, bool]) -> None:
         self.begun = begun

@@ -182,7 +182,7 @@ class EchoesTests(SynchronousTestCase):
 
     def test_kept(self) -> None:
         """Event and flag say which binding, of which provider and in whose session."""
-        self.echoes.tell(ECHO)
+        self.echoes.record_leak(ECHO)
         (record,) = self.successResultOf(Deferred.fromCoroutine(self.store.audit.list(AuditQuery()))).items
         event = record.event
         self.assertEqual((event.type, event.at, event.actor), ("secret.echoed", utc(NOW), Actor("agent", "session-1")))
@@ -195,7 +195,7 @@ class EchoesTests(SynchronousTestCase):
     def test_told_at_the_end(self) -> None:
         """What was told of right before the store is closed is kept, though nobody waited for it."""
         self.threads.hold()
-        self.echoes.tell(ECHO)
+        self.echoes.record_leak(ECHO)
         closed = Deferred.fromCoroutine(self.store.close())
         self.threads.release()
         self.successResultOf(closed)
@@ -205,5 +205,5 @@ class EchoesTests(SynchronousTestCase):
     def test_not_kept(self) -> None:
         """Where it cannot be kept the log says so."""
         self.successResultOf(Deferred.fromCoroutine(self.store.close()))
-        self.echoes.tell(ECHO)
+        self.echoes.record_leak(ECHO)
         self.assertEqual(len(self.flushLoggedErrors(StoreUnavailable)), 1)

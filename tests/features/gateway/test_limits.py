@@ -43,8 +43,8 @@ class Held:
         """Say how many."""
         self.account.count(self, self.size)
 
-    def give_way(self) -> None:
-        """See L{Holder.give_way}."""
+    def free_memory(self) -> None:
+        """See L{Holder.free_memory}."""
         self.asked += 1
         self.account.count(self, 0)
 
@@ -82,7 +82,7 @@ class AccountTests(SynchronousTestCase):
         account = self.budget.account("one")
         held = Held(account, 5)
         self.assertIs(self.budget.account("one"), account)
-        held.give_way()
+        held.free_memory()
         del account, held
         self.assertFalse(self.budget._accounts)
 

@@ -338,8 +338,8 @@ class PackedTests(SynchronousTestCase):
         first = copied(head, packed, allowance)
         self.assertIsNone(copied(head, packed, allowance).usage())
         self.assertEqual(first.usage(), CHAT)
-        first.let_go()
-        first.let_go()
+        first.discard()
+        first.discard()
         self.assertEqual(copied(head, packed, allowance).usage(), CHAT)
         self.assertFalse(allowance.take())
 
@@ -371,9 +371,9 @@ class PackedTests(SynchronousTestCase):
 class SecretTests(SynchronousTestCase):
     """What was said does not stay."""
 
-    def test_let_go(self) -> None:
+    def test_discard(self) -> None:
         """Nothing is left of a copy that is let go, and neither it nor an excerpt shows what it holds."""
         copy = copied(answers.head(), cut(answers.chat(LONG), 1000))
         self.assertNotIn("word", f"{copy!r} {TextExcerpt.of(answers.chat(LONG))!r}")
-        copy.let_go()
+        copy.discard()
         self.assertEqual((copy._first, copy.room), (None, bytearray()))

@@ -131,6 +131,19 @@ class BodyTests(LossCase):
         )
         self.assertEqual(marks, wanted)
 
+    def test_named_type_before_any(self) -> None:
+        """Where a body may also be of any type, the JSON type that is named gives the inputs."""
+        content = {
+            "*/*": {"schema": {**TEXT, "format": "binary"}},
+            "application/vnd.extended+json": {"schema": {"type": "object", "properties": {"content": TEXT}}},
+        }
+        found = document(requestBody={"required": True, "content": content})
+        self.assertEqual(self.lost(found), [])
+        left = sent(found, content="a")
+        self.assertEqual((left.body, dict(left.headers)["Content-Type"]), (b'{"content":"a"}', [*content][1]))
+        only = "odd: left out, because it is only in a body of the type */*, not application/vnd.extended+json"
+        self.assertEqual(written(found).marks, (f"{only}: its content",))
+
     def test_texts_and_files(self) -> None:
         """A body of another type is a text or a file, and says its type."""
         left = sent(document(requestBody=body({"type": "object"}, "application/xml")), body="<a/>")
@@ -239,6 +252,14 @@ class ParameterTests(LossCase):
         self.assertEqual(sent(found, stra_e="a", id="1").url, f"{BASE}/gr%C3%B6%C3%9Fe/a/1")
         self.assertIn("straße", operation(found, "odd").parameters[0].description)
         self.assertIn("is not described", written(found).marks[0])
+
+    def test_misleading_path(self) -> None:
+        """A path with an empty segment or a dot segment is refused, as a connector file cannot have it."""
+        for path in ("//x", "/a//x", "/a/./x", "/a/../x", "/a/..", "/."):
+            found = written(document(path, "get"))
+            self.assertIn("its path has an empty segment", found.refused["odd"], path)
+        for path in ("/a/x/", "/.well-known/x", "/a/...", "/"):
+            self.assertEqual(written(document(path, "get")).refused, {}, path)
 
     def test_paged(self) -> None:
         """Of too many inputs those that page are kept."""

@@ -110,6 +110,30 @@ class NarrowTests(SynchronousTestCase):
             with self.assertRaises(Inexpressible):
                 self.narrowed({"allOf": [{"type": "integer", "pattern": "y"}, contradiction]})
 
+    def test_one_of(self) -> None:
+        """Where what is not passed on would have matched a second alternative, that is marked; elsewhere it is not."""
+        text, nullable, anything = {"type": "string"}, {"type": ["string", "null"]}, {"description": "Anything."}
+        blank, null = {"enum": ["", None]}, {"type": "null"}
+        choices = [{"enum": ["a", None]}, {"enum": ["b", None]}]
+        members = [{"type": "object", "properties": {name: nullable}} for name in "ab"]
+        mark = ("that it matches only one alternative is not checked",)
+        for options, marks in (
+            ([nullable, anything], mark),
+            ([null, anything], mark),
+            ([blank, text], mark),
+            ([blank, {"enum": ["a", ""]}], mark),
+            ([{"properties": {}}, text], mark),
+            (members, mark),
+            ([{"type": "array", "items": nullable}, {"type": "array"}], mark),
+            ([{"enum": [2**60, 1]}, {"type": "integer"}], mark),
+            ([nullable, {"type": "integer"}], ()),
+            ([members[0], {"type": "array", "items": nullable}], ()),
+            ([blank, {"enum": ["a"]}], ()),
+            ([null, text], ()),
+            (choices, ()),
+        ):
+            self.assertEqual(self.narrowed({"type": "array", "items": {"oneOf": options}}).marks, marks, options)
+
     def test_closed_part(self) -> None:
         """A member that one part describes and another does not allow stays, and is marked, however they are joined."""
         closed = {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": False}

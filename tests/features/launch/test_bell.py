@@ -9,7 +9,15 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import DaemonUnreachable
-from aileron.features.launch._bell import LOOK_SECONDS, Bell, format_waiting, is_multiplexed, watch_waiting
+from aileron.features.launch._bell import (
+    CLAIM_LOOK_SECONDS,
+    LOOK_SECONDS,
+    Bell,
+    format_waiting,
+    is_multiplexed,
+    watch_claims,
+    watch_waiting,
+)
 
 
 class BellTests(SynchronousTestCase):
@@ -102,3 +110,28 @@ class WatchTests(SynchronousTestCase):
         """A daemon that does not answer ends nothing, and makes nothing new of what was told."""
         away = DaemonUnreachable("It does not answer.")
         self.assertEqual(self.watch([1, away, away, 1, 2]), [1, 2])
+
+    def test_claims(self) -> None:
+        """Each claim is told once, also if the daemon did not answer meanwhile."""
+        told: list[str] = []
+        left: list[list[str] | Exception] = [
+            [],
+            ["a"],
+            DaemonUnreachable("It does not answer."),
+            ["a", "b"],
+            ["b"],
+            ["a"],
+        ]
+        clock, count = Clock(), len(left)
+
+        async def find() -> Sequence[str]:
+            now = left.pop(0)
+            if isinstance(now, Exception):
+                raise now
+            return now
+
+        watching = Deferred.fromCoroutine(watch_claims(find, told.append, clock))
+        clock.pump([CLAIM_LOOK_SECONDS] * count)
+        watching.cancel()
+        self.failureResultOf(watching)
+        self.assertEqual((told, left, clock.getDelayedCalls()), (["a", "b"], [], []))

@@ -76,12 +76,12 @@ class LaunchTests(CommandCase):
 
         def drive(work: Callable[[Links], Any]) -> Any:
             launching = work(self.site)
-            found.append(launching.cr_frame.f_locals["gateway"])
+            found.append(launching.cr_frame.f_locals["options"]["no_gateway"])
             launching.close()
             return 0
 
         code = run(("launch", "opencode"), evolve(self.cli_context(), drive=drive))
-        self.assertEqual((code, found), (0, [True]))
+        self.assertEqual((code, found), (0, [False]))
 
     def test_printed(self) -> None:
         """What a launch would do is printed without a daemon; none is started, and no vault is made."""

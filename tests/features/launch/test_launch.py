@@ -64,13 +64,16 @@ class LaunchCase(SynchronousTestCase):
         self.upstreams: dict[str, Upstream] | None = {}
         self.ensured = 0
         self.url = "http://127.0.0.1:9"
+        self.wakes = self.resumes = False
         self.bell: Bell | None = None
         self.lease: Lease | None = None
 
     async def ensure(self) -> DaemonFacts:
         """The daemon is there."""
         self.ensured += 1
-        return DaemonFacts(self.url, "http://localhost:10", "ail_l_key", self.upstreams)
+        return DaemonFacts(
+            self.url, "http://localhost:10", "ail_l_key", self.upstreams, wakes=self.wakes, resumes=self.resumes
+        )
 
     def launcher(self) -> Launcher:
         """Make the launcher."""
@@ -86,14 +89,19 @@ class LaunchCase(SynchronousTestCase):
         )
 
     def launch(
-        self, *, through_gateway: bool = True, enclose: Enclose | None = None, **environment: str
+        self,
+        *arguments: str,
+        through_gateway: bool = True,
+        enclose: Enclose | None = None,
+        wake: bool | None = None,
+        **environment: str,
     ) -> Deferred[int]:
         """Launch the agent."""
         launcher = self.launcher()
         parent = {"PATH": str(self.bin), "HOME": str(self.home), **environment}
-        invocation = Invocation(("run", "hi"), parent, "/project")
+        invocation = Invocation(arguments or ("run", "hi"), parent, "/project")
         coroutine = launcher.launch(
-            find_agents()["opencode"], invocation, through_gateway=through_gateway, enclose=enclose
+            find_agents()["opencode"], invocation, through_gateway=through_gateway, enclose=enclose, wake=wake
         )
         launching = Deferred.fromCoroutine(coroutine)
         self.addCleanup(self.abandon, launching)
@@ -110,7 +118,7 @@ class LaunchCase(SynchronousTestCase):
         self, *, through_gateway: bool = True, enclose: Enclose | None = None, **environment: str
     ) -> Deferred[int]:
         """Launch it, as far as the process."""
-        launching = self.launch(through_gateway=through_gateway, enclose=enclose, **environment)
+        launching = self.launch(through_gateway=through_gateway, enclose=enclose, wake=None, **environment)
         self.site.answer(201, OPENED)
         self.assertNoResult(launching)
         return launching
@@ -302,6 +310,96 @@ class RefusalTests(LaunchCase):
         self.site.answer(423, {"error": to_json(fault)})
         self.assertEqual(str(self.failureResultOf(launching, DaemonFault).value), "The vault is missing.")
         self.assertEqual(self.machine.spawned, [])
+
+
+class WakeTests(LaunchCase):
+    """The launch goes on after the agent has ended."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.wakes = True
+
+    def ended(self, code: int | None = 0, signal: int | None = None) -> Deferred[int]:
+        """Launch an agent that may be resumed, as far as its end."""
+        launching = self.launch("run", "--model", "x/y", "hi", wake=True)
+        self.site.answer(201, OPENED)
+        self.machine.exit(code, signal)
+        return launching
+
+    def reply(self, *, waiting: bool = False, **outcome: str) -> None:
+        """Have the daemon reply."""
+        asked = self.site.asked[-1]
+        self.assertEqual((asked.path, asked.headers["authorization"]), ("/v1/wake", "Bearer ail_a_secret"))
+        said = {"waiting": waiting, "outcome": outcome or None, "conversation": "ses_1", "resumes_left": 1}
+        self.site.answer(200, said)
+
+    def test_resumed(self) -> None:
+        """The agent runs again in the same session; then the session ends, with the first exit code."""
+        launching = self.ended(3)
+        self.reply(waiting=True)
+        self.reply(waiting=True, run_id="R", message="It is done.")
+        _, (_, again, environment, _) = self.machine.spawned
+        self.assertEqual(tuple(again[1:]), ("run", "--model", "x/y", "--session", "ses_1", "It is done."))
+        self.assertIn(b"ail_a_secret", environment[b"OPENCODE_CONFIG_CONTENT"])
+        self.machine.exit(0)
+        self.reply()
+        self.assert_ended(3)
+        self.site.answer(200, {})
+        self.assertEqual(self.successResultOf(launching), 3)
+
+    def test_interrupted(self) -> None:
+        """Ctrl-C ends the wait, and the session."""
+        launching = self.ended()
+        self.reply(waiting=True)
+        self.signals.send(2)
+        self.assert_ended(0)
+        self.site.hang_up()  # what was asked before is given up
+        self.site.answer(200, {})
+        self.assertEqual(self.successResultOf(launching), 0)
+        self.assertEqual(len(self.machine.spawned), 1)
+
+    def test_by_signal(self) -> None:
+        """An agent that a signal ended, also when it was resumed, is not resumed."""
+        self.ended(None, 15)
+        self.assert_ended(143)
+        self.setUp()
+        launching = self.ended()
+        self.reply(waiting=True, run_id="R", message="It is done.")
+        self.machine.exit(None, 2)
+        self.assert_ended(0)
+        self.site.answer(200, {})
+        self.assertEqual(self.successResultOf(launching), 0)
+
+    def test_off(self) -> None:
+        """Nothing is waited for unless it is said so, and the daemon can."""
+        for wakes, wake in ((True, None), (True, False), (False, None)):
+            self.setUp()
+            self.wakes = wakes
+            self.launch(wake=wake)
+            self.site.answer(201, OPENED)
+            self.machine.exit(0)
+            self.assert_ended(0)
+
+    def test_impossible(self) -> None:
+        """For an option that may restrict the agent, or a daemon that resumes none, no session is opened."""
+        self.failureResultOf(self.launch("run", "--readonly", "hi", wake=True), InvalidRequest)
+        self.wakes = False
+        self.failureResultOf(self.launch("run", "hi", wake=True), InvalidRequest)
+        self.assertEqual((self.site.asked, self.machine.spawned), ([], []))
+
+    def test_configured(self) -> None:
+        """If the operator's configuration alone wants it, an agent that cannot be resumed runs as it always did."""
+        self.resumes = True
+        self.launch("run", "--readonly", "hi")
+        self.site.answer(201, OPENED)
+        self.machine.exit(0)
+        self.assert_ended(0)
+        self.setUp()
+        self.resumes = True
+        self.launch("run", "hi")
+        self.site.answer(201, OPENED)
+        self.machine.exit(0)
+        self.assertEqual(self.site.asked[-1].path, "/v1/wake")
 
 
 class LeaseTests(SynchronousTestCase):

@@ -11,7 +11,14 @@ from aileron.client import SessionEnvironment
 from aileron.features.launch.agent import ATTENDED_WAIT_SECONDS, CALL_TIMEOUT_SECONDS, UNATTENDED_WAIT_SECONDS
 from aileron.features.launch.agents import find_agents
 from aileron.features.launch.plan import LaunchPlan, Preparation, Programs, find_programs, write_files
-from aileron.features.launch.registration import GatewayAccess, Invocation, McpServer, Registration
+from aileron.features.launch.registration import (
+    GatewayAccess,
+    Invocation,
+    McpServer,
+    PromptAccess,
+    Registration,
+    WakeAccess,
+)
 from aileron.model.errors import NotFound
 
 SESSION = SessionEnvironment("http://127.0.0.1:9", "ail_a_secret", 45, "opencode", attended=True)
@@ -22,8 +29,16 @@ PARENT = {"PATH": "/bin", "HOME": "/h", "AILERON_HOME": "/old", "AILERON_TOKEN":
 def planned(*arguments: str, **more: str) -> LaunchPlan:
     """A plan for a plain agent, in an environment with these variables, too."""
 
-    def register(server: McpServer, gateway: GatewayAccess | None, directory: str) -> Registration:
+    def register(
+        server: McpServer,
+        gateway: GatewayAccess | None,
+        directory: str,
+        prompts: PromptAccess | None = None,
+        wake: WakeAccess | None = None,
+    ) -> Registration:
         assert gateway == GATEWAY
+        assert prompts is None
+        assert wake is None
         variables = {"SERVER": server.command, **server.environment, "KEY": GATEWAY.key}
         return Registration(variables, ("a note",), (f"--file={directory}/a",), {"a": "text"})
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import asdict
+from attrs import asdict, evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import LEAN
@@ -52,6 +52,22 @@ class ForeseeTests(LaunchCase):
         self.assertNotIn(CANARY, json.dumps(asdict(found)))
         self.assertNotIn("ail_l_key", json.dumps(asdict(found)))
         self.assertIsNone(self.preview(through_gateway=False).gateway)
+
+    def test_prompts(self) -> None:
+        """Hooks for permission prompts are shown where they would be added: by the daemon's word and the user's."""
+        parent = {"PATH": str(self.bin), "HOME": str(self.home)}
+        for lists, wanted, arguments, is_added in (
+            (True, None, (), True),
+            (True, None, ("run", "x"), False),
+            (True, True, ("run", "x"), True),
+            (True, False, (), False),
+            (False, True, (), False),
+        ):
+            facts = evolve(FACTS, lists_prompts=lists)
+            invocation = Invocation(arguments, parent, "/project")
+            found = preview_launch(OPENCODE, invocation, facts, str(self.bin / "python"), prompts=wanted)
+            self.assertEqual("AILERON_PROMPTS" in found.added, is_added, (lists, wanted, arguments))
+            self.assertEqual("opencode.js" in str(found.added), is_added)
 
     def test_listed(self) -> None:
         """How many actions are listed as tools is the user's to say, and handed on."""

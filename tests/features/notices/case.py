@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from attrs import define, field
 from twisted.internet.defer import Deferred
@@ -12,7 +12,9 @@ from twisted.internet.defer import Deferred
 from aileron.base.json import utc
 from aileron.features import FeatureSet
 from aileron.features.notices import rules
+from aileron.features.notices._composer import MessageComposer
 from aileron.features.notices._delivery import NoticeChannel
+from aileron.features.notices.browser import BrowserNotices
 from aileron.features.notices.values import Message, Notice
 from aileron.model.features import NoticeRule
 
@@ -73,3 +75,23 @@ def message(number: int = 1, **more: Any) -> Message:
         "url": f"{PAGE}/run-1",
     }
     return Message(**{"id": f"message-{number}", "at": AT, "notices": (notice(),), **said, **more})
+
+
+def browser_at(url: str = "http://localhost:7001", *, store: Any = None, **parts: Any) -> BrowserNotices:
+    """The notices of a browser over a store, or where only the address counts over nothing.
+
+    :param parts: those of the composer.
+    """
+    composer = MessageComposer(
+        **{
+            "runs": store and store.runs,
+            "sessions": store and store.sessions,
+            "vault": None,
+            "clock": None,
+            "ids": lambda: "message-1",
+            "operator_url": lambda: url,
+            "find_review": None,
+            **cast(Any, parts),
+        }
+    )
+    return BrowserNotices(composer.runs, composer, cast(Any, store and store.snoozes.all))

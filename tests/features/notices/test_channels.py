@@ -154,6 +154,12 @@ class DesktopTests(SynchronousTestCase):
         self.machine.exit(0)
         self.successResultOf(done)
 
+    def test_desk(self) -> None:
+        """A notification on this machine leads to the desk's pages, also if there is a public name."""
+        self.deliver(url="https://phone.example.org/approvals/run-1", desk_url="http://localhost:7001/approvals/run-1")
+        ((_, argv, _, _),) = self.machine.spawned
+        self.assertTrue(argv[-1].endswith(b"\nhttp://localhost:7001/approvals/run-1"), argv[-1])
+
     def test_shown(self) -> None:
         """No name makes markup, a line or no text by C's escapes; contents, which every user can read, are not told."""
         for given, shown in (

@@ -38,6 +38,10 @@ class NoticeTests(SynchronousTestCase):
             {
                 "approval.requested",
                 "egress.refused",
+                "ask.requested",
+                "spending.reached",
+                "spending.runaway",
+                "spending.warned",
                 "execution.unknown",
                 "run.awaiting_vault",
                 "run.awaiting_credential",
@@ -209,5 +213,5 @@ class FollowerTests(SynchronousTestCase):
     def test_unwritten(self) -> None:
         """That it cannot be kept what was told fails nothing."""
         self.disk.refusals = 1
-        self.successResultOf(Deferred.fromCoroutine(self.follower.mark_told(7)))
+        self.successResultOf(Deferred.fromCoroutine(self.follower.mark_notified(7)))
         self.assertEqual(self.disk.refusals, 0)

@@ -64,20 +64,25 @@ class MessageTests(SynchronousTestCase):
                 "tamper_detected",
                 "session_broken",
                 "session_floods",
+                "spending_reached",
+                "spending_runaway",
                 "outcome_unknown",
                 "awaiting_vault",
                 "awaiting_credential",
                 "credential_needs_you",
+                "spending_warned",
                 "approval_requested",
                 "approval_asked_anew",
                 "host_refused",
+                "ask_requested",
                 "paused",
                 "resumed",
                 "test",
             ],
         )
         urgent = {each.kind for each in EVERY_RULE if said(notice(each)).urgent}
-        self.assertEqual(urgent, {"tamper_detected", "session_broken", "session_floods", "outcome_unknown"})
+        spending = {"spending_reached", "spending_runaway"}
+        self.assertEqual(urgent, {"tamper_detected", "session_broken", "session_floods", "outcome_unknown"} | spending)
 
     def test_more(self) -> None:
         """What does not fit is counted."""

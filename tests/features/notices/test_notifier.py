@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 from attrs import evolve, frozen
@@ -88,7 +89,7 @@ class NotifierCase(SynchronousTestCase):
         """What an C{async def} returns, at once."""
         return self.successResultOf(Deferred.fromCoroutine(work))
 
-    def life(self, *, contents: bool = False, runs: Any = None) -> Notifier:
+    def life(self, *, contents: bool = False, runs: Any = None, public_urls: Collection[str] = ()) -> Notifier:
         """A notifier that has started; the test's end stops it."""
         store = self.store
         composer = MessageComposer(
@@ -100,6 +101,7 @@ class NotifierCase(SynchronousTestCase):
             operator_url=lambda: "http://localhost:7001",
             find_review=self.find_review,
             contents=contents,
+            public_urls=public_urls,
         )
         notifier = Notifier(
             rules=RULES,
@@ -117,13 +119,13 @@ class NotifierCase(SynchronousTestCase):
         """What there is to say of a request."""
         return JudgedRequest(self.warnings.get(run_id, ()))
 
-    def ask(self, *run_ids: str) -> None:
+    def ask(self, *run_ids: str, limits: PendingLimits | None = None) -> None:
         """Have runs asked for."""
         for run_id in run_ids:
             run = example_run(run_id, arguments={"text": CANARY})
             asked = example_transition(run, RunState.PENDING, ask=example_ask())
             event = example_event("approval.requested", run_id, {}, action=run.action, session_id=run.session_id)
-            self.do(self.store.runs.receive(run, [evolve(asked, events=(event,))], PendingLimits()))
+            self.do(self.store.runs.receive(run, [evolve(asked, events=(event,))], limits or PendingLimits()))
         self.clock.advance(0)
 
     def withdraw(self, run_id: str) -> None:
@@ -142,6 +144,31 @@ class NotifierCase(SynchronousTestCase):
     def told(self, channel: int = 0) -> list[Message]:
         """What arrived."""
         return self.channels[channel].told
+
+
+class LinkTests(NotifierCase):
+    """Where messages lead."""
+
+    def test_public(self) -> None:
+        """If the inbox has a public name, messages lead there; the address on this machine is for the desktop alone."""
+        self.life(public_urls={"https://phone.example.org"})
+        self.ask("run-1")
+        self.wait()
+        (message,) = self.told()
+        self.assertEqual(message.url, "https://phone.example.org/approvals/run-1")
+        self.assertEqual(message.desk_url, "http://localhost:7001/approvals/run-1")
+        self.assertNotIn("localhost", json.dumps(to_json(message)))
+        self.ask("run-2", "run-3")
+        self.wait(1000)
+        self.assertEqual(self.told()[-1].url, "https://phone.example.org/approvals")
+
+    def test_at_the_desk(self) -> None:
+        """Without one they lead to the desk."""
+        self.life()
+        self.ask("run-1")
+        self.wait()
+        (message,) = self.told()
+        self.assertEqual(message.url, message.desk_url)
 
 
 class NotifierTests(NotifierCase):

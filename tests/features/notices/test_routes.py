@@ -11,6 +11,8 @@ from aileron.features.notices.running import RunningNotices
 from aileron.features.notices.values import ChannelSettings, ChannelState, INotifier, NoticeSettings
 from tests.api.case import LAUNCH_KEY, ApiCase, running
 
+from .case import browser_at
+
 SETTINGS = NoticeSettings(
     desktop=True,
     channels=(ChannelSettings("phone"), ChannelSettings("office", "https://example.com/hook", signed=True)),
@@ -50,7 +52,7 @@ class NotificationsTests(ApiCase):
     def setUp(self) -> None:
         super().setUp()
         self.notifier = Notifier()
-        self.build(features=running(RunningNotices(SETTINGS, self.notifier)))
+        self.build(features=running(RunningNotices(SETTINGS, self.notifier, browser_at())))
         self.key = self.operator_token()
 
     def bind(self, connector: str, **more: Any) -> Any:
@@ -67,7 +69,7 @@ class NotificationsTests(ApiCase):
         self.assertEqual((desktop["kind"], desktop["sent"], desktop["needs_secret"]), ("desktop", 2, False))
         self.assertEqual((phone["needs_secret"], phone["bound"]), (True, True))
         self.assertNotIn("canary", heard.text)
-        self.build(features=running(RunningNotices(NoticeSettings(), NoChannels())))
+        self.build(features=running(RunningNotices(NoticeSettings(), NoChannels(), browser_at())))
         self.assertEqual(self.operator.ask("GET", "/v1/notifications", self.key).json, {"items": []})
 
     def test_tried(self) -> None:
@@ -92,7 +94,7 @@ class NotificationsTests(ApiCase):
             bound = self.bind(connector)
             self.assertEqual((bound.status, bound.json["scope"]["header"], bound.json["fits"]), (201, header, True))
         evil = NoticeSettings(channels=(ChannelSettings("office", "https://evil.example", signed=True),))
-        self.build(features=running(RunningNotices(evil, self.notifier)))
+        self.build(features=running(RunningNotices(evil, self.notifier, browser_at())))
         (item,) = self.operator.ask("GET", "/v1/bindings?connector=notice://office", self.key).json["items"]
         self.assertFalse(item["fits"])
         self.assertEqual(self.bind("notice://canary").status, 400)

@@ -16,14 +16,17 @@ from twisted.internet.task import Clock
 from aileron.base.json import digest_of_bytes
 from aileron.cli.actions import copying
 from aileron.cli.context import CliContext
-from aileron.connectors import ServiceAnswer
+from aileron.connectors import KindTable, ServiceAnswer
 from aileron.connectors._answer import Flight, OutgoingRequest
+from aileron.connectors.kinds import BUILT_IN
 from aileron.features.packages import installing as packages
 from aileron.features.packages._lock import Lock
 from aileron.home.private_files import atomic_write
 from aileron.model.errors import Conflict
 from tests.cli.daemon import CommandCase
 from tests.cli.test_trust import item
+from tests.connectors.foreign.install import FILE
+from tests.connectors.foreign.json_rpc import KIND
 from tests.connectors.kinds.git.test_git_fetch import Entry, Remote, commit, pack, sent, tree
 from tests.connectors.repository import listed
 from tests.features.packages.kit import ACTION, CONNECTOR, FILES, Publisher, manifest, package, write
@@ -474,6 +477,25 @@ class InstallTests(PackageCase):
         self.assertIn("is not installed", self.refused("action", "update", "nothing"))
 
 
+class KindTests(PackageCase):
+    """Connectors of kinds that other packages add."""
+
+    def test_installed(self) -> None:
+        """What the daemon has loaded is installed, shown and compared like a kind that ships; another is refused."""
+        notes = FILE.format(port=1).encode()
+        self.put({"notes.toml": notes, "aileron-package.toml": manifest({"notes.toml": notes})})
+        self.assertIn("`kind` must be one of", self.refused("package", "install", str(self.directory), "--yes"))
+        self.patch(CliContext, "kinds", KindTable((*BUILT_IN, KIND)))
+        out = self.done("package", "install", str(self.directory), answers=["y", "y"])
+        self.assertIn("+ local://me/notes: add_note, write", out)
+        more = notes.replace(b'effect = "read"', b'effect = "write"')
+        self.put({"notes.toml": more, "aileron-package.toml": manifest({"notes.toml": more}, version="1.1.0")})
+        out = self.done("package", "update", answers=["y", "y"])
+        for line in ("+ local://me/notes: list_notes, write", "- local://me/notes: list_notes, read"):
+            self.assertIn(line, out)
+        self.assertNotIn("add_note", out)
+
+
 class PublisherTests(PackageCase):
     """Signatures."""
 
@@ -607,6 +629,24 @@ class PublisherTests(PackageCase):
         self.assertNotIn("uninstalled", self.lock())
         self.put(self.publisher.package(version="1.0.1"))
         self.done("action", "update", "--yes")
+
+    def test_highest(self) -> None:
+        """Each review of an older version names the highest that was ever installed, also after an uninstall."""
+        self.put(self.publisher.package(version="1.10.0"))
+        self.done("package", "install", str(self.directory), answers=["y", "y"])
+        install = ("install", str(self.directory))
+        for command, version, highest in (
+            (("update", "--force"), "1.2.0", "1.10.0"),
+            (("uninstall", "tracker"), "", ""),
+            (install, "1.3.0", "1.10.0"),
+            (("update",), "1.4.0", "1.10.0"),
+            (("update",), "1.10.0", ""),
+            (("update",), "1.11.0", ""),
+        ):
+            self.put(self.publisher.package(version=version or "1.2.0"))
+            out = self.done("package", *command, answers=["y", "y"] if command == install else ["y"])
+            told = f"  highest      {highest} was installed before; this version is older\n" if highest else ""
+            self.assertEqual((told in out, "this version is older" in out), (True, bool(highest)), out)
 
     def test_uninstalled_under_another_name(self) -> None:
         """A source whose package was uninstalled does not come back unnoticed under another name."""

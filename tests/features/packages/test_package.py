@@ -164,6 +164,10 @@ class LockTests(SynchronousTestCase):
         for name in ("../.bashrc", "/etc/passwd", "actions/../config.yaml", "config.yaml", "actions/.x.md"):
             self.assertRaises(InvalidRequest, read_lock, data.replace(place.encode(), name.encode()))
         self.assertRaises(InvalidRequest, read_lock, data.replace(b"1.0.0", b"new"))
+        self.assertNotIn(b"highest", data)
+        higher = evolve(Lock(), packages=(evolve(package, highest="1.1.0"),))
+        self.assertEqual(read_lock(higher.encode()), higher)
+        self.assertRaises(InvalidRequest, read_lock, higher.encode().replace(b"1.1.0", b"new"))
 
     def test_uninstalled(self) -> None:
         """What was uninstalled stays, without its files; a file of an earlier release has no such member."""

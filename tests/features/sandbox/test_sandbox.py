@@ -104,6 +104,20 @@ class SandboxTests(SynchronousTestCase):
         self.assertEqual((words, len(self.lines)), ("  and 10 more: all are listed in", 52))
         self.assertEqual(len(Path(listed).read_text().splitlines()), 60)
 
+    def test_read_only(self) -> None:
+        """Repositories in the project, such as submodules, are named at the start: the agent cannot commit there."""
+        directory = Path(self.project.layout.project)
+        for number in range(7):
+            (directory / "deep" / f"sub{number}").mkdir(parents=True)
+            (directory / "deep" / f"sub{number}" / ".git").write_text("gitdir: ../../.git/modules/x")
+            with self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777"):
+                told = list(self.lines)
+            del self.lines[:]
+            named = ", ".join(f"deep/sub{each}" for each in range(min(number + 1, 5)))
+            named += f", and {number - 4} more" if number > 4 else ""
+            self.assertEqual(len(told), 1)
+            self.assertIn(f"but not commit to them: {named}. ", told[0])
+
     def test_way_out(self) -> None:
         """The socket that comes from within is listened at until the sandbox is over; its processes end with it."""
         with self.sandbox.around(self.plan, self.project, "http://127.0.0.1:7777") as runs:

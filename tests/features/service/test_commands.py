@@ -68,6 +68,18 @@ class SystemdTests(CommandCase):
         self.assertIn(f'"--passphrase-file" "{file.resolve()}"', text)
         self.assertNotIn("Canary", text)
 
+    def test_credential(self) -> None:
+        """A credential of systemd is named in the unit, which then asks for no locked vault, and for no passphrase."""
+        file = Path(self.mktemp())
+        file.write_text("encrypted")
+        code, _, err = self.command("daemon", "install", "--credential", str(file))
+        self.assertEqual((code, err), (0, ""))
+        text = self.unit.read_text()
+        self.assertIn(f'LoadCredentialEncrypted="aileron-vault:{file.resolve()}"\nExecStart=', text)
+        self.assertIn('"daemon" "run"\n', text)
+        both = self.command("daemon", "install", "--credential", str(file), "--passphrase-file", str(file))
+        self.assertNotEqual(both[0], 0)
+
     def test_printed(self) -> None:
         """It may only be printed: nothing is written, nobody told."""
         code, out, _ = self.command("daemon", "install", "--print")

@@ -18,6 +18,15 @@ _RELEASE = "changes the source tree, or what others see: for maintainers, by han
 _ROOT = "changes the machine, as root: by hand"
 _CONTAINER = "needs podman: by hand, at a release"
 
+_SYSTEMD = (
+    "needs systemd's key of the machine: tests.functional.test_key_sources does it, with a double of systemd-creds"
+)
+_SECURITY_KEY = "needs a security key: tests.functional.test_security_keys does it, with one of software"
+_TAILNET = "needs a tailnet: by hand"
+_CLOUDFLARE = "needs an account of Cloudflare and a domain there: not tried"
+_PHONE = "needs a phone and a name for it: tests.functional.test_phone_name does it, in a browser"
+_GITHUB = "needs a token of GitHub: by hand"
+
 NOT_RUN: Mapping[str, Mapping[str, str]] = {
     "another-user.md": {
         "useradd --create-home agent": _ROOT,
@@ -50,6 +59,27 @@ NOT_RUN: Mapping[str, Mapping[str, str]] = {
         "podman exec --interactive --tty aileron aileron vault unlock": _CONTAINER,
         "podman exec --interactive --tty aileron aileron watch": _CONTAINER,
     },
+    "phone.md": {
+        "aileron config trust": _PHONE,
+        "aileron daemon stop": _PHONE,
+        "aileron vault unlock": _PHONE,
+        "aileron phone certificate --output aileron-ca.pem": _PHONE,
+        "aileron phone certificate --import fullchain.pem key.pem": _PHONE,
+        "aileron phone certificate --import cert.pem key.pem": _PHONE,
+        'aileron phone pair --name "My phone"': _PHONE,
+        'aileron phone remove "My phone"': _PHONE,
+        "rm key.pem": _PHONE,
+        "sudo cp aileron-ca.pem /etc/nginx/aileron-ca.pem": _ROOT,
+        "tailscale cert --cert-file cert.pem --key-file key.pem laptop.tail1234.ts.net": _TAILNET,
+        "tailscale serve --bg --tcp 443 tcp://127.0.0.1:8443": _TAILNET,
+        "tailscale serve --bg http://127.0.0.1:8443": _TAILNET,
+        "tailscale serve status": _TAILNET,
+        "cloudflared tunnel login": _CLOUDFLARE,
+        "cloudflared tunnel create aileron": _CLOUDFLARE,
+        "cloudflared tunnel route dns aileron aileron.example.org": _CLOUDFLARE,
+        "cloudflared tunnel run --url http://127.0.0.1:8443 aileron": _CLOUDFLARE,
+        "aileron notification browser test": _PHONE,
+    },
     "releasing.md": {
         "towncrier build --yes --version 0.2.0": f"{_RELEASE}; `tox -e release` runs it with --draft",
         "tox -e release": "takes many minutes: for maintainers, by hand",
@@ -57,6 +87,17 @@ NOT_RUN: Mapping[str, Mapping[str, str]] = {
         "packaging/build-deb dist": "needs debhelper and a built wheel: by hand, at a release",
         "lintian dist/aileron_*.deb": "judges what build-deb made: by hand, at a release",
         "podman build --format docker --file packaging/Containerfile --tag aileron .": _CONTAINER,
+    },
+    "run-at-login.md": {
+        "aileron vault key-source add server --output ~/aileron-vault.cred": _SYSTEMD,
+        "aileron daemon install --credential ~/aileron-vault.cred": _SYSTEMD,
+        "aileron vault key-source add blue --security-key": _SECURITY_KEY,
+        "aileron vault unlock": _SECURITY_KEY,
+        "aileron vault key-source list": _SECURITY_KEY,
+        "aileron vault key-source remove ID": _SECURITY_KEY,
+        'echo \'KERNEL=="hidraw*", ENV{ID_FIDO_TOKEN}=="1", GROUP="plugdev", MODE="0660"\' | sudo tee '
+        "/etc/udev/rules.d/70-fido.rules": _ROOT,
+        "sudo udevadm control --reload": _ROOT,
     },
     "security-model.md": {
         "echo 'kernel.yama.ptrace_scope = 1' | sudo tee /etc/sysctl.d/60-ptrace.conf": _ROOT,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from attrs import evolve, frozen
 
 from aileron.base.addresses import connectable
+from aileron.client import TerminalKey, item_of
 from aileron.home.discovery import Discovery
 from aileron.vault.keys import DataKey, LoginExchange, client_proof, new_nonce, operator_key
 
@@ -40,11 +42,15 @@ class Site:
     """One site, with one credential.
 
     :ivar in_band_key: of the agent's session.
+    :ivar key: with which decisions are signed.
+    :ivar seconds: the time by the daemon's clock.
     """
 
     url: str
     token: str
     in_band_key: str = ""
+    key: TerminalKey | None = None
+    seconds: Callable[[], float] = time.time
 
     async def get(self, path: str) -> Said:
         """Look."""
@@ -55,7 +61,12 @@ class Site:
 
         :param wait: as of C{Prefer}.
         """
-        return await self._ask("POST", path, body or {}, wait)
+        return await self._ask("POST", path, self._signed(path, body or {}), wait)
+
+    def _signed(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        if self.key is None or not path.endswith("/decide"):
+            return body
+        return {**body, "signed": self.key.sign([item_of(path.split("/")[-2], body)], self.seconds())}
 
     async def delete(self, path: str) -> Said:
         """Undo."""
@@ -99,17 +110,21 @@ class Site:
             writer.close()
 
 
-async def operator(found: Discovery, key: DataKey) -> Site:
+async def operator(found: Discovery, key: DataKey, seconds: Callable[[], float] = time.time) -> Site:
     """The operator, logged in as C{aileron operator login} does it.
+
+    :param seconds: the time by the daemon's clock.
 
     :raises GoneError: it ended.
     """
     nonce = new_nonce()
     site = Site(found.operator_url, "")
     theirs = (await site.post("/v1/operator/challenge", {"nonce": nonce})).body["nonce"]
-    proof = client_proof(operator_key(key), LoginExchange(nonce, theirs, found.instance, found.operator_url))
-    said = await site.post("/v1/operator/login", {"nonce": theirs, "proof": proof})
-    return Site(found.operator_url, said.body["token"])
+    own = TerminalKey.make(found.instance)
+    exchange = LoginExchange(nonce, theirs, found.instance, found.operator_url, own.public_key)
+    proof = client_proof(operator_key(key), exchange)
+    said = await site.post("/v1/operator/login", {"nonce": theirs, "proof": proof, "public_key": own.public_key})
+    return Site(found.operator_url, said.body["token"], key=own, seconds=seconds)
 
 
 async def agent(found: Discovery) -> Site:

@@ -151,7 +151,7 @@ class People:
         for _ in range(2):
             if self.who is None:
                 try:
-                    self.who = await operator(self.found, self.key)
+                    self.who = await operator(self.found, self.key, self.wall.seconds)
                 except KeyError:  # it said no
                     return said or await Site(self.found.operator_url, "").get("/v1/action-approvals")
             said = await (self.who.get(path) if method == "GET" else self.who.post(path, body))

@@ -76,7 +76,7 @@ class Trial:
         key = furnish(self.root, self.world.port, KINDS)
         self.ground = Ground(Home(self.root), self.wall, key)
         found = await self._begin(key)
-        who = await operator(found, key)
+        who = await operator(found, key, self.wall.seconds)
         await trust_all(who)
         self.ground.older = self.ground.home.secrets.read_bytes()
         people = self.people = People(

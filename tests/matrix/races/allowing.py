@@ -63,7 +63,7 @@ class _Limited(Pairs):
     def write(self, home: Home, gated: bool) -> None:
         text = manifest("few", step("post"), gated=gated, expires='cool_down = "0s"' if gated else "")
         home.write("few", text.replace("[[execute]]", _LIMITED))
-        home.runner.look()
+        home.runner.check_changes()
 
     def calls(self, home: Home) -> tuple[Act, Act]:
         self.write(home, gated=False)
@@ -107,7 +107,7 @@ class _Paused(Pairs):
     def hold(self, home: Home) -> None:
         """A run that was approved, and could begin now if it were not paused."""
         home.write("gated", manifest("gated", step("post"), expires="undo_seconds = 60"))
-        home.runner.look()
+        home.runner.check_changes()
         self.run = home.submit()
         home.approve(self.run)
         home.sync(home.runner.limits.pause(None, None, OPERATOR))

@@ -24,7 +24,7 @@ class _LastMoment(Pairs):
 
     def window(self, home: Home) -> tuple[Act, Act]:
         home.write("gated", manifest("gated", step("post"), expires=f"undo_seconds = {_WINDOW_SECONDS:g}"))
-        home.runner.look()
+        home.runner.check_changes()
         self.run = home.submit()
         home.approve(self.run)
         home.clock.advance(_WINDOW_SECONDS - 1.0)
@@ -45,7 +45,7 @@ class _Late(Pairs):
     """Around an answer whose time was up."""
 
     def answer(self, home: Home) -> tuple[Act, Act]:
-        home.runner.look()
+        home.runner.check_changes()
         answer: Deferred[Outcome] = home.unanswered()
         self.run = home.submit("open")
         home.clock.advance(_TIME_SECONDS)

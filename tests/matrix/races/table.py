@@ -22,7 +22,7 @@ class _Deciding(Pairs):
         """A run that waits."""
         if approval:
             home.write("gated", manifest("gated", step("post"), expires=approval))
-            home.runner.look()
+            home.runner.check_changes()
         self.run = home.submit()
 
     def against_denial(self, home: Home) -> tuple[Act, Act]:
@@ -65,7 +65,7 @@ class _Deciding(Pairs):
 
         async def change() -> None:
             home.write("gated", manifest("gated", step("put")))
-            home.runner.look()
+            home.runner.check_changes()
 
         return self.approve(home), change
 
@@ -154,7 +154,7 @@ class _Settling(Pairs):
 
     def prepare(self, home: Home) -> None:
         home.write("open", manifest("open", step("send"), gated=False))
-        home.runner.look()
+        home.runner.check_changes()
         home.connector.script.append(NO_ANSWER)
         self.run = home.submit("open")
 

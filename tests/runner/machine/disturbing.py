@@ -34,7 +34,7 @@ class Disturbing(Acting):
     def disturb(self, what: str, locked: int) -> None:
         """The daemon looks at the files, a disk is full, or has room, the daemon dies."""
         if what == "look":
-            self.home.runner.look()
+            self.home.runner.check_changes()
         elif what == "refuse":
             self.home.refuse()
         elif what == "relent":

@@ -67,7 +67,7 @@ class Home(RunnerCase):
         self.connectors.add(self.service)
         for name, texts in FILES.items():
             self.put(name, texts[0])
-        self.runner.look()
+        self.runner.check_changes()
         self.waiters: list[tuple[str, Deferred[Run]]] = []
         for session in SESSIONS:
             self.session(session)

@@ -148,12 +148,12 @@ class Rig:
     def _(self) -> CommandConnector:
         return CommandConnector(spec_of(), self.processes, {"PATH": "/bin", "SECRET": "x"})
 
-    def answers(self, output: JSON) -> JSON:
+    def queue_answer(self, output: JSON) -> JSON:
         """It writes it."""
         self.processes.script.append(canonical(output))
         return output
 
-    def hangs(self) -> None:
+    def queue_silence(self) -> None:
         """It does not end."""
         self.processes.script.append(None)
 
@@ -178,7 +178,7 @@ class CommandContractTests(ConnectorContract, SynchronousTestCase):
     def test_credential_is_opened_once_for_each_sending(self) -> None:
         """Preparing opens nothing; a run opens the credential once."""
         rig = self.rig()
-        rig.answers({"ts": "1"})
+        rig.queue_answer({"ts": "1"})
         credential = MemoryCredential(b"s3cret-value")
         self.started(rig, rig.writes, credential)
         self.assertEqual(1, credential.opened)

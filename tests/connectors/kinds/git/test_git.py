@@ -95,7 +95,7 @@ class Rig:
         """Let the server say what became of an update."""
         self.service.reports.append(answer(packets(*lines, None)))
 
-    def answers(self, output: JSON) -> JSON:
+    def queue_answer(self, output: JSON) -> JSON:
         """With the list of refs, and a report where one is asked for."""
         self._answered += 1
         self.lists(main=self.old)
@@ -103,7 +103,7 @@ class Rig:
         done: JSON = {"ref": "refs/heads/agent/x", "old": "0" * 40, "new": self.new}
         return _compared(self) if self._answered == 1 else done
 
-    def hangs(self) -> None:
+    def queue_silence(self) -> None:
         """The update is never answered."""
         self.lists(main=self.old)
         self.service.reports.append(None)
@@ -309,7 +309,7 @@ class UpdateTests(GitCase):
         for sent in (False, True):
             rig = Rig(self.rig.pair, old=self.rig.old, new=self.rig.new)
             if sent:
-                rig.hangs()
+                rig.queue_silence()
             else:
                 rig.service.replies.append(None)
             sending = rig.send("push", {"branch": "main", "commit": rig.new, "expected": rig.old})

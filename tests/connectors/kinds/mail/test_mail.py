@@ -14,7 +14,7 @@ from aileron.connectors._schema import read_file
 from aileron.connectors._template import ReferenceScope
 from aileron.connectors.kinds.http._mail import write_mail
 from aileron.model.errors import InvalidRequest
-from tests.connectors.test_http import TRACKER
+from tests.connectors.kinds.http.test_http import TRACKER
 
 PARTS = {
     "to": "${in.to}",

@@ -72,11 +72,11 @@ class Rig:
 
     outputs: list[JSON] = field(factory=lambda: [LISTED, {**SENT}])
 
-    def answers(self, output: JSON) -> JSON:
+    def queue_answer(self, output: JSON) -> JSON:
         """As usual: a connector of this kind makes outputs of its own."""
         return self.outputs.pop(0)
 
-    def hangs(self) -> None:
+    def queue_silence(self) -> None:
         """The message is never acknowledged."""
         self.host.answers[b"DOT"] = HANG
 

@@ -11,7 +11,15 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.features.launch.agent import Agent
 from aileron.features.launch.agents import find_agents
-from aileron.features.launch.registration import GatewayAccess, Invocation, McpServer, Registration, Upstream
+from aileron.features.launch.registration import (
+    GatewayAccess,
+    Invocation,
+    McpServer,
+    PromptAccess,
+    Registration,
+    Upstream,
+    WakeAccess,
+)
 from aileron.model.errors import InvalidRequest
 
 URL, TOKEN, KEY = "http://127.0.0.1:9", "ail_a_secret", "ail_g_secret"
@@ -63,6 +71,20 @@ class AgentCase(SynchronousTestCase):
         """What comes of a launch."""
         gateway = GatewayAccess(URL, KEY, self.upstreams) if self.through else None
         return self.agent.prepare(self.invocation(*arguments, **environment))(self.server, gateway, "/private")
+
+    def hooked(self, *arguments: str, asks: bool = False, checks: bool = False, **environment: str) -> Registration:
+        """What comes of a launch whose daemon lists permission prompts."""
+        gateway = GatewayAccess(URL, KEY, self.upstreams) if self.through else None
+        register = self.agent.prepare(self.invocation(*arguments, **environment))
+        return register(self.server, gateway, "/private", PromptAccess(URL, asks, checks))
+
+    def woken(
+        self, *arguments: str, resumes: bool = False, prompts: PromptAccess | None = None, **environment: str
+    ) -> Registration:
+        """What comes of a launch whose daemon wakes agents."""
+        gateway = GatewayAccess(URL, KEY, self.upstreams) if self.through else None
+        register = self.agent.prepare(self.invocation(*arguments, **environment))
+        return register(self.server, gateway, "/private", prompts, WakeAccess(URL, resumes))
 
     def refused(self, **environment: str) -> str:
         """Why there is no launch."""

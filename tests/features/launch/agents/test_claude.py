@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from aileron.features.launch.registration import McpServer, Registration, Upstream
-from tests.features.launch.agents.case import KEY, SERVER, URL, AgentCase
+from aileron.features.launch.registration import McpServer, PromptAccess, Registration, Upstream
+from tests.features.launch.agents.case import KEY, SERVER, TOKEN, URL, AgentCase
 
 OURS = {"ANTHROPIC_BASE_URL": URL, "ANTHROPIC_CUSTOM_HEADERS": f"X-Aileron-Gateway-Key: {KEY}"}
 ELSEWHERE = "https://llm.corporate.example/anthropic"
@@ -218,3 +218,113 @@ class RoutesTests(ClaudeCase):
         self.assertEqual(self.registered(CLAUDE_CONFIG_DIR=str(self.home / "other")).variables, OURS)
         self.write("other/settings.json", {"env": {"ANTHROPIC_BASE_URL": ELSEWHERE}})
         self.assert_alone(self.registered(CLAUDE_CONFIG_DIR=str(self.home / "other")), "other")
+
+
+class PromptsTests(ClaudeCase):
+    """Its permission prompts go to the inbox by hooks in the one argument for settings."""
+
+    def hooks(self, registration: Registration) -> Any:
+        """The hooks, by event."""
+        settings = [each for each in registration.arguments if each.startswith("--settings=")]
+        self.assertLessEqual(len(settings), 1)
+        return json.loads(settings[0].partition("=")[2])["hooks"] if settings else {}
+
+    def test_beside(self) -> None:
+        """Where a person sits the hook waits for an hour beside its own dialog, and others tell when that is closed."""
+        hooks = self.hooks(self.hooked())
+        hook = {
+            "type": "http",
+            "url": f"{URL}/v1/prompts/claude",
+            "headers": {"Authorization": "Bearer $AILERON_TOKEN"},
+            "allowedEnvVars": ["AILERON_TOKEN"],
+            "timeout": 3600,
+        }
+        self.assertEqual(hooks["PermissionRequest"], [{"hooks": [hook]}])
+        ends = {"PostToolUse", "PostToolUseFailure", "PermissionDenied", "UserPromptSubmit"}
+        self.assertEqual(hooks.keys(), {"PermissionRequest", "Elicitation", *ends})
+        self.assertEqual(hooks["Elicitation"][0]["matcher"], "aileron")
+        self.assertNotIn("onFailure", str(hooks))
+
+    def test_headless(self) -> None:
+        """A headless one waits for nobody, unless it is asked for."""
+        self.assertEqual(self.hooks(self.hooked("-p", "do it")), {})
+        self.assertIn("PermissionRequest", self.hooks(self.hooked("-p", "do it", asks=True)))
+
+    def test_rules(self) -> None:
+        """Rules that deny are asked before each call, and nothing runs if they do not answer."""
+        hooks = self.hooks(self.hooked("-p", "do it", checks=True))
+        (hook,) = hooks["PreToolUse"][0]["hooks"]
+        self.assertEqual((hook["onFailure"], hook["timeout"]), ("block", 10))
+        self.assertNotIn("PermissionRequest", hooks)
+
+    def test_secrets(self) -> None:
+        """No argument has the token."""
+        for registration in (self.hooked(), self.hooked(asks=True, checks=True)):
+            self.assertNotIn(TOKEN, " ".join(registration.arguments))
+            self.assertEqual(registration.variables["AILERON_TOKEN"], TOKEN)
+
+    def test_with_routes(self) -> None:
+        """Variables that the gateway has to set in the settings stay beside the hooks."""
+        self.write(".claude/settings.json", {"env": {"ANTHROPIC_BASE_URL": "https://api.anthropic.com"}})
+        (settings,) = [each for each in self.hooked().arguments if each.startswith("--settings=")]
+        merged = json.loads(settings.partition("=")[2])
+        self.assertEqual((merged["env"], "hooks" in merged), ({"ANTHROPIC_BASE_URL": URL}, True))
+
+    def test_left_alone(self) -> None:
+        """Where the user gives settings by the same option, or turns hooks off, none is added, and it is said so."""
+        given = self.hooked("--settings", '{"a": 1}')
+        self.write(".claude/settings.json", {"disableAllHooks": True})
+        for registration, word in ((given, "--settings"), (self.hooked(), "disableAllHooks")):
+            self.assertNotIn("PermissionRequest", str(registration.arguments))
+            (note,) = [each for each in registration.notes if "permission prompts" in each]
+            self.assertIn(word if word == "--settings" else "turns hooks off", note)
+
+    def test_off(self) -> None:
+        """Without the inbox, and in a command of its own, it is launched exactly as it was."""
+        self.assertNotIn("hooks", str(self.registered().arguments))
+        self.assertEqual(self.hooked("mcp", "list"), self.registered("mcp", "list"))
+
+    def test_proxy(self) -> None:
+        """The hook reaches the daemon past the user's proxy."""
+        self.through = False
+        self.assertIn("127.0.0.1:9", self.hooked(HTTP_PROXY="http://proxy.example").variables["NO_PROXY"])
+
+
+class WakeTests(ClaudeCase):
+    """A hook tells it outcomes when it is idle."""
+
+    def hook(self, registration: Registration) -> Any:
+        """The hook at the end of a turn, or None."""
+        settings = [each for each in registration.arguments if each.startswith("--settings=")]
+        hooks = json.loads(settings[0].partition("=")[2])["hooks"] if settings else {}
+        return hooks["Stop"][0]["hooks"][0] if "Stop" in hooks else None
+
+    def test_idle(self) -> None:
+        """Where a person sits, a command waits in the background, without the token in its line."""
+        registration = self.woken()
+        hook = self.hook(registration)
+        self.assertEqual((hook["type"], hook["asyncRewake"], hook["timeout"]), ("command", True, 86_400))
+        self.assertTrue(hook["command"].endswith("hook.py waits"))
+        self.assertNotIn(TOKEN, " ".join(registration.arguments))
+        self.assertEqual(registration.variables["AILERON_TOKEN"], TOKEN)
+
+    def test_headless(self) -> None:
+        """Headless it only says which conversation it has, and that only if it may be resumed."""
+        self.assertIsNone(self.hook(self.woken("-p", "do it")))
+        hook = self.hook(self.woken("-p", "do it", resumes=True))
+        self.assertNotIn("asyncRewake", hook)
+        self.assertTrue(hook["command"].endswith("hook.py says"))
+
+    def test_beside_prompts(self) -> None:
+        """Hooks for permission prompts stay beside it in one argument."""
+        registration = self.woken(prompts=PromptAccess(URL, asks=True))
+        (settings,) = [each for each in registration.arguments if each.startswith("--settings=")]
+        self.assertIn("PermissionRequest", settings)
+        self.assertIsNotNone(self.hook(registration))
+
+    def test_left_alone(self) -> None:
+        """Where the user gives settings by the same option, none is added, and it is said so."""
+        registration = self.woken("--settings", '{"a": 1}')
+        self.assertNotIn("Stop", str(registration.arguments))
+        self.assertIn("claude is not woken by late outcomes: your --settings", registration.notes[-1])
+        self.assertEqual(self.woken("mcp", "list"), self.registered("mcp", "list"))

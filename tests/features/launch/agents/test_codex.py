@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import tomllib
+from itertools import pairwise
 from typing import Any
 
 from aileron.features.launch.registration import McpServer, Registration, Upstream
-from tests.features.launch.agents.case import AgentCase
+from aileron.features.prompts.programs import hash_codex_hook
+from tests.features.launch.agents.case import TOKEN, AgentCase
 
 CHATGPT = '{"auth_mode": "chatgpt", "tokens": {"access_token": "hunter2"}}'
 CORPORATE = '[model_providers.corp]\nname = "Corp"\nbase_url = "https://llm.corp.test/v1/"\nenv_key = "CORP_KEY"\n'
@@ -227,3 +229,39 @@ class LeftAloneTests(RoutesUser):
         elsewhere.mkdir()
         (elsewhere / "config.toml").write_text('model_provider = "corp"')
         self.assert_left_alone("corp does not use the gateway", CODEX_HOME=str(elsewhere))
+
+
+class PromptsTests(CodexCase):
+    """Its permission prompts go to the inbox by hooks that arguments trust."""
+
+    def hooks(self, registration: Registration) -> dict[str, Any]:
+        """What the arguments set of hooks."""
+        words = registration.arguments
+        given = [value for option, value in pairwise(words) if option == "-c"]
+        return {key: value for each in given for key, _, value in [each.partition("=")] if key.startswith("hooks")}
+
+    def test_asked_for(self) -> None:
+        """Its dialog comes only after its hook, so nothing is listed unless it is asked for."""
+        self.assertEqual(self.hooks(self.hooked()), {})
+        hooks = self.hooks(self.hooked(asks=True))
+        self.assertEqual(hooks.keys(), {"hooks.PermissionRequest", "hooks.state"})
+        self.assertIn("relay.py codex", hooks["hooks.PermissionRequest"])
+        self.assertNotIn(TOKEN, str(hooks))
+
+    def test_rules(self) -> None:
+        """Rules are asked before each call, which is blocked without a reply."""
+        hooks = self.hooks(self.hooked("exec", "do it", checks=True))
+        self.assertEqual(hooks.keys(), {"hooks.PreToolUse", "hooks.state"})
+        self.assertIn("relay.py codex block", hooks["hooks.PreToolUse"])
+
+    def test_hash(self) -> None:
+        """The hash is the one that Codex computes."""
+        found = hash_codex_hook("permission_request", "'/x/python' -I '/tmp/a b/hook.py'", 3600)
+        self.assertEqual(found, "sha256:e7bc2792b01598c2ce2f8c093f6757622cfab49af8677775e7120be695afd01f")
+
+    def test_left_alone(self) -> None:
+        """Hooks in the user's own arguments stay, and it is said so."""
+        for words in (("-c", "hooks.PreToolUse=[]"), ("-chooks={}",), ("--config=hooks.state={}",)):
+            registration = self.hooked(*words, asks=True)
+            self.assertEqual(self.hooks(registration), {})
+            self.assertIn("your arguments set hooks", registration.notes[-1])

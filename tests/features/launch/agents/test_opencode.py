@@ -10,8 +10,8 @@ from typing import Any
 
 from aileron.features.launch.agents.opencode import AGENT
 from aileron.features.launch.layers import AgentSettings, Topic, read_settings
-from aileron.features.launch.registration import Invocation, Registration, Upstream
-from tests.features.launch.agents.case import KEY, URL, AgentCase
+from aileron.features.launch.registration import Invocation, PromptAccess, Registration, Upstream
+from tests.features.launch.agents.case import KEY, TOKEN, URL, AgentCase
 
 CONTENT = "OPENCODE_CONFIG_CONTENT"
 OURS = {"baseURL": f"{URL}/v1", "headers": {"X-Aileron-Gateway-Key": KEY}}
@@ -281,3 +281,47 @@ class SettingsTests(OpenCodeCase):
         """No repr shows what a configuration holds."""
         self.configure(self.project / "opencode.json")
         self.assertNotIn("corporate", repr(self.read(OPENAI_BASE_URL="http://corporate")))
+
+
+class PromptsTests(OpenCodeCase):
+    """Its permission prompts go to the inbox by a plugin."""
+
+    def test_plugin(self) -> None:
+        """The plugin stands beside the user's own, and knows the daemon from variables."""
+        registration = self.hooked(OPENCODE_CONFIG_CONTENT='{"plugin": ["mine"]}')
+        mine, ours = json.loads(registration.variables["OPENCODE_CONFIG_CONTENT"])["plugin"]
+        self.assertEqual((mine, Path(ours.removeprefix("file://")).is_file()), ("mine", True))
+        told = {name: registration.variables[name] for name in ("AILERON_URL", "AILERON_TOKEN", "AILERON_PROMPTS")}
+        self.assertEqual(told, {"AILERON_URL": URL, "AILERON_TOKEN": TOKEN, "AILERON_PROMPTS": "asks"})
+        self.assertEqual(self.hooked(asks=True, checks=True).variables["AILERON_PROMPTS"], "asks,checks")
+
+    def test_headless(self) -> None:
+        """A headless one, which rejects every prompt by itself, has it for rules alone."""
+        self.assertNotIn("plugin", self.hooked("run", "hi").variables["OPENCODE_CONFIG_CONTENT"])
+        self.assertEqual(self.hooked("run", "hi", checks=True).variables["AILERON_PROMPTS"], "checks")
+
+    def test_left_alone(self) -> None:
+        """What cannot be added to is left as it is, and it is said so."""
+        registration = self.hooked(OPENCODE_CONFIG_CONTENT='{"plugin": {}}')
+        self.assertIn("plugin in OPENCODE_CONFIG_CONTENT is no list", registration.notes[-1])
+
+
+class WakeTests(OpenCodeCase):
+    """A plugin tells it outcomes when it is idle."""
+
+    def test_plugin(self) -> None:
+        """It waits where a person sits, else it only says which conversation there is, if it may be resumed."""
+        registration = self.woken(prompts=PromptAccess(URL, asks=True))
+        plugins = json.loads(registration.variables["OPENCODE_CONFIG_CONTENT"])["plugin"]
+        self.assertEqual([each.rpartition("/features/")[2] for each in plugins], _PLUGINS)
+        self.assertEqual(registration.variables["AILERON_WAKE"], "waits")
+        self.assertEqual(self.woken("run", "hi", resumes=True).variables["AILERON_WAKE"], "says")
+        self.assertNotIn("AILERON_WAKE", self.woken("run", "hi").variables)
+
+    def test_no_list(self) -> None:
+        """Plugins that are no list stay, and it is said that it is not woken."""
+        registration = self.woken(OPENCODE_CONFIG_CONTENT='{"plugin": {}}')
+        self.assertIn("opencode is not woken by late outcomes", registration.notes[-1])
+
+
+_PLUGINS = ["prompts/static/opencode.js", "wake/static/opencode.js"]

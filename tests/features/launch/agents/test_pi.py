@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 from aileron.features.launch.registration import Registration, Upstream
@@ -138,3 +139,29 @@ class RoutesTests(PiCase):
         self.assertEqual(self.registered(HTTP_PROXY="http://proxy").variables["NO_PROXY"], "127.0.0.1:9")
         self.write(".pi/agent/settings.json", {"httpProxy": "http://proxy"})
         self.assertEqual(self.registered(no_proxy="a").variables["no_proxy"], "a,127.0.0.1:9")
+
+
+class PromptsTests(PiCase):
+    """Rules are asked by an extension, as pi has no permission prompts."""
+
+    def test_rules(self) -> None:
+        """The extension is one of the package's files."""
+        added = self.hooked(checks=True).arguments[-2:]
+        self.assertEqual((added[0], Path(added[1]).is_file()), ("-e", True))
+
+    def test_none(self) -> None:
+        """Without rules there is nothing to list, which is said where it was asked for."""
+        self.assertEqual(self.hooked(), self.registered())
+        self.assertIn("pi has no permission prompts", self.hooked(asks=True).notes[-1])
+
+
+class WakeTests(PiCase):
+    """An extension tells it outcomes when it is idle."""
+
+    def test_extension(self) -> None:
+        """It waits where a person sits, else it only says which conversation there is, if it may be resumed."""
+        registration = self.woken()
+        self.assertTrue(registration.arguments[-1].endswith("wake/static/pi.ts"))
+        self.assertEqual(registration.variables["AILERON_WAKE"], "waits")
+        self.assertEqual(self.woken("--print", "hi", resumes=True).variables["AILERON_WAKE"], "says")
+        self.assertEqual(self.woken("--print", "hi"), self.registered("--print", "hi"))

@@ -12,8 +12,8 @@ from aileron.connectors.kinds.http._classify import MOST_KEPT
 from aileron.connectors.kinds.http._message import find_message
 from aileron.model.connectors import Outcome
 from tests.base.test_json import VALUES
+from tests.connectors.kinds.http.test_http import SECRET, Rig
 from tests.connectors.service import answer, json_answer
-from tests.connectors.test_http import SECRET, Rig
 from tests.growth import seconds
 
 TEXT_HTML = {"Content-Type": "text/html; charset=utf-8"}

@@ -76,12 +76,12 @@ class Rig:
     def _(self) -> HttpConnector:
         return self.service.connector(spec_of(TRACKER))
 
-    def answers(self, output: JSON) -> JSON:
+    def queue_answer(self, output: JSON) -> JSON:
         """With status 200."""
         self.service.replies.append(json_answer(output))
         return output
 
-    def hangs(self) -> None:
+    def queue_silence(self) -> None:
         """No bytes ever."""
         self.service.replies.append(None)
 
@@ -185,7 +185,7 @@ class SendingTests(HttpCase):
 
     def test_cancelling_drops_the_connection(self) -> None:
         """Cancelling closes the connection at once."""
-        self.rig.hangs()
+        self.rig.queue_silence()
         sending = self.rig.send("create")
         self.assertFalse(self.rig.service.peers[0].closed)
         sending.cancel()
@@ -349,7 +349,7 @@ class LimitTests(HttpCase):
 
     def test_declared_timeout(self) -> None:
         """The operation's own time limit holds where it is the shorter one."""
-        self.rig.hangs()
+        self.rig.queue_silence()
         sending = self.rig.send("replace", {"title": "hello"}, seconds=60)
         self.rig.advance(4.9)
         self.assertNoResult(sending)
@@ -359,7 +359,7 @@ class LimitTests(HttpCase):
 
     def late(self, seconds: float = 5.0) -> Deferred[Outcome]:
         """An effect whose answer is listened for a minute longer than C{seconds}."""
-        self.rig.hangs()
+        self.rig.queue_silence()
         request = self.rig.connector.prepare("create", INPUTS, BASE, "effect-1")
         return Deferred.fromCoroutine(
             self.rig.connector.invoke(request, MemoryCredential(SECRET, "Token {key}"), seconds, 60.0)

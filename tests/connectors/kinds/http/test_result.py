@@ -14,8 +14,8 @@ from aileron.connectors._schema import read_file
 from aileron.connectors.kinds.http import _connector
 from aileron.model.connectors import Outcome, Sought
 from aileron.testing import MemoryCredential
+from tests.connectors.kinds.http.test_http import SECRET, TRACKER, Rig
 from tests.connectors.service import NOW, answer, json_answer, spec_of
-from tests.connectors.test_http import SECRET, TRACKER, Rig
 
 RESULT = (
     'result = { id = "id", picture = { media_type = "image/png", base64 = "shown.png" }, '

@@ -13,8 +13,8 @@ from aileron.model.errors import BindingFailed, NetworkError
 from aileron.model.reviews import ReviewedRequest
 from aileron.model.vault import Authorization
 from aileron.testing import MemoryCredential
+from tests.connectors.kinds.http.test_http import BASE, INPUTS, TRACKER
 from tests.connectors.service import Service, answer, json_answer, spec_of
-from tests.connectors.test_http import BASE, INPUTS, TRACKER
 
 SECRET = "s3cret/va+lue=42&x"
 ENCODED = "s3cret%2Fva%2Blue%3D42%26x"

@@ -1,0 +1,1 @@
+"""The agents' own permission prompts, with the real programs."""

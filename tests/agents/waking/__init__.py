@@ -1,0 +1,1 @@
+"""Agents that are woken by late decisions, with the real programs."""

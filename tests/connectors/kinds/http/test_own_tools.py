@@ -1,0 +1,146 @@
+"""Of the table C{[own_tools]}: what is read of it, and what is found wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.connectors import check, read_descriptions
+from aileron.model.own_tools import RequestTemplate, ToolDeclaration, ToolRoute
+from tests.connectors.service import spec_of
+
+SPEC = """
+[connector]
+name = "local://me/tracker"
+version = "1.0.0"
+base_url = "https://api.example/v2"
+
+[hosts]
+files = "https://files.example:8443"
+
+[credential]
+kind = "api_key"
+header = "Private-Token"
+
+[own_tools]
+service = "tracker"
+variables = { TRACKER_TOKEN = "aileron-placeholder" }
+headers = ["Private-Token", "Authorization"]
+graphql = ["/graphql"]
+reads = ["POST /v2/search"]
+credentials = ["POST /v2/projects/{project}/tokens"]
+refused = ["POST /v2/batch"]
+varying = ["Idempotency-Key"]
+errors = "error"
+raw = "ask"
+
+[operations.create]
+method = "POST"
+path = "/projects/${in.project}/issues"
+json = { title = "${in.title}" }
+
+[operations.attach]
+host = "files"
+method = "PUT"
+path = "/${in.name}"
+text = "${in.text}"
+"""
+
+
+def read(text: str) -> ToolDeclaration:
+    """Return the table of a file."""
+    found = spec_of(text).description.own_tools
+    assert found is not None
+    return found
+
+
+class OwnToolsTests(SynchronousTestCase):
+    """The declarations of one connector."""
+
+    def problems(self, old: str, new: str) -> str:
+        """Return the faults of the file with C{old} replaced by C{new}."""
+        self.assertIn(old, SPEC)
+        path = Path(self.mktemp()).with_suffix(".toml").absolute()
+        path.write_text(SPEC.replace(old, new, 1))
+        return "\n".join(each.message for each in check(path, lambda note: None))
+
+    def test_read(self) -> None:
+        """Every key has its value, and the operations' requests have the path and the host of their base URL."""
+        create = RequestTemplate(
+            operation="create",
+            effect="write",
+            method="POST",
+            host="api.example",
+            segments=("v2", "projects", "${in.project}", "issues"),
+            body_kind="json",
+            body={"title": "${in.title}"},
+        )
+        attach = RequestTemplate(
+            operation="attach",
+            effect="write",
+            method="PUT",
+            host="files.example:8443",
+            segments=("${in.name}",),
+            body_kind="text",
+            body="${in.text}",
+        )
+        expected = ToolDeclaration(
+            service="tracker",
+            hosts=("api.example", "files.example:8443"),
+            variables={"TRACKER_TOKEN": "aileron-placeholder"},
+            headers=frozenset({"private-token", "authorization"}),
+            graphql=frozenset({"/graphql"}),
+            reads=(ToolRoute("POST", ("v2", "search")),),
+            credentials=(ToolRoute("POST", ("v2", "projects", None, "tokens")),),
+            refused=(ToolRoute("POST", ("v2", "batch")),),
+            varying=frozenset({"idempotency-key"}),
+            errors="error",
+            raw="ask",
+            requests=(create, attach),
+        )
+        self.assertEqual(read(SPEC), expected)
+
+    def test_usual(self) -> None:
+        """What is left out is refused, or answered as plain text; the hosts can be some of the connector's."""
+        end = SPEC.index("graphql = ")
+        shorter = SPEC[:end] + 'hosts = ["files.example:8443"]\n' + SPEC[SPEC.index("\n[operations.create]") :]
+        found = read(shorter)
+        self.assertEqual((found.raw, found.errors, found.hosts), ("refuse", "text", ("files.example:8443",)))
+        self.assertEqual((found.graphql, found.reads, found.credentials), (frozenset(), (), ()))
+
+    def test_none(self) -> None:
+        """A connector without the table has no declarations."""
+        start, end = SPEC.index("[own_tools]"), SPEC.index("[operations.create]")
+        self.assertIsNone(spec_of(SPEC[:start] + SPEC[end:]).description.own_tools)
+
+    def test_faults(self) -> None:
+        """A wrong value of each key is named."""
+        cases = (
+            ('service = "tracker"', 'service = "Tracker!"', "`service` must be a name"),
+            ("TRACKER_TOKEN =", "LD_PRELOAD =", "`LD_PRELOAD` must be named like the variable of a credential"),
+            ('"aileron-placeholder"', '"has spaces in it"', "`TRACKER_TOKEN` must be a placeholder"),
+            ('{ TRACKER_TOKEN = "aileron-placeholder" }', "{}", "`variables` must name at least one variable"),
+            ('"Private-Token", "Auth', '"Cookie", "Auth', "`headers` has 'Cookie', which is a header that only"),
+            ('"/graphql"', '"graphql"', "`graphql` has 'graphql', which must be a path"),
+            ('"POST /v2/search"', '"POST /v2/%73earch"', "`reads` has 'POST /v2/%73earch', which must be a method"),
+            ('"POST /v2/batch"', '"SEND /v2/batch"', "`refused` has 'SEND /v2/batch'"),
+            ('errors = "error"', 'errors = "html"', "`errors` must be one of: message, error"),
+            ('raw = "ask"', 'raw = "send"', "`raw` must be one of: ask, refuse"),
+            ('raw = "ask"', 'raw = "ask"\nhosts = ["other:443"]', "`hosts` has 'other:443', which the connector"),
+            ('raw = "ask"', 'raw = "ask"\nsurprise = 1', "`surprise` is not a known key"),
+            ('[credential]\nkind = "api_key"\nheader = "Private-Token"\n', "", "`own_tools` is for a connector that"),
+        )
+        for old, new, problem in cases:
+            self.assertIn(problem, self.problems(old, new))
+
+    def test_github(self) -> None:
+        """The shipped connector covers GitHub's API, and asks before a registration token is made."""
+        described = {each.name: each for each, _ in read_descriptions(Path(self.mktemp()))}
+        about = described["builtin://github"]
+        found = about.own_tools
+        assert found is not None
+        self.assertEqual((found.service, found.hosts, found.raw), ("github", ("api.github.com",), "ask"))
+        runners = ("repos", None, None, "actions", "runners", "registration-token")
+        self.assertIn(ToolRoute("POST", runners), found.credentials)
+        self.assertIn("create_issue", {each.operation for each in found.requests})

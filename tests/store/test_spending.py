@@ -1,0 +1,68 @@
+"""What requests used is kept by local day, session, provider and model, each once."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+from aileron.model.usage import SpendKey, Spent
+from aileron.store._spending import KEPT_DAYS, WRITE_SECONDS
+from aileron.testing import example_session
+
+from .test_usage import TODAY, UsageCase
+
+ONE, TWO = Spent(1, 10, 5, 2, 30, 0, 1), Spent(1, 7, 3, 0, 12, 1, 0)
+
+
+def key(session: str = "s1", model: str = "m", day: date = TODAY) -> SpendKey:
+    """What requests are added up by."""
+    return SpendKey(day, session, "openai", model)
+
+
+class SpendingTests(UsageCase):
+    """L{SQLiteSpending}."""
+
+    def since(self, day: date = date.min) -> dict[SpendKey, Spent]:
+        """What was used."""
+        return dict(self.do(self.store.spending.since(day)))
+
+    def test_sums(self) -> None:
+        """It is added up by all of its key."""
+        for each in (key(), key(), key("s2"), key(model="n"), key("", "")):
+            self.store.spending.note(each, ONE)
+        self.since()
+        self.store.spending.note(key(), TWO)
+        self.assertEqual(self.since(), {key(): ONE + ONE + TWO, key("s2"): ONE, key(model="n"): ONE, key("", ""): ONE})
+        self.assertEqual(self.since(TODAY + timedelta(days=1)), {})
+
+    def test_restart(self) -> None:
+        """It is written within a second, and by a store that is closed; the next one has it."""
+        self.store.spending.note(key(), ONE)
+        self.clock.advance(WRITE_SECONDS)
+        self.finish()
+        self.assertEqual(self.query("SELECT requests, input FROM spending"), [(1, 10)])
+        self.store.spending.note(key(), TWO)
+        self.do(self.store.close())
+        self.store = self.opened()
+        self.assertEqual(self.since(), {key(): ONE + TWO})
+
+    def test_refused(self) -> None:
+        """What the database did not take is written the next time, once."""
+        self.store.spending.note(key(), ONE)
+        with self.locked():
+            flushing = self.store.spending.flush()
+            self.finish()
+            self.successResultOf(flushing)
+            self.assertEqual(self.query("SELECT * FROM spending"), [])
+        self.store.spending.note(key(), TWO)
+        self.assertEqual(self.since(), {key(): ONE + TWO})
+
+    def test_prune(self) -> None:
+        """Old rows go, but not those of a session that is still active; a clock that is set wrongly removes nothing."""
+        old = TODAY - timedelta(days=KEPT_DAYS + 1)
+        self.do(self.store.sessions.open(example_session("live"), bytes(32), bytes(range(32)), ()))
+        for each in (key(), key("live", day=old), key("gone", day=old), key("", day=old)):
+            self.store.spending.note(each, ONE)
+        self.since()
+        self.do(self.store.spending.prune(TODAY + timedelta(days=10_000)))
+        self.do(self.store.spending.prune(old))
+        self.assertEqual(set(self.since()), {key(), key("live", day=old)})
