@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 from aileron.model.faults import ADVICE
 from aileron.web import LANDING_POLICY, landing, moved
@@ -44,6 +45,20 @@ class ShellTests(WebCase):
         self.assertNotIn("secret", plain)
         self.assertEqual([self.get(path).status for path in NAVIGATIONS], [200] * 7 + [404] * 3)
         self.assertEqual(self.get("/").told, {})
+
+    def test_keys(self) -> None:
+        """The dialog with the shortcuts and doc/reviewing.md name the same keys, of which C{u} is for Undo."""
+        rows = re.findall(r"<div><dt>(.*?)</dt><dd>(.*?)</dd></div>", self.get("/").text)
+        shown = {tuple(re.findall(r"<kbd>(.*?)</kbd>", keys)): does for keys, does in rows}
+        page = (Path(__file__).parents[2] / "doc" / "reviewing.md").read_text("utf-8")
+        table = page.partition("### Keys")[2].partition("No key decides")[0]
+        written = {
+            tuple(re.findall("`(.*?)`", keys)): does
+            for keys, does in re.findall(r"^\| (`.*?) \| (.*) \|$", table, re.MULTILINE)
+        }
+        self.assertEqual(sorted(shown), sorted(written))
+        self.assertIn("Undo", shown["u",])
+        self.assertIn("*Undo*", written["u",])
 
     def test_paths_lead_nowhere_else(self) -> None:
         """No path leads out of the shipped files, or to another address."""
