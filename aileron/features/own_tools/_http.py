@@ -254,6 +254,10 @@ def _check_head(head: RequestHead, fields: tuple[tuple[str, str], ...], host: st
     if method in _NO_CONTENT and head.length:
         raise RequestRefused(400, f"A {method} request with a body is not supported")
     _check_target(head.target.decode("ascii"))
+    _check_fields(fields)
+
+
+def _check_fields(fields: tuple[tuple[str, str], ...]) -> None:
     for name, _ in fields:
         lower = name.lower()
         # guard of own tools: a connection is not switched to another protocol
