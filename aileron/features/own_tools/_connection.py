@@ -23,7 +23,7 @@ from twisted.protocols.tls import TLSMemoryBIOFactory
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from ._http import ParsedRequest, RequestParser, RequestRefused
+from ._http import ParsedRequest, RequestParser, UnfitRequest
 from .values import ToolAnswer, ToolDoor, ToolRequest
 
 REQUEST_SECONDS = 60
@@ -39,8 +39,8 @@ _NOT_PASSED_ON = frozenset(
     {"connection", "content-length", "keep-alive", "proxy-authenticate", "proxy-connection", "te", "trailer"}
     | {"transfer-encoding", "upgrade", "alt-svc"}
 )
-_FAILED = RequestRefused(500, "Aileron could not answer this request; see aileron log")
-_UNREADABLE = RequestRefused(502, "The answer of the service cannot be passed on: its headers can be read in two ways")
+_FAILED = UnfitRequest(500, "Aileron could not answer this request; see aileron log")
+_UNREADABLE = UnfitRequest(502, "The answer of the service cannot be passed on: its headers can be read in two ways")
 
 _log = Logger()
 
@@ -103,7 +103,7 @@ class ToolConnection(Protocol):
             self._wait_for(REQUEST_SECONDS)
         try:
             request = self._parser.receive(data)
-        except RequestRefused as refused:
+        except UnfitRequest as refused:
             self._refuse(refused)
             return
         if request is not None:
@@ -145,7 +145,7 @@ class ToolConnection(Protocol):
             return
         try:
             head = write_head(answer, parsed.method, keep=parsed.keep and not self._pipelines)
-        except RequestRefused as refused:
+        except UnfitRequest as refused:
             self._refuse(refused)
             return
         body = b"" if parsed.method == "HEAD" or answer.status in _WITHOUT_CONTENT else answer.body
@@ -167,7 +167,7 @@ class ToolConnection(Protocol):
         if not self._is_lost:
             delivered()
 
-    def _refuse(self, refused: RequestRefused) -> None:
+    def _refuse(self, refused: UnfitRequest) -> None:
         self._session.report(refused.why)
         body = json.dumps({"message": f"Aileron: {refused.why}."}).encode("ascii")
         headers = (("Content-Type", "application/json"), ("Cache-Control", "no-store"), ("x-should-retry", "false"))
@@ -192,7 +192,7 @@ def write_head(answer: ToolAnswer, method: str, *, keep: bool) -> bytes:
 
     :param method: the method of the request. The length of an answer to C{HEAD} is left out: it is not known.
     :param keep: whether the connection may be used for another request.
-    :raises RequestRefused: if a header or the reason phrase could be read in two ways.
+    :raises UnfitRequest: if a header or the reason phrase could be read in two ways.
     """
     lines = [f"HTTP/1.1 {answer.status} {answer.reason}"]
     # guard of own tools: no answer can smuggle another one -> own_tools.test_connection.HeadTests.test_line_ends

@@ -38,7 +38,7 @@ _AMBIGUOUS = "This is no HTTP/1.1 request that can be read in only one way"
 
 
 @frozen
-class RequestRefused(Exception):
+class UnfitRequest(Exception):
     """The error for a request that is not passed on. Nothing was sent to the service.
 
     :ivar status: the status of the response, after which the connection is closed.
@@ -94,7 +94,7 @@ class RequestParser:
     def receive(self, data: bytes) -> ParsedRequest | None:
         """Add received bytes, and return a complete request or None if more bytes are needed.
 
-        :raises RequestRefused: if the bytes are no request that can be passed on. The parser cannot be used afterwards.
+        :raises UnfitRequest: if the bytes are no request that can be passed on. The parser cannot be used afterwards.
         """
         self.rest += data
         if self._head is None and not self._read_head():
@@ -121,7 +121,7 @@ class RequestParser:
             self._check_beginning()
             return False
         if end > MOST_HEAD_BYTES:
-            raise RequestRefused(431, "The request has too many headers")
+            raise UnfitRequest(431, "The request has too many headers")
         raw, self.rest = self.rest[:end], self.rest[end:]
         try:
             head = parse_request(raw)
@@ -136,7 +136,7 @@ class RequestParser:
     def _check_beginning(self) -> None:
         """Refuse bytes that cannot be the beginning of a request, before the head is complete."""
         if len(self.rest) > MOST_HEAD_BYTES:
-            raise RequestRefused(431, "The request has too many headers")
+            raise UnfitRequest(431, "The request has too many headers")
         line, end, _ = self.rest.partition(b"\n")
         if end and (_OTHER_VERSION.fullmatch(line) or not line.endswith(b" HTTP/1.1\r")):
             raise _explain_malformed(self.rest)
@@ -146,7 +146,7 @@ class RequestParser:
         if not expected:
             return False
         if expected.lower() != "100-continue":
-            raise RequestRefused(417, "Only the expectation 100-continue is supported")
+            raise UnfitRequest(417, "Only the expectation 100-continue is supported")
         if head.length > MOST_BODY_BYTES:  # the tool sends no body, so nothing needs to be drained
             raise _too_long()
         return head.length != 0
@@ -210,24 +210,24 @@ class RequestParser:
 
 def _check_line_end(line: bytes) -> None:
     if not line.startswith(_LINE_END):
-        raise RequestRefused(400, "The body is not properly chunked, or has trailers")
+        raise UnfitRequest(400, "The body is not properly chunked, or has trailers")
 
 
 def _check_chunk(line: bytes) -> None:
     # guard of own tools: chunk extensions are refused -> own_tools.test_http.BodyTests.test_extension
     if not _UNFINISHED_CHUNK.fullmatch(line):
-        raise RequestRefused(400, "The body is not properly chunked, or its chunks have extensions")
+        raise UnfitRequest(400, "The body is not properly chunked, or its chunks have extensions")
 
 
-def _too_long() -> RequestRefused:
-    return RequestRefused(413, f"The body is longer than {MOST_BODY_BYTES} bytes. Nothing was sent to the service")
+def _too_long() -> UnfitRequest:
+    return UnfitRequest(413, f"The body is longer than {MOST_BODY_BYTES} bytes. Nothing was sent to the service")
 
 
-def _explain_malformed(raw: bytes) -> RequestRefused:
+def _explain_malformed(raw: bytes) -> UnfitRequest:
     line, _, _ = raw.partition(b"\n")
     if _OTHER_VERSION.fullmatch(line):
-        return RequestRefused(505, "Only HTTP/1.1 is supported here")
-    return RequestRefused(400, _AMBIGUOUS)
+        return UnfitRequest(505, "Only HTTP/1.1 is supported here")
+    return UnfitRequest(400, _AMBIGUOUS)
 
 
 def _read_fields(lines: bytes) -> Iterator[tuple[str, str]]:
@@ -243,16 +243,16 @@ def _find(fields: tuple[tuple[str, str], ...], name: str) -> str:
 
 def _check_head(head: RequestHead, fields: tuple[tuple[str, str], ...], host: str) -> None:
     if head.minor != 1:
-        raise RequestRefused(505, "Only HTTP/1.1 is supported here")
+        raise UnfitRequest(505, "Only HTTP/1.1 is supported here")
     method = head.method.decode("ascii")
     if not _METHOD.fullmatch(head.method) or method in _REFUSED_METHODS:
-        raise RequestRefused(405, "This method is not supported")
+        raise UnfitRequest(405, "This method is not supported")
     # guard of own tools: the Host header names the host of the connection
     #    -> own_tools.test_http.HeadTests.test_other_host
     if _read_host(head) != host:
-        raise RequestRefused(421, "The Host header does not name the host of this connection")
+        raise UnfitRequest(421, "The Host header does not name the host of this connection")
     if method in _NO_CONTENT and head.length:
-        raise RequestRefused(400, f"A {method} request with a body is not supported")
+        raise UnfitRequest(400, f"A {method} request with a body is not supported")
     _check_target(head.target.decode("ascii"))
     _check_fields(fields)
 
@@ -263,17 +263,17 @@ def _check_fields(fields: tuple[tuple[str, str], ...]) -> None:
         # guard of own tools: a connection is not switched to another protocol
         #    -> own_tools.test_http.HeadTests.test_upgrade
         if lower.replace("_", "-") in _UPGRADES:
-            raise RequestRefused(400, "A change of protocol (Upgrade, WebSocket) is not supported")
+            raise UnfitRequest(400, "A change of protocol (Upgrade, WebSocket) is not supported")
         # guard of own tools: no header replaces the method or the path
         #    -> own_tools.test_http.HeadTests.test_override
         if is_overriding_header(name):
-            raise RequestRefused(400, "A header asks the service to process another request than the one sent")
+            raise UnfitRequest(400, "A header asks the service to process another request than the one sent")
         if "_" in name and lower.replace("_", "-") in _FRAMING | _HOP_BY_HOP:
-            raise RequestRefused(400, _AMBIGUOUS)
+            raise UnfitRequest(400, _AMBIGUOUS)
     # guard of own tools: Connection names no header that the service would get otherwise
     #    -> own_tools.test_http.HeadTests.test_connection
     if not _list_options(fields) <= _CONNECTION_OPTIONS:
-        raise RequestRefused(400, "Connection may have the options close, keep-alive and TE only")
+        raise UnfitRequest(400, "Connection may have the options close, keep-alive and TE only")
 
 
 def _read_host(head: RequestHead) -> str:
@@ -283,14 +283,14 @@ def _read_host(head: RequestHead) -> str:
 
 def _check_target(target: str) -> None:
     if not _TARGET.fullmatch(target):
-        raise RequestRefused(400, "The target of the request is not a plain path")
+        raise UnfitRequest(400, "The target of the request is not a plain path")
     path, _, query = target.partition("?")
     # guard of own tools: a path leads where it seems to -> own_tools.test_http.TargetTests.test_dots
     if _BAD_ESCAPE.search(target) or not _is_plain(path):
-        raise RequestRefused(400, "The path has dot segments, control characters or ambiguous escapes")
+        raise UnfitRequest(400, "The path has dot segments, control characters or ambiguous escapes")
     # guard of own tools: no parameter replaces the method -> own_tools.test_http.TargetTests.test_method
     if next(overriding_parameters(query), None) is not None:
-        raise RequestRefused(400, "A parameter asks the service to use another method than the one sent")
+        raise UnfitRequest(400, "A parameter asks the service to use another method than the one sent")
 
 
 def _is_plain(path: str) -> bool:
@@ -324,4 +324,4 @@ def _drop_hops(fields: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, str]]
 def _check_form(request: ParsedRequest) -> None:
     kind = _find(request.headers, "content-type").partition(";")[0].strip().lower()
     if kind == _FORM and next(overriding_parameters(request.body.decode("latin-1")), None) is not None:
-        raise RequestRefused(400, "A parameter asks the service to use another method than the one sent")
+        raise UnfitRequest(400, "A parameter asks the service to use another method than the one sent")

@@ -24,7 +24,7 @@ _OTHERS = (
 
 @frozen
 class OpenedTools:
-    """What was opened for one session.
+    """The services that are open for one session.
 
     :ivar names: the names of the services, sorted.
     """
