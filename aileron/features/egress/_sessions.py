@@ -140,13 +140,15 @@ class EgressSessions:
 
         :raises ValueError: if a word is no preset and no host, as a sentence.
         :raises Conflict: if other hosts were named for this session, or too many connections are being opened.
-        :raises StoreUnavailable: if the audit log cannot be written.
+        :raises StoreUnavailable: if the audit log cannot be read or written.
         """
         named = read_egress(words)
-        if not words and not (self._opener is not None and self._opener.has_hosts(session.id)):
-            raise ValueError("Name at least one host or preset.")
         async with self._opening:
             access = self._open.get(session.id)
+            if access is None and self._opener is not None:
+                await self._opener.recall(session.id)
+            if not words and not (self._opener is not None and self._opener.has_hosts(session.id)):
+                raise ValueError("Name at least one host or preset.")
             bound = await self._find_recorded(session.id) if access is None else access.words
             if bound not in (None, named):
                 raise Conflict(_BOUND)
@@ -293,7 +295,7 @@ class EgressSessions:
         known = access.hosts.get(host)
         if known is not None and known.state is EgressState.DENIED:
             raise EgressRefused("it was denied for this session")
-        opened = "" if self._opener is None else self._opener.find_basis(access.session_id, host)
+        opened = self._judge_opened(access, host)
         if opened:
             return opened, False
         rule = self._file.find(access.project, host)
@@ -307,6 +309,21 @@ class EgressSessions:
         if known is None and (access.pending() >= MOST_PENDING or len(access.hosts) >= _MOST_HOSTS):
             raise EgressRefused("too many hosts of this session wait for approval")
         return None
+
+    def _judge_opened(self, access: Access, host: str) -> str:
+        """Return why this daemon answers connections to a host itself, or an empty text if it does not.
+
+        :raises EgressRefused: if the session may not connect to the host.
+        """
+        if self._opener is None:
+            return ""
+        problem = self._opener.find_problem(access.session_id, host)
+        # guard of egress: no word of the launcher opens a host that its opener refuses
+        #    -> features.egress.test_sessions.OpenerTests.test_problem
+        if problem:
+            self.report("egress.failed", access, host, problem)
+            raise EgressRefused(problem)
+        return self._opener.find_basis(access.session_id, host)
 
     async def _note(self, access: Access, host: str, allowed: tuple[str, bool] | None) -> None:
         """Count a session's request for a host. If the host's state or basis has changed, record the change first.

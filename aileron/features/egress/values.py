@@ -88,8 +88,21 @@ class EgressHost:
 class TunnelOpener(Protocol):
     """A part of the daemon that answers connections of sandboxes itself, in place of the host."""
 
+    async def recall(self, session_id: str) -> None:
+        """Learn what was opened for a session before the daemon was restarted. Called before the session connects.
+
+        :raises StoreUnavailable: if the database cannot be read.
+        """
+
     def has_hosts(self, session_id: str) -> bool:
-        """Return whether some hosts of a session are opened."""
+        """Return whether some hosts of a session are opened, or were before the daemon was restarted."""
+
+    def find_problem(self, session_id: str, host: str) -> str:
+        """Return the reason why a session may not connect to a host, even if it is allowed otherwise, or an empty text.
+
+        :param host: the host with its port.
+        :return: a sentence without its full stop.
+        """
 
     def find_basis(self, session_id: str, host: str) -> str:
         """Return the reason why a session's connections to a host are opened, or an empty text if they are not.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from aileron.features.feature import Feature, RunningFeature
 from aileron.model.audit import EventName
@@ -18,6 +18,7 @@ class OwnTools(Feature):
 
     name = "own_tools"
     summary = "Lets an agent's own tools, such as gh and curl, use credentials that they never hold."
+    needs: ClassVar[Sequence[str]] = ("egress",)
 
     def commands(self) -> Mapping[str, Command]:
         return {"own-tools": Command("aileron.features.own_tools.commands:own_tools", "Services", 45)}
@@ -29,6 +30,7 @@ class OwnTools(Feature):
 
     def event_types(self) -> Mapping[str, EventName]:
         return {
+            "own_tools.opened": EventName("Services opened for an agent's tools", "sessions"),
             "own_tools.read": EventName("Tool of an agent read", "sessions"),
             "own_tools.refused": EventName("Request of an agent's tool refused", "sessions", "bad"),
             "own_tools.answered": EventName("Answer given to an agent's tool", "sessions"),
@@ -39,7 +41,12 @@ class OwnTools(Feature):
 
         return {"status": {"own_tools": STATUS}}
 
-    async def start(self, core: Core) -> RunningFeature:
+    def routes(self) -> Sequence[Any]:
+        from .routes import TABLE
+
+        return (TABLE,)
+
+    async def start(self, core: Core) -> RunningFeature | None:
         from .running import start_own_tools
         from .settings import OwnToolsSettings
 

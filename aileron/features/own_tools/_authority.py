@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -47,7 +48,7 @@ class SessionAuthority:
         :raises ValueError: if the authority is not for this host.
         """
         # guard of own tools: no certificate for another host
-        #    -> own_tools.test_authority.AuthorityTests.test_other_host
+        #    -> features.own_tools.test_authority.AuthorityTests.test_other_host
         if host not in self._hosts:
             raise ValueError(f"This session's authority does not cover {host}.")
         if host not in self._contexts:
@@ -73,7 +74,7 @@ class SessionAuthority:
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(usage, critical=True)
             # guard of own tools: programs believe the authority for these hosts alone
-            #    -> own_tools.test_authority.AuthorityTests.test_constrained
+            #    -> features.own_tools.test_authority.AuthorityTests.test_constrained
             .add_extension(constraints, critical=True)
             .sign(self._key, SHA256())
         )
@@ -104,7 +105,7 @@ class SessionAuthority:
         )
 
 
-def _select_protocol(connection: SSL.Connection, offered: list[bytes]) -> bytes | object:
+def _select_protocol(connection: SSL.Connection, offered: list[bytes]) -> Any:
     return _PROTOCOL if _PROTOCOL in offered else SSL.NO_OVERLAPPING_PROTOCOLS
 
 

@@ -96,7 +96,8 @@ class ToolConnection(Protocol):
         if self._is_over:
             return
         if self._answering is not None:
-            # guard of own tools: requests are not read ahead -> own_tools.test_connection.AnswerTests.test_pipelined
+            # guard of own tools: requests are not read ahead
+            #    -> features.own_tools.test_connection.AnswerTests.test_pipelined
             self._pipelines = True
             return
         if not self._parser.has_begun:
@@ -160,7 +161,7 @@ class ToolConnection(Protocol):
         """
         self.transport.write(data)
         # guard of own tools: an answer to a closed connection was not given
-        #    -> own_tools.test_connection.AnswerTests.test_not_delivered, instead delivered()
+        #    -> features.own_tools.test_connection.AnswerTests.test_not_delivered, instead delivered()
         self._clock.callLater(0, self._deliver, delivered)
 
     def _deliver(self, delivered: Callable[[], object]) -> None:
@@ -195,7 +196,8 @@ def write_head(answer: ToolAnswer, method: str, *, keep: bool) -> bytes:
     :raises UnfitRequest: if a header or the reason phrase could be read in two ways.
     """
     lines = [f"HTTP/1.1 {answer.status} {answer.reason}"]
-    # guard of own tools: no answer can smuggle another one -> own_tools.test_connection.HeadTests.test_line_ends
+    # guard of own tools: no answer can smuggle another one
+    #    -> features.own_tools.test_connection.HeadTests.test_line_ends
     if not 200 <= answer.status <= 599 or not _REASON.fullmatch(answer.reason):
         raise _UNREADABLE
     for name, value in answer.headers:

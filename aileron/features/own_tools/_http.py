@@ -94,7 +94,7 @@ class RequestParser:
     def receive(self, data: bytes) -> ParsedRequest | None:
         """Add received bytes, and return a complete request or None if more bytes are needed.
 
-        :raises UnfitRequest: if the bytes are no request that can be passed on. The parser cannot be used afterwards.
+        :raises UnfitRequest: if the bytes are no request that can be passed on. The parser must not be used again.
         """
         self.rest += data
         if self._head is None and not self._read_head():
@@ -214,7 +214,7 @@ def _check_line_end(line: bytes) -> None:
 
 
 def _check_chunk(line: bytes) -> None:
-    # guard of own tools: chunk extensions are refused -> own_tools.test_http.BodyTests.test_extension
+    # guard of own tools: chunk extensions are refused -> features.own_tools.test_http.BodyTests.test_extension
     if not _UNFINISHED_CHUNK.fullmatch(line):
         raise UnfitRequest(400, "The body is not properly chunked, or its chunks have extensions")
 
@@ -248,32 +248,32 @@ def _check_head(head: RequestHead, fields: tuple[tuple[str, str], ...], host: st
     if not _METHOD.fullmatch(head.method) or method in _REFUSED_METHODS:
         raise UnfitRequest(405, "This method is not supported")
     # guard of own tools: the Host header names the host of the connection
-    #    -> own_tools.test_http.HeadTests.test_other_host
+    #    -> features.own_tools.test_http.HeadTests.test_other_host
     if _read_host(head) != host:
         raise UnfitRequest(421, "The Host header does not name the host of this connection")
     if method in _NO_CONTENT and head.length:
         raise UnfitRequest(400, f"A {method} request with a body is not supported")
     _check_target(head.target.decode("ascii"))
-    _check_fields(fields)
+    _check_names(fields)
+    # guard of own tools: Connection names no header that the service would get otherwise
+    #    -> features.own_tools.test_http.HeadTests.test_connection
+    if not _list_options(fields) <= _CONNECTION_OPTIONS:
+        raise UnfitRequest(400, "Connection may have the options close, keep-alive and TE only")
 
 
-def _check_fields(fields: tuple[tuple[str, str], ...]) -> None:
+def _check_names(fields: tuple[tuple[str, str], ...]) -> None:
     for name, _ in fields:
         lower = name.lower()
         # guard of own tools: a connection is not switched to another protocol
-        #    -> own_tools.test_http.HeadTests.test_upgrade
+        #    -> features.own_tools.test_http.HeadTests.test_upgrade
         if lower.replace("_", "-") in _UPGRADES:
             raise UnfitRequest(400, "A change of protocol (Upgrade, WebSocket) is not supported")
         # guard of own tools: no header replaces the method or the path
-        #    -> own_tools.test_http.HeadTests.test_override
+        #    -> features.own_tools.test_http.HeadTests.test_override
         if is_overriding_header(name):
             raise UnfitRequest(400, "A header asks the service to process another request than the one sent")
         if "_" in name and lower.replace("_", "-") in _FRAMING | _HOP_BY_HOP:
             raise UnfitRequest(400, _AMBIGUOUS)
-    # guard of own tools: Connection names no header that the service would get otherwise
-    #    -> own_tools.test_http.HeadTests.test_connection
-    if not _list_options(fields) <= _CONNECTION_OPTIONS:
-        raise UnfitRequest(400, "Connection may have the options close, keep-alive and TE only")
 
 
 def _read_host(head: RequestHead) -> str:
@@ -285,10 +285,10 @@ def _check_target(target: str) -> None:
     if not _TARGET.fullmatch(target):
         raise UnfitRequest(400, "The target of the request is not a plain path")
     path, _, query = target.partition("?")
-    # guard of own tools: a path leads where it seems to -> own_tools.test_http.TargetTests.test_dots
+    # guard of own tools: a path leads where it seems to -> features.own_tools.test_http.TargetTests.test_dots
     if _BAD_ESCAPE.search(target) or not _is_plain(path):
         raise UnfitRequest(400, "The path has dot segments, control characters or ambiguous escapes")
-    # guard of own tools: no parameter replaces the method -> own_tools.test_http.TargetTests.test_method
+    # guard of own tools: no parameter replaces the method -> features.own_tools.test_http.TargetTests.test_method
     if next(overriding_parameters(query), None) is not None:
         raise UnfitRequest(400, "A parameter asks the service to use another method than the one sent")
 

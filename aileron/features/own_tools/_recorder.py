@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
 
 from attrs import define, evolve, field
 from twisted.internet.defer import Deferred
@@ -12,9 +12,10 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from aileron.base.json import JSON, utc
-from aileron.model.audit import Actor, Event
+from aileron.model.audit import DAEMON, Actor, Event
 from aileron.model.errors import LimitExceeded
 from aileron.model.interfaces.store import IAudit
+from aileron.model.queries import AuditQuery
 
 from .values import ToolRequest
 
@@ -43,6 +44,25 @@ class ToolRecorder:
     reads: int = field(default=0, init=False)
     _times: dict[tuple[str, str], deque[float]] = field(factory=dict, init=False)
     _writing: set[Deferred[Any]] = field(factory=set, init=False)
+
+    async def record_opened(self, session_id: str, services: Iterable[str], hosts: Iterable[str]) -> None:
+        """Record that services were opened for a session.
+
+        :raises StoreUnavailable: if the audit log cannot be written.
+        """
+        payload: dict[str, JSON] = {"services": list(services), "hosts": sorted(hosts)}
+        event = self._make_event("own_tools.opened", session_id, payload)
+        await self._audit.append(evolve(event, actor=DAEMON))
+
+    async def find_opened_hosts(self, session_id: str) -> frozenset[str]:
+        """Return the hosts that were opened for a session in any process of the daemon.
+
+        :raises StoreUnavailable: if the audit log cannot be read.
+        """
+        query = AuditQuery(type="own_tools.opened", session_id=session_id, limit=1)
+        for record in (await self._audit.list(query)).items:
+            return frozenset(cast("Sequence[str]", record.event.payload["hosts"]))
+        return frozenset()
 
     def admit_read(self, session_id: str) -> None:
         """Count a read of a session.

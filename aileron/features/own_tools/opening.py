@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import count
 
 from attrs import define, field, frozen
+from twisted.internet.defer import DeferredLock
 from twisted.internet.interfaces import IProtocol, IReactorTime, ITransport
 
 from aileron.base.json import utc
@@ -14,17 +14,21 @@ from aileron.model.errors import Conflict
 
 from ._authority import SessionAuthority
 from ._connection import ToolSession, serve_tool
+from ._recorder import ToolRecorder
 from .values import ToolDoor, ToolService
 
 _OTHERS = (
     "This session's services were named when its tools were first opened, and others are not added to them. Launch the "
     "agent again."
 )
+_RESTARTED = (
+    "Aileron was restarted after this agent was launched, so its tools cannot use {what}: launch the agent again"
+)
 
 
 @frozen
 class OpenedTools:
-    """The services that are open for one session.
+    """The services that were opened for one session.
 
     :ivar names: the names of the services, sorted.
     """
@@ -32,6 +36,11 @@ class OpenedTools:
     names: tuple[str, ...]
     services: tuple[ToolService, ...]
     authority: SessionAuthority
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The hosts of all services, each with its port unless that is 443."""
+        return frozenset(host for each in self.services for host in each.hosts)
 
     def find_service(self, host: str) -> ToolService | None:
         """Return the service of a host, given with its port unless that is 443, or None if there is none."""
@@ -42,45 +51,68 @@ class OpenedTools:
 class ToolSessions:
     """The sessions whose tools may use services. It implements the proxy's L{TunnelOpener}.
 
-    Everything is in memory: after a restart of the daemon a session's tools reach the services only if the agent is
-    launched again.
-
-    :param report: records that a request of a session to a host was refused because of its form, with the reason.
+    The authorities are in memory only: after a restart of the daemon, a session's connections to its services' hosts
+    are refused, also if the session may reach these hosts otherwise.
     """
 
     _door: ToolDoor
     _clock: IReactorTime
-    _report: Callable[[str, str, str], object]
+    _recorder: ToolRecorder
     _opened: dict[str, OpenedTools] = field(factory=dict, init=False)
+    _lost: dict[str, frozenset[str]] = field(factory=dict, init=False)
+    _opening: DeferredLock = field(factory=DeferredLock, init=False)
     _numbers: count[int] = field(factory=lambda: count(1), init=False)
 
-    def open(self, session_id: str, names: tuple[str, ...]) -> OpenedTools:
+    async def open(self, session_id: str, names: tuple[str, ...]) -> OpenedTools:
         """Open services for a session. The first call fixes them, and equal later calls return the same.
 
         :raises NotFound: if there is no such service.
         :raises BindingRequired: if no credential is bound to it.
-        :raises Conflict: if other services were opened for the session.
+        :raises Conflict: if other services were opened for the session, or the daemon was restarted since.
+        :raises StoreUnavailable: if the audit log cannot be read or written.
         """
         wanted = tuple(sorted(set(names)))
-        known = self._opened.get(session_id)
-        if known is None:
-            services = self._door.find_services(wanted)
-            hosts = {host.partition(":")[0] for each in services for host in each.hosts}
-            known = OpenedTools(wanted, services, SessionAuthority(hosts, utc(self._clock.seconds())))
-            self._opened[session_id] = known
+        async with self._opening:
+            known = self._opened.get(session_id)
+            if known is None:
+                await self.recall(session_id)
+                # guard of own tools: an authority that the agent's sandbox does not know is not made
+                #    -> features.own_tools.test_opening.RestartTests.test_open
+                if session_id in self._lost:
+                    raise Conflict(f"{_RESTARTED.format(what='services')}.")
+                known = self._make(wanted)
+                await self._recorder.record_opened(session_id, wanted, known.hosts)
+                self._opened[session_id] = known
         # guard of own tools: who has the launch key adds no service to a session
-        #    -> own_tools.test_opening.OpeningTests.test_others
+        #    -> features.own_tools.test_opening.OpeningTests.test_others
         if known.names != wanted:
             raise Conflict(_OTHERS)
         return known
 
+    def _make(self, names: tuple[str, ...]) -> OpenedTools:
+        services = self._door.find_services(names)
+        hosts = {host.partition(":")[0] for each in services for host in each.hosts}
+        return OpenedTools(names, services, SessionAuthority(hosts, utc(self._clock.seconds())))
+
     def end(self, session_id: str) -> None:
         """Forget what was opened for a session, and the key of its authority. Idempotent."""
         self._opened.pop(session_id, None)
+        self._lost.pop(session_id, None)
+
+    async def recall(self, session_id: str) -> None:
+        if session_id not in self._opened and session_id not in self._lost:
+            hosts = await self._recorder.find_opened_hosts(session_id)
+            if hosts and session_id not in self._opened:
+                self._lost[session_id] = hosts
+
+    def find_problem(self, session_id: str, host: str) -> str:
+        # guard of own tools: after a restart no placeholder is sent to the real host
+        #    -> features.own_tools.test_opening.RestartTests.test_refused
+        known = _shorten(host) in self._lost.get(session_id, ())
+        return _RESTARTED.format(what=_shorten(host)) if known else ""
 
     def has_hosts(self, session_id: str) -> bool:
-        """Return whether services are open for a session."""
-        return session_id in self._opened
+        return session_id in self._opened or session_id in self._lost
 
     def find_basis(self, session_id: str, host: str) -> str:
         found = self._find(session_id, host)
@@ -93,7 +125,7 @@ class ToolSessions:
         name = _shorten(host)
 
         def report(why: str) -> None:
-            self._report(session_id, name, why)
+            self._recorder.record_unreadable(session_id, name, why)
 
         session = ToolSession(session_id, next(self._numbers), name, self._door, report)
         context = found[0].authority.make_context(name.partition(":")[0])
@@ -102,7 +134,7 @@ class ToolSessions:
     def _find(self, session_id: str, host: str) -> tuple[OpenedTools, ToolService] | None:
         opened = self._opened.get(session_id)
         # guard of own tools: a session opens the hosts of its own services alone
-        #    -> own_tools.test_opening.OpeningTests.test_other_session
+        #    -> features.own_tools.test_opening.OpeningTests.test_other_session
         service = None if opened is None else opened.find_service(_shorten(host))
         return None if opened is None or service is None else (opened, service)
 

@@ -9,12 +9,14 @@ from attrs import frozen
 from aileron.api.shapes.schemas import COUNT, made_of
 from aileron.base.json import JSON
 from aileron.features.core import Core
+from aileron.features.egress.running import RunningEgress
 from aileron.features.feature import RunningFeature
 
 from ._door import Door
 from ._recorder import ToolRecorder
 from ._services import ToolServices
 from ._writes import Writes
+from .opening import ToolSessions
 from .settings import OwnToolsSettings
 
 STATUS = made_of({"reads": {**COUNT, "description": "requests of tools that only read, since the daemon started"}})
@@ -24,7 +26,7 @@ STATUS = made_of({"reads": {**COUNT, "description": "requests of tools that only
 class RunningOwnTools(RunningFeature):
     """The requests of tools in this daemon."""
 
-    door: Door
+    sessions: ToolSessions
     recorder: ToolRecorder
     writes: Writes
 
@@ -34,6 +36,7 @@ class RunningOwnTools(RunningFeature):
         return (self,)
 
     def session_ended(self, session_id: str) -> None:
+        self.sessions.end(session_id)
         self.writes.session_ended(session_id)
         self.recorder.session_ended(session_id)
 
@@ -41,8 +44,14 @@ class RunningOwnTools(RunningFeature):
         return {"own_tools": {"reads": self.recorder.reads}}
 
 
-def start_own_tools(core: Core, settings: OwnToolsSettings) -> RunningOwnTools:
-    """Build the door. What it records is written before the daemon ends."""
+def start_own_tools(core: Core, settings: OwnToolsSettings) -> RunningOwnTools | None:
+    """Build the door, and have the proxy of sandboxes lead to it. What it records is written before the daemon ends.
+
+    Return None if the daemon has no proxy.
+    """
+    egress = core.find(RunningEgress)
+    if egress is None:
+        return None
     process, store, runner = core.process, core.store, core.runner
     recorder = ToolRecorder(store.audit, process.reactor, process.ids)
     writes = Writes(runner.submission, store.tool_claims, process.reactor, process.ids(), settings.hold_seconds)
@@ -55,5 +64,7 @@ def start_own_tools(core: Core, settings: OwnToolsSettings) -> RunningOwnTools:
         recorder,
         lambda run_id: f"{process.operator_url()}/approvals/{run_id}",
     )
+    sessions = ToolSessions(door, process.reactor, recorder)
+    egress.sessions.register_opener(sessions)
     process.life.at_end(recorder.stop)
-    return RunningOwnTools(door, recorder, writes)
+    return RunningOwnTools(sessions, recorder, writes)

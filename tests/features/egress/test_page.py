@@ -9,7 +9,7 @@ from attrs import evolve, field, frozen
 
 from aileron.base.json import utc
 from aileron.features.egress.running import RunningEgress, SessionHosts
-from aileron.features.egress.values import EgressDecision, EgressHost, EgressState
+from aileron.features.egress.values import EgressDecision, EgressHost, EgressState, TunnelOpener
 from aileron.model.audit import Actor
 from aileron.model.sessions import Session
 from tests.api.case import NOW, running
@@ -46,6 +46,9 @@ class KnownHosts(SessionHosts):
         raise NotImplementedError
 
     def end(self, session_id: str) -> None:
+        raise NotImplementedError
+
+    def register_opener(self, opener: TunnelOpener) -> None:
         raise NotImplementedError
 
 

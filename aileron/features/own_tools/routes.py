@@ -1,0 +1,73 @@
+"""The route of own tools: launchers open services for the tools of a session."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext, Schema
+from aileron.api.faults import Answer, answer
+from aileron.api.guard import Who
+from aileron.api.shapes.schemas import TEXT, list_of, made_of
+from aileron.model.errors import NotFound
+
+from .running import RunningOwnTools
+
+TABLE = EndpointTable()
+
+_NAMES: Schema = {**list_of({"type": "string", "minLength": 1, "maxLength": 64}), "minItems": 1, "maxItems": 20}
+_OPENED = made_of(
+    {
+        "certificate": {**TEXT, "description": "the certificate of the session's authority, as PEM"},
+        "hosts": {**list_of(TEXT), "description": "with a port unless that is 443"},
+        "services": list_of(made_of({"name": TEXT, "connector": TEXT})),
+        "variables": {
+            "type": "object",
+            "additionalProperties": TEXT,
+            "description": "environment variables for tools, each with a placeholder for the credential",
+        },
+    }
+)
+
+
+@TABLE.route(
+    "POST",
+    "/v1/sessions/<session_id>/own-tools",
+    agents=Who.LAUNCH,
+    body=made_of({"services": _NAMES}),
+    answers={200: _OPENED},
+)
+async def open_own_tools(context: RequestContext, deps: Dependencies, session_id: str) -> Answer:
+    """Open services for the tools of a session, such as C{gh}.
+
+    The session's connections to the services' hosts are then answered by Aileron, with certificates of an authority
+    that is valid for these hosts only. The first call fixes the services. An equal call returns the same.
+
+    :raises NotFound: if the session does not exist or has ended, or a service was not added.
+    :raises BindingRequired: if no credential is bound to a service.
+    :raises Conflict: if other services were opened for this session, or the daemon was restarted since.
+    :raises StoreUnavailable: if the audit log cannot be written.
+    """
+    tools = deps.features.find(RunningOwnTools)
+    if tools is None:
+        raise NotFound("This daemon opens no services for the tools of agents.")
+    await _require_live(deps, session_id)
+    opened = await tools.sessions.open(session_id, tuple(cast("list[str]", context.body["services"])))
+    try:
+        await _require_live(deps, session_id)
+    except NotFound:
+        tools.sessions.end(session_id)  # the session ended meanwhile, before its services were opened
+        raise
+    return answer(
+        {
+            "certificate": opened.authority.pem,
+            "hosts": sorted(opened.hosts),
+            "services": [{"name": each.name, "connector": each.connector} for each in opened.services],
+            "variables": {name: value for each in opened.services for name, value in each.variables.items()},
+        }
+    )
+
+
+async def _require_live(deps: Dependencies, session_id: str) -> None:
+    session = await deps.sessions.get(session_id)
+    if session is None or not session.live:
+        raise NotFound("There is no such session, or it has ended.")
