@@ -281,6 +281,10 @@ class FeatureSet:
         """Return the features' lines of C{aileron status}, by label."""
         return _merge(each.status_lines(status) for each in self.on)
 
+    def watch_offers(self) -> Sequence[Callable[..., Any]]:
+        """Return the features' functions that find what C{aileron watch} offers beside pending approvals."""
+        return tuple(find for each in self.on for find in each.watch_offers())
+
     def list_targets(self, status: Mapping[str, Any]) -> Sequence[str]:
         """Return the names of all targets of features to which a credential can be bound."""
         return tuple(name for each in self.on for name in each.list_targets(status))

@@ -147,6 +147,9 @@ class Feature:
     def status_lines(self, status: Mapping[str, Any]) -> Mapping[str, JSON]:
         return {}
 
+    def watch_offers(self) -> Sequence[Callable[..., Any]]:
+        return ()
+
     def list_targets(self, status: Mapping[str, Any]) -> Iterable[str]:
         return ()
 

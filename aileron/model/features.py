@@ -76,6 +76,27 @@ class NoticeRule:
     immediate: bool = False
 
 
+@frozen
+class WatchOffer:
+    """A request to the operator site that C{aileron watch} offers beside the pending approvals.
+
+    :ivar id: the name of the offer. An offer that is made again has the same.
+    :ivar text: a sentence for the list that says what happened.
+    :ivar label: the function of the key in two or three words, such as C{raise limit}.
+    :ivar question: the question that the person confirms. It says all that the request changes.
+    :ivar path: the parts of the path to which C{body} is sent with POST.
+    :ivar done: a sentence to show after the request succeeded.
+    """
+
+    id: str
+    text: str
+    label: str
+    question: str
+    path: tuple[str, ...]
+    body: Mapping[str, JSON]
+    done: str
+
+
 _METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 
 

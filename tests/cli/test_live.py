@@ -37,13 +37,22 @@ from aileron.cli.approvals.watch import converse
 from aileron.cli.context import Conversation, Links
 from aileron.cli.output import when
 from aileron.client import DaemonFault, Operator
-from aileron.model.errors import ApprovalStale, InvalidRequest, NotFound, StoreUnavailable, Unauthorized
+from aileron.model.errors import ApprovalStale, Conflict, InvalidRequest, NotFound, StoreUnavailable, Unauthorized
 from tests.cli.daemon import DECIDE, DIGEST, ONE, OPERATOR_URL, RUN, SESSION, TOKEN, CommandCase, approval
 
 LIST = "/v1/action-approvals?limit=200"
+LIMITS = "/v1/gateway/limits"
+RAISE = f"{LIMITS}/0123abcd/raise"
 PASTE = "\x1b[200~{}\x1b[201~"
 SOON = "\0"
 """Between what does not come in one piece, yet all but at once."""
+
+
+def limit(**changed: Any) -> dict[str, Any]:
+    """A spending limit that is reached, as the daemon lists it."""
+    kind = {"id": "0123abcd", "unit": "tokens", "per": "day", "provider": None, "model": None, "window": "2026-03-01"}
+    return {**kind, "limit": 5000, "most": 5000, "used": 5000, "held": 100, "reached": True, **changed}
+
 
 Typed: TypeAlias = str | Callable[[], None]
 """What is typed at once, or what happens while nothing is."""
@@ -61,7 +70,8 @@ class ScreenCase(CommandCase):
         self.clock = Clock()
         self.columns, self.rows = 80, 33
         self.waits(approval())
-        self.site.answer("GET", "/v1/sessions/S", SESSION)
+        self.reached()
+        self.site.answer("GET", "/v1/sessions/S", {**SESSION, "state": "running"})
         self.site.answer("GET", "/v1/events", NotFound("There is no such stream."))
         self.site.answer("POST", DECIDE, approval(approved=True))
         self.result({"status": "completed", "run_id": RUN, "result": {"output": {}, "steps": {}}})
@@ -71,6 +81,12 @@ class ScreenCase(CommandCase):
         self.site.answer("GET", LIST, {"items": list(items), "cursor": None})
         for item in items:
             self.site.answer("GET", f"/v1/action-approvals/{item['id']}", item)
+
+    def reached(self, *limits: dict[str, Any]) -> None:
+        """These spending limits are there."""
+        self.site.answer("GET", LIMITS, {"items": list(limits), "readable": True})
+        for each in limits:
+            self.site.answer("POST", f"{LIMITS}/{each['id']}/raise", each)
 
     def result(self, given: dict[str, Any]) -> None:
         """How it ends."""
@@ -560,6 +576,66 @@ class DecideTests(ScreenCase):
         self.assertEqual(self.sent.count("\x1b[?1049h"), 2)
 
 
+class OfferTests(ScreenCase):
+    """A spending limit is reached while somebody watches."""
+
+    def test_raise(self) -> None:
+        """What is reached rings and is told in the list; + asks with all numbers, and y raises just that."""
+        shown = self.view("+", lambda: self.reached(limit()), "+", "y", self.reached)
+        self.assertNotIn("raise", shown[1])
+        self.assertIn("A spending limit is reached: tokens a day, 5,100 of 5,000 tokens used today.", shown[2])
+        self.assertIn("+ raise limit  ↑↓ select", shown[2])
+        self.assertEqual(self.sent.count("\a"), 1)
+        asked = "Raise tokens a day by 5,000 to 10,000 tokens today? 5,100 of 5,000 tokens used. [y/N]"
+        self.assertIn(asked, " ".join(shown[3].replace("↪", "").split()))
+        self.assertEqual(self.site.bodies("POST", RAISE), [{"window": "2026-03-01", "by": 5000, "most": 5000}])
+        self.assertIn("Raised to 10,000 tokens. The agent can go on.", shown[4])
+        self.assertNotIn("raise limit", shown[5])
+
+    def test_not_raised(self) -> None:
+        """Anything but y raises nothing, nor does a paste, nor + in an open request; and nothing is decided by it."""
+        self.reached(limit())
+        shown = self.view("+", "n", "+", PASTE.format("y"), "+y", "+", "\x1b", "\r", "+", "y")
+        self.assertIn("Nothing was changed.", shown[2])
+        self.assertIn("Several keys arrived at once", shown[4])
+        self.assertIn("Approve exactly this?", shown[10])
+        self.assertEqual((self.site.bodies("POST", RAISE), self.decided()), ([], []))
+
+    def test_small(self) -> None:
+        """Where the question cannot be shown whole, nothing is raised."""
+        self.reached(limit())
+        self.columns = 20
+        self.assertIn("too small", " ".join(self.view("+", "y")[-1].replace("↪", "").split()))
+        self.columns = 24
+        self.view("+", "y")
+        self.assertEqual(len(self.site.bodies("POST", RAISE)), 1)
+
+    def test_session(self) -> None:
+        """A limit of a session names it and its agent, visibly; that of an ended session or of none is not offered."""
+        told = {**SESSION, "agent": "co\u202edex", "state": "running"}
+        self.site.answer("GET", "/v1/sessions/S", told)
+        self.site.answer("GET", "/v1/sessions/E", {**told, "id": "E", "state": "ended"})
+        self.site.answer("GET", "/v1/sessions/G", NotFound("There is no such session."))
+        of_session = limit(per="session", window="S", unit="money", limit=2_500_000, most=2_500_000, used=9_000_000)
+        self.reached(of_session, limit(), *({**of_session, "window": each} for each in ("", "E", "G")))
+        shown = self.view("+", "+", "+", "y")
+        self.assertIn("in session S of co\\u202edex. 1 more.", " ".join(shown[0].replace("↪", "").split()))
+        where = ["by $2.50 to $5.00 in session S", "tokens today?", "by $2.50 to $5.00 in session S"]
+        for place, words in enumerate(where, 1):
+            self.assertIn(words, " ".join(shown[place].replace("↪", "").split()))
+        self.assertEqual(self.site.bodies("POST", RAISE), [{"window": "S", "by": 2_500_000, "most": 2_500_000}])
+        self.assertIn("More is used already: $9.00.", shown[4])
+
+    def test_refused(self) -> None:
+        """What the daemon refuses stands at the bottom, and the screen goes on; without a gateway there is no offer."""
+        self.reached(limit())
+        self.site.answer("POST", RAISE, Conflict("This limit was changed meanwhile. Look at it again."))
+        shown = self.view("+", "y", lambda: self.site.answer("GET", LIMITS, NotFound("There are no limits.")))
+        self.assertIn("This limit was changed meanwhile.", shown[2])
+        self.assertEqual(("raise limit" in shown[2], "raise limit" in shown[3]), (True, False))
+        self.assertNotIn("There are no limits", shown[3])
+
+
 class TerminalTests(ScreenCase):
     """On a pseudo-terminal."""
 
@@ -726,6 +802,7 @@ class ConverseTests(CommandCase):
     def setUp(self) -> None:
         super().setUp()
         self.site.answer("GET", "/v1/action-approvals?limit=200", {"items": [approval()], "cursor": None})
+        self.site.answer("GET", LIMITS, {"items": [], "readable": True})
         self.one_waits()
 
     def converse(self, *answers: str) -> str:
@@ -779,3 +856,14 @@ class ConverseTests(CommandCase):
         self.assertIn("is not a time such as +2h", self.converse("1", "l", "soon", "q"))
         self.converse("1", "l", "+2h", "y", "q")
         self.assertEqual([body["not_before"] for body in self.decided()], ["2026-01-01T02:01:40.000000Z"])
+
+    def test_offer(self) -> None:
+        """A limit that is reached is told, and + asks about it; what is refused is told, and n changes nothing."""
+        self.site.answer("GET", LIMITS, {"items": [limit()], "readable": True})
+        self.site.answer("POST", RAISE, limit())
+        shown = self.converse("+", "n", "+", "y", "q")
+        self.assertIn("A spending limit is reached: tokens a day, 5,100 of 5,000 tokens used today.", shown)
+        self.assertIn("Raised to 10,000 tokens. The agent can go on.", shown)
+        self.assertEqual(len(self.site.bodies("POST", RAISE)), 1)
+        self.site.answer("POST", RAISE, Conflict("This limit was changed meanwhile."))
+        self.assertIn("This limit was changed meanwhile.", self.converse("+", "y", "q"))

@@ -84,6 +84,9 @@ class ExampleFeature:
     def status_lines(self, status: Mapping[str, Any]) -> Mapping[str, Any]:
         return {}
 
+    def watch_offers(self) -> Sequence[Callable[..., Any]]:
+        return ()
+
     def list_targets(self, status: Mapping[str, Any]) -> Iterable[str]:
         return ()
 

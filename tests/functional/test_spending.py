@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 
 from tests.functional.gatewayed import GatewayedTestCase
+from tests.functional.operated import PASSPHRASE
 from tests.functional.script import Say
 from tests.functional.sdks import Api
 
@@ -86,6 +87,24 @@ class SpendingTests(GatewayedTestCase):
     async def test_anthropic(self) -> None:
         """Anthropic's SDK, likewise."""
         await self.reached("anthropic", "PermissionDeniedError")
+
+    async def test_watch(self) -> None:
+        """Who watches in the terminal sees that the limit is reached, raises it by two keys, and the agent goes on."""
+        llm = self.llm({"m": [Say("one"), Say("two")]})
+        sdk = self.through(await self.own_gateway(llm))
+        await self.operator("gateway", "limit", "set", "--per", "day", "--requests", "1")
+        await sdk.use(Api.generate)
+        watching = self.on_terminal("approval", "watch", TERM="xterm")
+        await watching.expect("Passphrase of the vault: ")
+        watching.send(PASSPHRASE)
+        await watching.expect("A spending limit is reached: requests a day, 1 of 1 request used today.")
+        watching.press("+")
+        await watching.expect(r"Raise requests a day by 1 to 2 requests today\? 1 of 1 request used\. \[y/N\]")
+        watching.press("y")
+        await watching.expect("Raised to 2 requests. The agent can go on.")
+        await sdk.use(Api.generate)
+        watching.press("q")
+        self.assertEqual((await watching.finish(30)).exit_code, 0)
 
     async def test_prices(self) -> None:
         """Money is counted by the prices in config.yaml; a model without one is refused, and an unread request too."""

@@ -27,12 +27,13 @@ from aileron.cli.context import CliContext
 from aileron.cli.errors import CommandError, lines_of
 from aileron.cli.output import capture_lines, when
 from aileron.client import DaemonFault, DaemonUnreachable, Operator
+from aileron.model.features import WatchOffer
 
-from . import deciding
+from . import deciding, offers
 from .edit import edit_shown, rewritten
 from .grant import moment_of
 from .identical import cast_together, join_identical, list_members, name_requesters
-from .reading import PROMPTS, OpenedApproval, Question
+from .reading import PROMPTS, OpenedApproval, Question, question_of
 from .review import show_review
 from .rows import LOOK_CLOSELY, approval_row, key_hints, shorten, sort_closely, wrap
 
@@ -67,6 +68,7 @@ class LiveScreen:
         self._opened: OpenedApproval | None = None
         self._together: Sequence[Mapping[str, Any]] = ()  # the identical approvals that the next decision covers
         self._question: Question | None = None
+        self._offers = offers.OfferList(operator, cli.features.watch_offers())
         self._undoable: Sequence[str] = ()
         self._news = self._away = ""
         self._typed: list[str] = []
@@ -166,6 +168,8 @@ class LiveScreen:
             self._app.output.bell()
         if self._opened and not self._opened.changed:
             await self._compare(self._opened)
+        if await self._offers.fetch() and self._bell and not first:
+            self._app.output.bell()
 
     async def _compare(self, opened: OpenedApproval) -> None:
         """Compare the open approval with the daemon's. If it differs, disable deciding.
@@ -211,7 +215,9 @@ class LiveScreen:
                 self._question, self._news = None, "Several keys arrived at once, so nothing was decided."
                 return
             self._news = ""
-            if self._question and self._opened:
+            if self._question and self._question.offer:
+                work = self._answer_offer(self._question.offer, key)
+            elif self._question and self._opened:
                 work = self._answer(self._opened, self._question, key)
             elif key == "u" and self._undoable:
                 work = self._take_back(self._undoable)
@@ -230,10 +236,37 @@ class LiveScreen:
             self._leave()
         elif key in _ENTER and self._chosen:
             return self._open(self._chosen)
+        elif key == offers.KEY:
+            self._ask_about(self._offers.find_next(None))
         elif key in steps and self._items:
             position = max(0, min(self._position() + steps[key], len(self._items) - 1))
             self._chosen = self._items[position]["id"]
         return None
+
+    def _ask_about(self, offer: WatchOffer | None) -> None:
+        """Ask whether to accept an offer. Do nothing if it is None."""
+        if offer:
+            self._question = Question(offers.KEY, question_of(offer), offer=offer)
+
+    def _answer_offer(self, offer: WatchOffer, key: str) -> Work:
+        """Accept an offer after C{y}, ask about the next one after the key of offers, or else change nothing.
+
+        An offer whose question does not fit on the screen is not accepted.
+        """
+        rows = wrap(question_of(offer), self._app.output.get_size().columns, len(offer.question), grows=False)
+        self._question = None
+        if key in ("y", "Y") and len(rows) <= self._most_bottom_rows():
+            return self._accept(offer)
+        if key in ("y", "Y"):
+            self._news = "The terminal is too small to show the whole question. Nothing was changed."
+        elif key == offers.KEY and len(self._offers.items) > 1:
+            self._ask_about(self._offers.find_next(offer))
+        else:
+            self._news = "Nothing was changed."
+        return None
+
+    async def _accept(self, offer: WatchOffer) -> None:
+        self._news = await self._offers.accept(offer)
 
     def _press_in_opened(self, opened: OpenedApproval, key: str) -> Work:
         page = max(1, opened.height - 1)
@@ -441,21 +474,25 @@ class LiveScreen:
 
     def _bottom(self) -> Sequence[str]:
         """Return the rows of the question or message at the bottom, as many as needed and available."""
-        size, asks = self._app.output.get_size(), bool(self._opened and self._question)
-        text = visible(self._news or self._away)
-        if self._opened and self._question:
+        size, asks = self._app.output.get_size(), self._question is not None and self._question.offer is None
+        text = visible(self._news or self._away or self._offers.describe() * (self._opened is None))
+        if self._question:
             text = self._question.prompt + visible(self._question.text) * (not self._question.confirms)
         elif self._opened and self._opened.changed and not text:
             text = f"{self._opened.changed} Press r to reload before you decide."
-        most = max(1, min(_MOST_NEWS_ROWS, size.rows - _FRAME_ROWS - 1))
-        return wrap(text, size.columns, most, grows=asks)
+        return wrap(text, size.columns, self._most_bottom_rows(), grows=asks)
+
+    def _most_bottom_rows(self) -> int:
+        return max(1, min(_MOST_NEWS_ROWS, self._app.output.get_size().rows - _FRAME_ROWS - 1))
 
     def _bottom_height(self) -> int:
         return len(self._bottom())
 
     def _hints(self) -> str:
         identical = self._opened is not None and len(self._find_members(self._opened.shown["id"])) > 1
-        return key_hints(self._opened is not None, bool(self._undoable), identical, self._app.output.get_size().columns)
+        offer = f"{offers.KEY} {self._offers.items[0].label}" if self._offers.items and not self._opened else ""
+        width = self._app.output.get_size().columns
+        return key_hints(self._opened is not None, bool(self._undoable), identical, width, offer)
 
     def _cut(self, text: str) -> str:
         return shorten(text, self._app.output.get_size().columns)

@@ -7,6 +7,9 @@ from typing import Any
 
 from attrs import define, frozen
 
+from aileron.base.text import visible
+from aileron.model.features import WatchOffer
+
 from .rows import LEAST_COLUMNS, rows_of
 
 PROMPTS: Mapping[str, str] = {
@@ -20,16 +23,25 @@ PROMPTS: Mapping[str, str] = {
 
 @frozen
 class Question:
-    """A question at the bottom, with the text typed so far, or the start time of the run to approve."""
+    """A question at the bottom, with the text typed so far, or the start time of the run to approve.
+
+    :ivar offer: the offer that the question is about, or None if it is about the open approval.
+    """
 
     key: str
     prompt: str
     text: str = ""
+    offer: WatchOffer | None = None
 
     @property
     def confirms(self) -> bool:
         """True if a single key answers the question."""
-        return self.key in ("y", "x")
+        return self.key in ("y", "x") or self.offer is not None
+
+
+def question_of(offer: WatchOffer) -> str:
+    """Return the question about an offer, without control characters."""
+    return f"{visible(offer.question)} [y/N] "
 
 
 @define

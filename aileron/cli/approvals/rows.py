@@ -63,16 +63,16 @@ def age(seconds: float) -> str:
     return f"{max(0, int(seconds))}s"
 
 
-def key_hints(opened: bool, undo: bool, identical: bool, width: int) -> str:
+def key_hints(opened: bool, undo: bool, identical: bool, width: int, offer: str = "") -> str:
     """Return the functions of the keys, as briefly as the width requires.
 
     :param opened: whether an approval is open, or the list is shown.
     :param undo: whether the last approval can be undone.
     :param identical: whether identical approvals can be decided together with the open one.
+    :param offer: the key of an offer and its function, or an empty text.
     """
-    texts = [
-        f"{_UNDO_KEYS * undo}{_TOGETHER_KEYS * identical}{keys}" for keys in (_OPEN_KEYS if opened else _LIST_KEYS)
-    ]
+    more = f"{_UNDO_KEYS * undo}{_TOGETHER_KEYS * identical}{offer and f'{offer}  '}"
+    texts = [f"{more}{keys}" for keys in (_OPEN_KEYS if opened else _LIST_KEYS)]
     return next((text for text in texts if columns(text) <= width), shorten(texts[-1], width))
 
 

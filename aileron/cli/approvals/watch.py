@@ -20,6 +20,8 @@ from .deciding import MOST, DecisionRequest, decide_shown, deny_all_of, read_app
 from .edit import edit_shown, rewritten
 from .grant import moment_of
 from .identical import decide_together, join_identical
+from .offers import KEY, OfferList
+from .reading import question_of
 from .review import show_review
 from .rows import age, describe_row, find_mark, list_warnings, sort_closely
 
@@ -32,6 +34,7 @@ _INSTALL = (
     "pip install prompt_toolkit",
 )
 _ASK_WHICH = "Number to open, Enter to refresh, q to quit: "
+_ASK_OFFER = "Number to open, {key} to {label}, Enter to refresh, q to quit: "
 _ASK_ALL = "(ay) approve all identical, (ad) deny all identical, "
 _ASK_WHAT = "(y) approve, (l) approve for later, (d) deny, (x) deny all and end session, (e) edit, Enter to go back: "
 
@@ -99,6 +102,7 @@ async def converse(cli: CliContext, operator: Operator) -> None:
     """
     from aileron.client import DaemonFault, DaemonUnreachable
 
+    offers = OfferList(operator, cli.features.watch_offers())
     while True:
         items = (await operator.get("action-approvals", query={"limit": MOST}))["items"]
         waiting = sort_closely(join_identical(items))
@@ -114,15 +118,40 @@ async def converse(cli: CliContext, operator: Operator) -> None:
             for number, item in enumerate(waiting, 1)
         ]
         table(("NO", "AGE", "REQUEST", "CHECK", "ID"), rows) if rows else say("No pending approvals.")
-        answer = cli.ask(_ASK_WHICH).strip()
+        await offers.fetch()
+        for each in offers.items:
+            say("{text}", text=each.text)
+        asks = _ASK_OFFER.format(key=KEY, label=offers.items[0].label) if offers.items else _ASK_WHICH
+        answer = cli.ask(asks).strip()
         if answer == "q":
             return
+        if answer == KEY:
+            await _accept_offers(cli, offers)
+            continue
         if not (answer.isascii() and answer.isdigit() and 0 < int(answer) <= len(waiting)):
             continue
         try:
             row = waiting[int(answer) - 1]
             await _review(cli, operator, row["id"], identical=bool(row["others"]))
         except (DaemonFault, DaemonUnreachable, CommandError, click.UsageError) as error:
+            refuse_ended(error)
+            report(error)
+
+
+async def _accept_offers(cli: CliContext, offers: OfferList) -> None:
+    """Ask about each offer, and carry out the accepted ones. An error is printed.
+
+    :raises DaemonFault: if the login has ended.
+    """
+    from aileron.client import DaemonFault, DaemonUnreachable
+
+    for offer in offers.items:
+        if cli.ask(question_of(offer)).strip().lower() not in ("y", "yes"):
+            say("Nothing was changed.")
+            continue
+        try:
+            say("{done}", done=await offers.accept(offer))
+        except (DaemonFault, DaemonUnreachable) as error:
             refuse_ended(error)
             report(error)
 

@@ -86,6 +86,11 @@ class Spending(Feature):
 
         return {"gateway": draw_for_gateway, "session": draw_for_session, "home": find_reached}
 
+    def watch_offers(self) -> Sequence[Callable[..., Any]]:
+        from .offers import offer_raises
+
+        return (offer_raises,)
+
     async def start(self, core: Core) -> RunningFeature | None:
         from .running import start_spending
 

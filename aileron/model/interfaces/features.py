@@ -113,6 +113,12 @@ class IFeature(Interface):
         :param status: the answer of C{GET /v1/status}.
         """
 
+    def watch_offers() -> Sequence[Callable[..., Any]]:
+        """Return the functions that C{aileron watch} calls each second for what it offers beside pending approvals.
+
+        Each is a coroutine function of the operator's client that returns L{WatchOffer}s.
+        """
+
     def list_targets(status: Mapping[str, Any]) -> Iterable[str]:
         """Return the names that credentials can be bound to, for completion in a shell.
 
