@@ -33,11 +33,13 @@ class DaemonUnreachable(DaemonError):
     """No response arrived: the connection was refused or lost, or the deadline passed.
 
     :ivar sent: whether the daemon may have received the request.
-    :ivar misdirected: whether requests to the configured address are not allowed, so starting the daemon does not help.
+    :ivar misdirected: whether requests with this configuration are not allowed, so starting the daemon does not help.
+    :ivar remedy: what the user should do, as the end of a sentence, or an empty text for the usual advice.
     """
 
     sent: bool = False
     misdirected: bool = False
+    remedy: str = ""
 
 
 @define(eq=False)

@@ -15,8 +15,8 @@ from ._definitions import DESCRIBE_TOOL, DIAGNOSTICS_TOOL, SEARCH_TOOL, STATUS_T
 from ._forms import Form, fill_in, list_answered
 from ._link import DaemonLink
 from ._texts import (
-    PUT_RIGHT,
     ToolResult,
+    find_remedy,
     is_misdirected,
     mention_answers,
     read_status_call,
@@ -135,7 +135,7 @@ def _describe_degraded(error: DaemonError) -> str:
             "Remedy: ask the user to start this agent again."
         )
     if is_misdirected(error):
-        return f"Aileron: degraded. {error}\nRemedy: ask the user to {PUT_RIGHT}."
+        return f"Aileron: degraded. {error}\nRemedy: ask the user to {find_remedy(error)}."
     if isinstance(error, DaemonUnreachable):
         return (
             f"Aileron: degraded. {error}\nRemedy: ask the user to run 'aileron daemon start'; tools come by themselves."

@@ -2,7 +2,7 @@
 
 A launched agent's environment names the daemon and the session. A client without a launcher opens its own session if
 the operator allows the client by name. That session ends with this process, and its token stays in memory. The client's
-configuration contains only the client's name.
+configuration contains only the client's name. The project's C{.aileron.toml} restricts the session, as after a launch.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from attrs import field, frozen
 from twisted.internet.defer import CancelledError, Deferred, DeferredLock
 from twisted.internet.interfaces import IReactorTime
 
+from aileron.base.json import JSON
 from aileron.client import (
     Connections,
     Daemon,
@@ -77,6 +78,10 @@ def _unreachable(reason: str) -> Daemon:
     return Daemon(_NoClient(reason))
 
 
+_PROFILES = "profiles"
+"""The feature that must be on for a project's file to count."""
+
+_CORRECT = "correct or remove this file; no restart of this agent is needed"
 _NONE_RUNS = "No Aileron daemon runs for this user."
 _UNREADABLE = "This user cannot read where the Aileron daemon is: only who owns it can start a client like this."
 
@@ -92,6 +97,7 @@ class OwnSession:
     :ivar directory: the client's working directory, as claimed to the daemon.
     :ivar find: returns the running daemon, or None if there is none.
     :ivar connect: returns a client of the agent site, given its URL and a launch key or token.
+    :ivar find_restriction: returns the project's choice of actions, or None if it makes none.
     """
 
     client: str
@@ -99,6 +105,7 @@ class OwnSession:
     find: Callable[[], Discovery | None]
     connect: Callable[[str, str | None], DaemonClient]
     clock: IReactorTime
+    find_restriction: Callable[[], Mapping[str, JSON] | None] = lambda: None
     _lock: DeferredLock = field(factory=DeferredLock, init=False)
     _opened: list[tuple[DaemonClient, OpenedSession, Deferred[None]]] = field(factory=list, init=False)
 
@@ -123,18 +130,36 @@ class OwnSession:
     async def _open(self) -> None:
         """If there is no open session, open one and hold its lease.
 
-        :raises DaemonError: if no daemon runs, or it does not allow this client.
+        :raises DaemonError: if no daemon runs, it does not allow this client, or the project's file is invalid.
         """
         if self._opened:
             return
         found = self._find()
         if found is None:
             raise DaemonUnreachable(_NONE_RUNS)
+        restriction = self._read_restriction(found)
         daemon = Daemon(self.connect(found.url, found.launch_key))
-        session = await daemon.open_session(self.client, self.directory, client=True, leased=True)
+        session = await daemon.open_session(
+            self.client, self.directory, client=True, leased=True, restriction=restriction
+        )
         holding = Deferred.fromCoroutine(Lease(self._with_launch_key, self.clock).hold(session.id))
         holding.addErrback(lambda failure: failure.trap(CancelledError))
         self._opened.append((self.connect(found.url, session.token), session, holding))
+
+    def _read_restriction(self, found: Discovery) -> Mapping[str, JSON] | None:
+        """Return the project's choice of actions for the request, or None if it makes none or profiles are off.
+
+        :raises DaemonUnreachable: if the project's file is invalid.
+        """
+        if _PROFILES in found.features_off:
+            return None
+        try:
+            selection = self.find_restriction()
+        except AileronError as error:
+            # guard of promise 2: a restriction that cannot be read opens no session
+            #    -> mcp.test_own.OwnSessionTests.test_invalid_restriction, instead return None
+            raise DaemonUnreachable(error.message, misdirected=True, remedy=_CORRECT) from None
+        return None if selection is None else {"selection": selection}
 
     def _with_launch_key(self) -> Daemon | None:
         try:
@@ -160,6 +185,18 @@ def make_own_session(
     result = SessionEnvironment.of(environment)
     if result.url or result.token or not result.client:
         return None
+
+    def find_restriction() -> Mapping[str, JSON] | None:
+        from aileron.home.project import find_selection
+
+        found = find_selection(directory, environment.get("HOME") or "/")
+        return None if found is None else found[1]
+
     return OwnSession(
-        result.client, directory, lambda: live_discovery(find_home(environment)), connections.client, clock
+        result.client,
+        directory,
+        lambda: live_discovery(find_home(environment)),
+        connections.client,
+        clock,
+        find_restriction,
     )

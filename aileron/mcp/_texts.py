@@ -14,7 +14,7 @@ from aileron.client import AnswerNotUnderstood, DaemonAnswer, DaemonError, Daemo
 
 from ._forms import Form
 
-PUT_RIGHT = "correct AILERON_URL, AILERON_TOKEN and AILERON_CA of this agent, or the certificate that it is shown"
+_PUT_RIGHT = "correct AILERON_URL, AILERON_TOKEN and AILERON_CA of this agent, or the certificate that it is shown"
 """The advice for the user if starting the daemon does not help."""
 
 _HINTS = {
@@ -145,6 +145,11 @@ def is_misdirected(error: DaemonError | None) -> TypeGuard[DaemonUnreachable]:
     return isinstance(error, DaemonUnreachable) and error.misdirected
 
 
+def find_remedy(error: DaemonUnreachable) -> str:
+    """Return what the user should do if nothing was sent because of the configuration."""
+    return error.remedy or _PUT_RIGHT
+
+
 def render_error(error: DaemonError, *, cut_off: bool = False) -> ToolResult:
     """Return an error result with the reason why a call has no result.
 
@@ -163,7 +168,7 @@ def _render_after(error: DaemonError) -> str:
             "and ask the user to look at 'aileron approval list' and 'aileron audit list'."
         )
     if is_misdirected(error):
-        return f"Nothing was sent. Ask the user to {PUT_RIGHT}."
+        return f"Nothing was sent. Ask the user to {find_remedy(error)}."
     return "Nothing was sent. Ask the user to run 'aileron daemon start'; no restart of this agent is needed."
 
 

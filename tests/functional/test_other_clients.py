@@ -8,10 +8,14 @@ from twisted.internet.threads import deferToThread
 
 from tests.agents import clients
 from tests.extent import seldom
-from tests.functional.operated import OperatedTestCase
+from tests.functional.mcp_client import McpClient
+from tests.functional.operated import GATED, UNGATED, OperatedTestCase
 from tests.functional.process import Command
+from tests.functional.reactor import until
 
 _SECONDS = 120
+_DIAGNOSTICS = "aileron_diagnostics"
+_GATED, _UNGATED = GATED.replace("-", "_"), UNGATED.replace("-", "_")
 
 
 class OtherClientsTests(OperatedTestCase):
@@ -39,3 +43,34 @@ class OtherClientsTests(OperatedTestCase):
                 continue
             sessions = (await self.told("session", "list"))["items"]
             self.assertIn(name, [each["agent"] for each in sessions], said)
+
+    async def started(self) -> McpClient:
+        """The C{aileron-mcp} that a client program starts in the project, its hands shaken."""
+        environment = self.home.environment(AILERON_CLIENT="cursor")
+        client = self.start_mcp(environment, self.home.project, self.forked("aileron-mcp"))
+        await client.shake_hands()
+        return client
+
+    async def test_restricted(self) -> None:
+        """The project's file takes actions away from such a client; one that is not understood lets it do nothing."""
+        await self.furnish("clients: [cursor]\n")
+        file = self.home.project / ".aileron.toml"
+        file.write_text(f'[tools]\ndeny = ["{UNGATED}"]\n')
+        client = await self.started()
+        offered = await client.tools()
+        self.assertEqual((_GATED in offered, _UNGATED in offered), (True, False))
+        (session,) = [each for each in (await self.told("session", "list"))["items"] if each["agent"] == "cursor"]
+        self.assertEqual(session["selection"]["deny"], [UNGATED])
+        file.write_text("[tool]\n")
+        client = await self.started()
+        offered = await client.tools()
+        self.assertEqual((_GATED in offered, _UNGATED in offered), (False, False))
+        for tool in (_DIAGNOSTICS, _GATED):
+            told = (await client.call(tool, {})).text
+            self.assertIn(f"{file} may have only a table tools", told)
+            self.assertIn("correct or remove this file", told)
+        file.unlink()
+        await until(
+            self.reactor, lambda: bool(client.server.heard("notifications/tools/list_changed")), 30, "the tools"
+        )
+        self.assertIn(_UNGATED, await client.tools())

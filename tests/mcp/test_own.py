@@ -7,6 +7,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.internet.testing import MemoryReactorClock
@@ -24,8 +25,12 @@ from aileron.client import (
 )
 from aileron.client._session import CA, PLAIN_HOST, URL
 from aileron.home.discovery import Discovery
+from aileron.mcp._calls import diagnose
 from aileron.mcp._daemon import OwnSession, find_daemon, make_own_session
-from aileron.model.errors import Forbidden
+from aileron.mcp._link import DaemonLink
+from aileron.mcp._texts import render_error
+from aileron.mcp.offering.access import Shortlist
+from aileron.model.errors import Forbidden, InvalidRequest
 from tests.scripted_site import ScriptedSite
 
 FOUND = Discovery("http://127.0.0.1:9", "http://localhost:8", 7, "life", "1", "2026-01-01T00:00:00Z", "ail_l_key")
@@ -39,7 +44,14 @@ class OwnSessionTests(SynchronousTestCase):
         self.site, self.clock, self.found = ScriptedSite(), Clock(), FOUND
         self.running: Discovery | None = FOUND
         self.trouble: Exception | None = None
-        self.own = OwnSession("cursor", "/src", self.find, self.connect, self.clock)
+        self.restriction: dict[str, Any] | InvalidRequest | None = None
+        self.own = OwnSession("cursor", "/src", self.find, self.connect, self.clock, self.find_restriction)
+
+    def find_restriction(self) -> dict[str, Any] | None:
+        """What the project's file says."""
+        if isinstance(self.restriction, InvalidRequest):
+            raise self.restriction
+        return self.restriction
 
     def find(self) -> Discovery | None:
         """The daemon that runs."""
@@ -78,6 +90,35 @@ class OwnSessionTests(SynchronousTestCase):
             self.assertIn("config trust", str(self.failureResultOf(asking, DaemonFault).value))
         self.assertEqual([each.path for each in self.site.asked], ["/v1/sessions"] * 2)
 
+    def test_restricted(self) -> None:
+        """The session is opened with the project's choice of actions, but not while the daemon's profiles are off."""
+        self.restriction = {"allow": ["effect:read"]}
+        self.ask().addErrback(lambda failure: failure.trap(DaemonError))
+        self.assertEqual(self.site.asked[0].body["selection"], {"allow": ["effect:read"]})
+        self.site.answer(403, {"error": to_json(Forbidden("no").fault())})
+        for self.restriction in ({"allow": ["effect:read"]}, InvalidRequest("bad")):
+            self.running = attrs.evolve(FOUND, features_off=("profiles",))
+            self.ask().addErrback(lambda failure: failure.trap(DaemonError))
+            self.assertNotIn("selection", self.site.asked[-1].body)
+            self.site.answer(403, {"error": to_json(Forbidden("no").fault())})
+
+    def test_invalid_restriction(self) -> None:
+        """A project's file that is not understood opens no session; the agent reads why, and what its user can do."""
+        self.restriction = InvalidRequest("/src/.aileron.toml may have only a table tools. No session was opened.")
+        error = self.failureResultOf(self.ask(), DaemonUnreachable).value
+        self.assertEqual(self.site.asked, [])
+        told = render_error(error).text
+        self.assertIn("/src/.aileron.toml may have only a table tools. No session was opened.", told)
+        self.assertIn("Nothing was sent. Ask the user to correct or remove this file", told)
+        daemon = Daemon(self.own)
+        link = DaemonLink(daemon, self.clock)
+        diagnosing = diagnose(daemon, link, Shortlist(daemon, 40))
+        found = self.successResultOf(Deferred.fromCoroutine(diagnosing))
+        self.assertIn("Remedy: ask the user to correct or remove this file", found.text)
+        self.restriction = None
+        self.ask().addErrback(lambda failure: failure.trap(DaemonError))
+        self.assertEqual([each.path for each in self.site.asked], ["/v1/sessions"])
+
     def test_no_daemon(self) -> None:
         """Without a daemon, and where it cannot be read where that is, nothing is opened."""
         self.running = None
@@ -115,6 +156,26 @@ class WhoseTests(SynchronousTestCase):
             self.assertEqual(
                 make_own_session(environment, "/", Connections(clock), clock) is not None, opens, environment
             )
+
+
+class ProjectTests(SynchronousTestCase):
+    """The file of the project in which a client program starts us."""
+
+    def test_read(self) -> None:
+        """The file in our working directory counts; that of the home directory does not."""
+        home = Path(self.mktemp()).absolute()
+        project = home / "shop"
+        project.mkdir(parents=True)
+        (home / ".aileron.toml").write_text("[tools]\nallow = []\n")
+        clock = Clock()
+        environment = {"AILERON_CLIENT": "cursor", "HOME": str(home)}
+        own = make_own_session(environment, str(project), Connections(clock), clock)
+        assert own is not None
+        self.assertIsNone(own.find_restriction())
+        (project / ".aileron.toml").write_text("[tools]\nallow = ['effect:read']\n")
+        self.assertEqual(own.find_restriction(), {"allow": ["effect:read"]})
+        (project / ".aileron.toml").write_text("[tool]")
+        self.assertRaises(InvalidRequest, own.find_restriction)
 
 
 class AuthorityTests(SynchronousTestCase):

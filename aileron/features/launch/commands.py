@@ -230,7 +230,7 @@ def _read_restriction(cli: CliContext, profile: str | None, invocation: Invocati
 
     :raises InvalidRequest: if the project's file is invalid.
     """
-    from aileron.features.profiles.project import find_selection
+    from aileron.home.project import find_selection
 
     from ._launch import Restriction
 

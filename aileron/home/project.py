@@ -58,4 +58,4 @@ def _is_selector(word: object) -> bool:
 
 
 def _refuse(path: Path, problem: str) -> InvalidRequest:
-    return InvalidRequest(f"{path} {problem}. The agent was not started.")
+    return InvalidRequest(f"{path} {problem}. No session was opened.")

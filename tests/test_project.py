@@ -6,7 +6,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.features.profiles.project import find_selection
+from aileron.home.project import find_selection
 from aileron.model.errors import InvalidRequest
 
 
