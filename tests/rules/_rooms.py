@@ -64,7 +64,7 @@ FEATURES: Mapping[str, frozenset[str]] = {
     "importing": frozenset(),
     "inband": frozenset({"gateway"}),
     "key_sources": frozenset(),
-    "launch": frozenset({"egress", "gateway", "profiles", "prompts", "sandbox", "wake"}),
+    "launch": frozenset({"egress", "gateway", "own_tools", "profiles", "prompts", "sandbox", "wake"}),
     "mcp_http": frozenset(),
     "moving": frozenset({"importing", "launch"}),
     "notices": frozenset(),

@@ -4,7 +4,7 @@ Text that two parsers could read differently is refused with a L{ValueError}, wh
 nothing of the text.  This room imports nothing else of Aileron.
 """
 
-from ._certificates import SYSTEM_BUNDLES, read_certificates, system_authorities
+from ._certificates import SYSTEM_BUNDLES, find_certificates, read_certificates, system_authorities
 from ._hosts import PAGES_DOMAIN, bracketed, connectable, is_loopback, may_be_loopback, may_be_private, read_host
 from ._networks import Address, AddressBlock, Network, may_be_connected, network_of, read_address, read_address_block
 from ._overrides import (
@@ -43,6 +43,7 @@ __all__ = [
     "base_url_problem",
     "bracketed",
     "connectable",
+    "find_certificates",
     "host_shown",
     "is_lasting",
     "is_loopback",

@@ -30,12 +30,17 @@ def system_authorities(bundles: Iterable[str] = SYSTEM_BUNDLES) -> tuple[bytes, 
     """
     for bundle in bundles:
         try:
-            blocks = _BLOCK.findall(Path(bundle).read_bytes())
+            found = find_certificates(Path(bundle).read_bytes())
         except OSError:  # not at this path
             continue
-        if found := tuple(filter(_is_certificate, blocks)):
+        if found:
             return found
     return ()
+
+
+def find_certificates(pem: bytes) -> tuple[bytes, ...]:
+    """Return the valid certificates in C{pem}. Everything else is ignored."""
+    return tuple(filter(_is_certificate, _BLOCK.findall(pem)))
 
 
 def read_certificates(pem: bytes) -> tuple[bytes, ...]:

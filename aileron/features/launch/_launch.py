@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
 
@@ -29,12 +28,15 @@ from ._process import (
 )
 from .agent import Agent
 from .plan import DaemonFacts, LaunchPlan, Preparation, prepare, write_files
-from .registration import Invocation, WakeAccess
+from .registration import GatewayAccess, Invocation, PromptAccess, WakeAccess
 from .resuming import Resumer
 
-Enclose = Callable[[LaunchPlan, str, str], AbstractContextManager[LaunchPlan]]
-"""Puts a launch into a sandbox: a context manager from a plan, the agent site's URL and the session's ID to the plan
-that is run instead."""
+Enclosed = Callable[[LaunchPlan, str], AbstractContextManager[LaunchPlan]]
+"""Puts a launch into a sandbox: a context manager from a plan and the agent site's URL to the plan that is run
+instead."""
+
+Enclose = Callable[[str], Awaitable[Enclosed]]
+"""Opens for a session, by its ID, what its sandboxes may reach."""
 
 _WITHOUT = "Leave out --wake."
 _GOODBYE_SECONDS = 10.0
@@ -66,6 +68,30 @@ class Restriction:
         """Return the members of a request to open a session."""
         said: Mapping[str, JSON] = {"profile": self.profile, "selection": self.selection}
         return {name: value for name, value in said.items() if value is not None}
+
+
+@frozen
+class _SessionPlans:
+    """Makes the plans of one session's runs: the first, and those that resume the agent.
+
+    :ivar enclosed: puts a run into a sandbox, or None to run it without one.
+    """
+
+    url: str
+    token: str = field(repr=False)
+    gateway: GatewayAccess | None
+    prompts: PromptAccess | None
+    wake: WakeAccess | None
+    enclosed: Enclosed | None
+
+    @contextmanager
+    def provide(self, ready: Preparation) -> Iterator[LaunchPlan]:
+        """Provide the plan of one run within the context."""
+        with TemporaryDirectory(prefix="aileron-agent-") as directory:
+            plan = ready.plan(self.url, self.token, self.gateway, directory, self.prompts, self.wake)
+            write_files(plan)
+            with nullcontext(plan) if self.enclosed is None else self.enclosed(plan, self.url) as runs:
+                yield runs
 
 
 @frozen
@@ -105,7 +131,7 @@ class Launcher:
         """Run the agent in a session until the agent ends.
 
         :param through_gateway: whether the agent's LLM traffic may be sent through the gateway.
-        :param enclose: puts the agent into a sandbox; None to run it without one.
+        :param enclose: opens what the agent's sandbox may reach; None to run the agent without a sandbox.
         :param restriction: what restricts the session's actions; None for the operator's configuration alone.
         :param prompts: whether the agent's own permission prompts are listed in the inbox; None for its usual way.
         :param wake: whether the agent is resumed with outcomes after it has ended; False to leave it alone altogether;
@@ -114,7 +140,7 @@ class Launcher:
         :raises Forbidden: if the vault's passphrase is in the environment.
         :raises NotFound: if a program is not installed.
         :raises InvalidRequest: if the user's own settings cannot be extended.
-        :raises DaemonError: if no session can be opened.
+        :raises DaemonError: if no session can be opened, or not what the sandbox is to reach.
         :raises OSError: if the agent cannot be started.
         """
         prepared = prepare(agent, invocation, self.interpreter)
@@ -122,16 +148,6 @@ class Launcher:
         notes_tools = enclose is not None and through_gateway and facts.upstreams is not None
         access = facts.wake(wake)
         kept = self._find_kept(agent, invocation, access, wanted=wake is True)
-
-        @contextmanager
-        def planned(session: OpenedSession, ready: Preparation) -> Iterator[LaunchPlan]:
-            key = session.in_band_key if agent.in_band else session.gateway_key
-            gateway = facts.gateway(key, notes_tools=notes_tools) if through_gateway else None
-            with TemporaryDirectory(prefix="aileron-agent-") as directory:
-                plan = ready.plan(facts.url, session.token, gateway, directory, facts.prompts(prompts), access)
-                write_files(plan)
-                with nullcontext(plan) if enclose is None else enclose(plan, facts.url, session.id) as runs:
-                    yield runs
 
         # A starting reactor would replace the handlers installed below.
         await deferLater(self.reactor, 0)
@@ -149,11 +165,15 @@ class Launcher:
             code: int | None = None
             try:
                 self._greet(agent, session, facts)
+                enclosed = None if enclose is None else await enclose(session.id)
+                key = session.in_band_key if agent.in_band else session.gateway_key
+                gateway = facts.gateway(key, notes_tools=notes_tools) if through_gateway else None
+                plans = _SessionPlans(facts.url, session.token, gateway, facts.prompts(prompts), access, enclosed)
                 watched = self.connect(facts.url, session.token)
                 with self._watching(watched, session, agent, invocation):
-                    code = await self._run_once(front, planned(session, prepared))
+                    code = await self._run_once(front, plans.provide(prepared))
                     if kept is not None and code < exit_status(0):
-                        await self._resume(front, watched, prepared, kept, partial(planned, session))
+                        await self._resume(front, watched, prepared, kept, plans.provide)
             finally:
                 await self._end(self.connect(facts.url, session.token), session, code)
         return code

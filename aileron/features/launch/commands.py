@@ -4,36 +4,36 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 import click
-from attrs import asdict, evolve, frozen
+from attrs import asdict, frozen
 
 from aileron.base.json import JSON
 from aileron.cli.context import CliContext, Links, pass_cli
 from aileron.cli.errors import CommandError
 from aileron.cli.output import block, heading, note, say, say_json, values
-from aileron.features.egress.values import EGRESS_PRESETS, read_egress
 from aileron.features.gateway.values import BUILT_IN_PROVIDERS
 from aileron.home.discovery import Discovery, live_discovery
 from aileron.home.ports import load_ports
 from aileron.model.errors import InvalidRequest
 
 from . import completion
+from .access import SandboxAccess, access_options
 from .ensuring import ensure_daemon
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IReactorTime
 
     from aileron.client import Daemon
+    from aileron.features.own_tools.declared import DeclaredTools
     from aileron.features.sandbox.layout import SandboxLayout
 
     from ._launch import Enclose, Restriction
     from ._preview import LaunchPreview
     from .agent import Agent
-    from .plan import DaemonFacts, LaunchPlan
+    from .plan import DaemonFacts
     from .registration import Invocation
 
 MOST_WAIT_SECONDS = 3585
@@ -79,13 +79,7 @@ class _Wishes:
     is_flag=True,
     help="Run the agent without access to Aileron's home, to browsers, and to any network but Aileron.",
 )
-@click.option(
-    "--egress",
-    metavar="LIST",
-    help="With --sandbox: also let the agent reach these hosts, by presets "
-    f"({', '.join(EGRESS_PRESETS)}) or by name, and those of egress.toml for this project; "
-    "'project' means those alone.",
-)
+@access_options
 @click.option("--profile", metavar="NAME", help="Let the agent use only the actions of this profile in config.yaml.")
 @click.option(
     "--wait",
@@ -101,7 +95,7 @@ def launch(
     /,
     agent: str,
     arguments: tuple[str, ...],
-    egress: str | None,
+    access: SandboxAccess,
     profile: str | None,
     wait: int | None,
     prompts: bool | None,
@@ -122,9 +116,9 @@ def launch(
         raise click.UsageError("--in-band needs the gateway: leave out --no-gateway.")
     if options["as_json"] and not options["only_print"]:
         raise click.UsageError("--json requires --print, before the agent's name.")
-    words = _read_egress(egress, sandbox=options["sandbox"])
-    wanted = {"sandbox": options["sandbox"], "egress": bool(words), "inband": options["in_band"]}
+    wanted = {"sandbox": options["sandbox"], "inband": options["in_band"], **access.features()}
     _refuse_off(cli, **wanted, profiles=profile is not None, prompts=prompts is True, wake=wake is True)
+    services = _find_services(cli, access)
     theirs = arguments[1:] if arguments[:1] == ("--",) else arguments
     if options["in_band"] and wait is not None:
         raise click.UsageError("--wait does not apply to --in-band.")
@@ -134,7 +128,7 @@ def launch(
     layout = _layout(cli, chosen, invocation) if options["sandbox"] else None
     restriction, wishes = _read_restriction(cli, profile, invocation), _Wishes(prompts, wake)
     if options["only_print"]:
-        _show_plan(cli, chosen, invocation, words, restriction, wishes, **options)
+        _show_plan(cli, chosen, invocation, access, restriction, wishes, services, **options)
     else:
         code = cli.drive(
             lambda links: _launch(
@@ -143,13 +137,25 @@ def launch(
                 chosen,
                 invocation,
                 layout,
-                words,
+                access,
                 restriction,
                 wishes,
                 **options,
             )
         )
         click.get_current_context().exit(code)
+
+
+def _find_services(cli: CliContext, access: SandboxAccess) -> Sequence[DeclaredTools]:
+    """Return the services that the agent's own tools may use.
+
+    :raises CommandError: if no connector declares one, or more than one does.
+    """
+    if not access.services:
+        return ()
+    from aileron.features.own_tools.declared import find_declared
+
+    return [find_declared(cli, each) for each in access.services]
 
 
 def _choose(name: str, *, in_band: bool) -> Agent:
@@ -176,15 +182,14 @@ async def _launch(
     agent: Agent,
     invocation: Invocation,
     layout: SandboxLayout | None,
-    egress: tuple[str, ...],
+    access: SandboxAccess,
     restriction: Restriction,
     wishes: _Wishes,
     **options: bool,
 ) -> int:
     from twisted.internet import reactor
 
-    from aileron.client import DaemonUnreachable, Lease
-    from aileron.features.egress.client import open_connection
+    from aileron.client import Lease
 
     from ._bell import Bell, is_multiplexed
     from ._launch import Launcher
@@ -197,23 +202,21 @@ async def _launch(
         return None if found is None else found.operator_url
 
     bell = Bell(say, _to_terminal, sys.stderr.isatty(), is_multiplexed(cli.environ), find_pages)
+
+    def find_daemon() -> Daemon | None:
+        return _with_launch_key(cli, links)
+
     launcher = Launcher(
         reactor=reactor,
         ensure_daemon=lambda: _facts(cli),
         connect=links.daemon,
         say=say,
         interpreter=sys.executable,
-        lease=Lease(lambda: _with_launch_key(cli, links), cast("IReactorTime", reactor)),
+        lease=Lease(find_daemon, cast("IReactorTime", reactor)),
         bell=None if options["no_bell"] else bell,
     )
 
-    async def dial(session_id: str) -> tuple[int, bytes]:
-        daemon = _with_launch_key(cli, links)
-        if daemon is None:
-            raise DaemonUnreachable("The daemon is not running.")
-        return await open_connection(daemon, session_id, egress)
-
-    enclose = None if layout is None else _enclosing(layout, invocation.environment, say, egress, dial)
+    enclose = None if layout is None else _enclosing(layout, invocation.environment, access, find_daemon, say)
     return await launcher.launch(
         agent,
         invocation,
@@ -240,7 +243,7 @@ def _read_restriction(cli: CliContext, profile: str | None, invocation: Invocati
     return Restriction(profile) if found is None else Restriction(profile, found[1], found[0])
 
 
-_OPTIONS = {"inband": "in-band", "profiles": "profile"}
+_OPTIONS = {"inband": "in-band", "own_tools": "own-tools", "profiles": "profile"}
 """Options whose names differ from those of their features, by feature."""
 
 
@@ -257,56 +260,27 @@ def _refuse_off(cli: CliContext, **wanted: bool) -> None:
             raise CommandError(told, "Turn it on: change features in config.yaml, then: aileron config trust")
 
 
-def _read_egress(text: str | None, *, sandbox: bool) -> tuple[str, ...]:
-    """Return the presets and hosts that an agent may reach; empty without the option.
-
-    :raises click.UsageError: if a word is neither, none is given, or there is no sandbox.
-    """
-    if text is None:
-        return ()
-    if not sandbox:
-        raise click.UsageError("--egress requires --sandbox: without it the agent has the whole network.")
-    words = tuple(filter(None, (each.strip() for each in text.split(","))))
-    try:
-        read_egress(words)
-    except ValueError as error:
-        raise click.UsageError(f"--egress: {error}") from None
-    if not words:
-        raise click.UsageError("--egress needs presets or hosts, separated by commas.")
-    return words
-
-
 def _enclosing(
     layout: SandboxLayout,
     environ: Mapping[str, str],
+    access: SandboxAccess,
+    find_daemon: Callable[[], Daemon | None],
     say: Callable[[str], None],
-    egress: tuple[str, ...],
-    dial: Callable[[str], Awaitable[tuple[int, bytes]]],
 ) -> Enclose:
-    """Return the function that puts an agent into a sandbox.
+    """Return the function that opens for a session what its sandboxes may reach.
 
-    :param egress: the hosts that the agent may reach; empty for none.
-    :param dial: opens network access for a session ID; returns the proxy's port and the first bytes to send to it.
     :raises NotFound: if no program for sandboxes is installed.
     :raises Forbidden: if the system does not allow sandboxes.
     """
     from twisted.internet import reactor
 
     from aileron.features.sandbox.project import SandboxProject
-    from aileron.features.sandbox.sandbox import ProcessPlan, find_sandbox
-    from aileron.features.sandbox.way_out import WayOut
+    from aileron.features.sandbox.sandbox import find_sandbox
+
+    from ._enclosing import LaunchSandbox
 
     sandbox, project = find_sandbox(reactor, environ), SandboxProject(layout, environ, say)
-
-    @contextmanager
-    def enclose(plan: LaunchPlan, url: str, session_id: str) -> Iterator[LaunchPlan]:
-        way_out = WayOut(egress, lambda: dial(session_id)) if egress else None
-        directories = () if plan.directory is None else (plan.directory,)
-        process = ProcessPlan(plan.argv, plan.environment, directories, plan.descriptors)
-        with sandbox.around(process, project, url, way_out) as inside:
-            yield evolve(plan, argv=inside.argv, environment=inside.environment, descriptors=inside.descriptors)
-
-    return enclose
+    return LaunchSandbox(sandbox, project, access, environ, find_daemon, say).open
 
 
 def _layout(cli: CliContext, agent: Agent, invocation: Invocation) -> SandboxLayout:
@@ -398,9 +372,10 @@ def _show_plan(
     cli: CliContext,
     agent: Agent,
     invocation: Invocation,
-    egress: tuple[str, ...],
+    access: SandboxAccess,
     restriction: Restriction,
     wishes: _Wishes,
+    services: Sequence[DeclaredTools],
     **options: bool,
 ) -> None:
     """Print the preview of a launch.
@@ -430,11 +405,13 @@ def _show_plan(
             "tools": tools,
             "daemon": found is not None,
             "sandbox": sandbox,
-            "egress": list(egress),
+            "egress": list(access.egress),
+            "own_tools": [_describe_service(each) for each in services],
         }
         say_json({**about, **asdict(described)})
     else:
-        _show(agent.name, described, egress, sandbox=sandbox)
+        _show(agent.name, described, access.egress, sandbox=sandbox)
+        _show_services(services)
         _show_tools(tools, restriction)
     if found is None:
         note("The daemon is not running; a launch would start it. The address shown is its last known one.")
@@ -467,6 +444,21 @@ def _show_tools(tools: Mapping[str, JSON] | None, restriction: Restriction) -> N
         return
     names = ", ".join(cast("list[str]", tools["actions"])) or "none"
     values({"profile": str(tools["profile"]) or "none", "actions": names, "hidden": str(tools["hidden"])}, "  ")
+
+
+def _describe_service(found: DeclaredTools) -> Mapping[str, JSON]:
+    about: Mapping[str, JSON] = {"connector": found.about.name, "hosts": list(found.tools.hosts)}
+    return {"service": found.tools.service, **about, "variables": dict(found.tools.variables)}
+
+
+def _show_services(services: Sequence[DeclaredTools]) -> None:
+    """Print the services of the agent's own tools, if there are any."""
+    if services:
+        heading("Own tools")
+    for each in services:
+        placeholders = ", ".join(f"{name}={value}" for name, value in sorted(each.tools.variables.items()))
+        say("  {service}", service=each.tools.service)
+        values({"hosts": ", ".join(each.tools.hosts), "placeholders": placeholders}, "    ")
 
 
 def _show(agent: str, described: LaunchPreview, egress: tuple[str, ...], *, sandbox: bool) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from attrs import frozen
 
 from aileron.cli.actions.files import ACTIONS
 from aileron.cli.actions.own_files import find_file, remove_file
@@ -18,16 +17,15 @@ from aileron.cli.output import Columns, note, say, say_json
 from aileron.cli.session import OperatorCommand, operator_command, reading_command
 from aileron.home.paths import prepare
 from aileron.home.private_files import atomic_write, read_private
-from aileron.model.connectors import ConnectorDescription
-from aileron.model.own_tools import ToolDeclaration
 
-from .action_file import name_action, write_action
+from . import completion
+from .action_file import write_action
+from .declared import LIST, DeclaredTools, find_declared, list_declared
 
 if TYPE_CHECKING:
     from aileron.client import Operator
 
 _MAX_BYTES = 1024 * 1024
-_LIST = "List the services: aileron own-tools list"
 _COLUMNS: Columns = {
     "SERVICE": "service",
     "STATE": "state",
@@ -35,20 +33,7 @@ _COLUMNS: Columns = {
     "HOSTS": lambda item: ", ".join(item["hosts"]),
     "ACTION": "action",
 }
-_SERVICE = click.argument("service")
-
-
-@frozen
-class _Declared:
-    """A service that a connector declares for own tools."""
-
-    about: ConnectorDescription
-    tools: ToolDeclaration
-
-    @property
-    def action(self) -> str:
-        """The name of its action."""
-        return name_action(self.tools.service)
+_SERVICE = click.argument("service", shell_complete=completion.services)
 
 
 @click.group("own-tools")
@@ -66,7 +51,7 @@ def own_tools() -> None:
 def add(command: OperatorCommand, /, service: str, yes: bool) -> None:
     """Write the action of SERVICE into your home, and ask you to trust it."""
     refuse_unasked(command.as_json, yes)
-    cli, found = command.cli, _find(command.cli, service)
+    cli, found = command.cli, find_declared(command.cli, service)
     prepare(cli.home)
     path = _write_once(cli, found, quiet=command.as_json)
     request = TrustRequest(ACTIONS.kind, paths=(path,), sure=yes, as_json=command.as_json)
@@ -91,7 +76,7 @@ def list_services(command: OperatorCommand, /) -> None:
             "hosts": list(each.tools.hosts),
             "action": each.action,
         }
-        for each in _list_declared(command.cli)
+        for each in list_declared(command.cli)
     ]
     command.list({"items": items}, _COLUMNS, "No connector declares own tools.")
 
@@ -105,9 +90,9 @@ def remove(command: OperatorCommand, /, service: str, yes: bool) -> None:
 
     The credential stays bound to the connector.
     """
-    found = _find(command.cli, service)
+    found = find_declared(command.cli, service)
     if find_file(command.cli.home, ACTIONS, found.action) is None:
-        raise CommandError(f"{service} was not added. Nothing was changed.", _LIST)
+        raise CommandError(f"{service} was not added. Nothing was changed.", LIST)
     remove_file(command, ACTIONS, found.action, yes=yes)
 
 
@@ -116,7 +101,7 @@ def remove(command: OperatorCommand, /, service: str, yes: bool) -> None:
 @reading_command
 def check(command: OperatorCommand, /, service: str) -> None:
     """Check whether agents' own tools can use SERVICE now, and show what to do otherwise."""
-    found = _find(command.cli, service)
+    found = find_declared(command.cli, service)
 
     async def read(operator: Operator) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
         return await operator.get("actions"), (await operator.get("bindings"))["items"]
@@ -133,7 +118,7 @@ def check(command: OperatorCommand, /, service: str) -> None:
 
 
 def _list_problems(
-    cli: CliContext, found: _Declared, answer: Mapping[str, Any], bindings: Sequence[Mapping[str, Any]]
+    cli: CliContext, found: DeclaredTools, answer: Mapping[str, Any], bindings: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[str, str]]:
     """Yield what a service lacks, each with the command that helps."""
     service, state = found.tools.service, _find_state(cli, found, answer)
@@ -148,7 +133,7 @@ def _list_problems(
         yield f"No credential is bound to {found.about.name}.", f"Bind one: aileron credential setup {found.about.name}"
 
 
-def _find_state(cli: CliContext, found: _Declared, answer: Mapping[str, Any]) -> str:
+def _find_state(cli: CliContext, found: DeclaredTools, answer: Mapping[str, Any]) -> str:
     """Return C{ready}, C{disabled}, C{not trusted} or C{not added}: the state of the action of a service.
 
     :param answer: the actions that the daemon offers.
@@ -159,7 +144,7 @@ def _find_state(cli: CliContext, found: _Declared, answer: Mapping[str, Any]) ->
     return "not added" if find_file(cli.home, ACTIONS, found.action) is None else "not trusted"
 
 
-def _write_once(cli: CliContext, found: _Declared, *, quiet: bool) -> Path:
+def _write_once(cli: CliContext, found: DeclaredTools, *, quiet: bool) -> Path:
     """Write the action of a service into the home, unless it is there, and return its path.
 
     :raises CommandError: if the home has an action of that name with different contents.
@@ -177,26 +162,3 @@ def _write_once(cli: CliContext, found: _Declared, *, quiet: bool) -> Path:
             f"To replace it: aileron own-tools remove {service}, then aileron own-tools add {service}",
         )
     return path
-
-
-def _find(cli: CliContext, service: str) -> _Declared:
-    """Return the service of that name.
-
-    :raises CommandError: if no connector declares it, or more than one does.
-    """
-    found = [each for each in _list_declared(cli) if each.tools.service == service]
-    if not found:
-        raise CommandError(f"No connector declares own tools for {service}. Nothing was changed.", _LIST)
-    if len(found) > 1:
-        names = " and ".join(each.about.name for each in found)
-        raise CommandError(f"{names} both declare own tools for {service}. Nothing was changed.", _LIST)
-    return found[0]
-
-
-def _list_declared(cli: CliContext) -> list[_Declared]:
-    """Return the services that connector files declare for own tools, by name."""
-    from aileron.connectors import read_descriptions
-
-    described = (about for about, _ in read_descriptions(cli.home.connectors, cli.kinds))
-    found = [_Declared(about, about.own_tools) for about in described if about.own_tools is not None]
-    return sorted(found, key=lambda each: (each.tools.service, each.about.name))

@@ -69,6 +69,8 @@ class SandboxLayout:
     :ivar own_files: the agent's own files outside of the directories C{own}.
     :ivar programs: files that the agent must be able to read, even in hidden directories, and must not write.
     :ivar settings: the directories of the agent's settings. Changes that the agent makes there are discarded.
+    :ivar replaced: our paths by the paths in the sandbox where they are mounted, read-only. A path that does not exist
+        must be in C{/tmp}.
     :ivar whole_repository: True if the whole repository around the project is writable, else only the project.
     """
 
@@ -80,6 +82,7 @@ class SandboxLayout:
     settings: tuple[str, ...] = ()
     whole_repository: bool = True
     own_files: tuple[str, ...] = ()
+    replaced: Mapping[str, str] = MappingProxyType({})
 
     @property
     def root(self) -> str:
@@ -166,6 +169,8 @@ class SandboxLayout:
         for path in dict.fromkeys((realpath(self.home), *self.programs)):
             if is_within_any(path, _SHARED):
                 yield from ("--ro-bind", path, path)
+        for path, ours in self.replaced.items():
+            yield from ("--ro-bind", ours, path)
 
     def _above(self, read_only: Sequence[str], hidden: Sequence[str]) -> set[str]:
         """Return the directories above settings, read-only and hidden paths, which could otherwise be moved away."""

@@ -61,12 +61,14 @@ class ProcessPlan:
     :ivar environment: the whole environment.
     :ivar directories: directories that the process reads besides those of the layout.
     :ivar descriptors: further descriptors that the process inherits: the number in the process, and ours.
+    :ivar replaced: see L{SandboxLayout}.
     """
 
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(repr=False)
     directories: tuple[str, ...] = ()
     descriptors: Mapping[int, int] = field(factory=dict)
+    replaced: Mapping[str, str] = field(factory=dict)
 
 
 @frozen
@@ -104,7 +106,8 @@ class Sandbox:
             Path(directory).mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in layout.own_files:
             Path(path).touch(mode=0o600)
-        opened = evolve(project, layout=evolve(layout, programs=(*layout.programs, *plan.directories)))
+        wanted = evolve(layout, programs=(*layout.programs, *plan.directories), replaced=plan.replaced)
+        opened = evolve(project, layout=wanted)
         ours, theirs = socket.socketpair()
         with ours, theirs, _readable() as copies, _pipe() as (told, telling), _pipe(self.seccomp) as (filtered, _):
             processes = SandboxProcesses(told)

@@ -50,10 +50,38 @@ class LaunchTests(CommandCase):
             (("--json", "opencode"), 2, "--json requires --print"),
             (("opencode",), 1, "AILERON_VAULT_PASSPHRASE is set"),
             (("--in-band", "--no-gateway", "sh"), 2, "--in-band needs the gateway"),
+            (("--own-tools", "github", "opencode"), 2, "--own-tools requires --sandbox"),
+            (("--sandbox", "--own-tools", "none", "opencode"), 1, "No connector declares own tools for none"),
             (("--in-band", "sh"), 1, "AILERON_VAULT_PASSPHRASE is set"),
         ):
             code, out, err = self.command("launch", *arguments)
             self.assertEqual((code, out, says in err, "canary" in err), (expected, "", True, False), err)
+
+    def test_own_tools(self) -> None:
+        """A preview has the services, their hosts and the variables, for people and programs; feature off, none is."""
+        self.install("opencode")
+        self.environ |= {"GH_TOKEN": "ghp_canary", "HOME": "/home/nobody"}
+        wanted = ("--sandbox", "--own-tools", "github")
+        code, out, err = self.command("launch", "--print", *wanted, "opencode")
+        self.assertEqual(code, 0, err)
+        self.assertIn("Own tools", out)
+        self.assertIn("GH_TOKEN=aileron-placeholder, GITHUB_TOKEN=aileron-placeholder", out)
+        self.assertNotIn("canary", out)
+        (found,) = json.loads(self.command("launch", "--print", "--json", *wanted, "opencode")[1])["own_tools"]
+        self.assertEqual(
+            found,
+            {
+                "service": "github",
+                "connector": "builtin://github",
+                "hosts": ["api.github.com"],
+                "variables": dict.fromkeys(("GH_TOKEN", "GITHUB_TOKEN"), "aileron-placeholder"),
+            },
+        )
+        self.assertNotIn("Own tools", self.command("launch", "--print", "--sandbox", "opencode")[1])
+        self.home.config.write_text("features: {own_tools: off}\n")
+        self.home.config.chmod(0o600)
+        code, out, err = self.command("launch", "--print", *wanted, "opencode")
+        self.assertEqual((code, "--own-tools is off" in err), (1, True), err)
 
     def test_gateway_off(self) -> None:
         """Without the gateway an agent keeps its own way to its model, and in-band mode says that it is off."""

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, cast
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
@@ -16,7 +17,7 @@ from aileron.base.converter import to_json
 from aileron.client import Daemon, DaemonClient, DaemonFault, Lease
 from aileron.client._sites import LEASE_PAUSE_SECONDS
 from aileron.features.launch._bell import LOOK_SECONDS, Bell
-from aileron.features.launch._launch import Enclose, Launcher
+from aileron.features.launch._launch import Enclose, Enclosed, Launcher
 from aileron.features.launch._process import Deliver
 from aileron.features.launch.agents import find_agents
 from aileron.features.launch.plan import NOTES_TOOLS, DaemonFacts, LaunchPlan
@@ -27,6 +28,11 @@ from tests.machine import Machine
 from tests.scripted_site import ScriptedSite
 
 OPENED = {"id": "S", "token": "ail_a_secret", "gateway_key": "ail_g_secret"}
+
+
+def _leave(plan: LaunchPlan, _url: str) -> AbstractContextManager[LaunchPlan]:
+    """Leave a plan as it is."""
+    return nullcontext(plan)
 
 
 class ByHand:
@@ -402,6 +408,46 @@ class WakeTests(LaunchCase):
         self.assertEqual(self.site.asked[-1].path, "/v1/wake")
 
 
+class EncloseTests(LaunchCase):
+    """A launch into a sandbox."""
+
+    def test_each_run(self) -> None:
+        """What the sandbox may reach is opened once for the session; each run is put into a sandbox of its own."""
+        self.wakes, self.resumes = True, True
+        opened: list[str] = []
+        entered: list[tuple[str, ...]] = []
+
+        def enclosed(plan: LaunchPlan, url: str) -> AbstractContextManager[LaunchPlan]:
+            entered.append((url, *plan.argv[1:]))
+            return nullcontext(evolve(plan, argv=("bwrap", *plan.argv)))
+
+        async def enclose(session_id: str) -> Enclosed:
+            opened.append(session_id)
+            return enclosed
+
+        self.launch("run", "hi", enclose=enclose)
+        self.site.answer(201, OPENED)
+        self.machine.exit(0)
+        said = {"waiting": False, "outcome": None, "conversation": "ses_1", "resumes_left": 1}
+        self.site.answer(200, {**said, "outcome": {"run_id": "R", "message": "It is done."}})
+        self.assertEqual(opened, ["S"])
+        self.assertEqual([each[0] for each in entered], [self.url] * 2)
+        self.assertEqual([each[1][0] for each in self.machine.spawned], ["bwrap"] * 2)
+
+    def test_refused(self) -> None:
+        """If the daemon opens no service, its own words are raised, and the session ends before an agent starts."""
+
+        async def enclose(_session: str) -> Enclosed:
+            raise DaemonFault("No credential is bound.", 403, Fault("binding_required", "No credential is bound."))
+
+        launching = self.launch(enclose=enclose)
+        self.site.answer(201, OPENED)
+        self.assert_ended(None)
+        self.site.answer(200, {"id": "S"})
+        self.assertEqual(str(self.failureResultOf(launching, DaemonFault).value), "No credential is bound.")
+        self.assertEqual(self.machine.spawned, [])
+
+
 class LeaseTests(SynchronousTestCase):
     """Holding, by hand."""
 
@@ -461,8 +507,8 @@ class LaunchedTests(LaunchCase):
         The daemon may have no gateway.
         """
 
-        def enclose(plan: LaunchPlan, _url: str, _session: str) -> AbstractContextManager[LaunchPlan]:
-            return nullcontext(plan)
+        async def enclose(_session: str) -> Enclosed:
+            return _leave
 
         for through, walls, notes, upstreams in (
             (True, enclose, True, {}),

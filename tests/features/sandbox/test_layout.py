@@ -69,6 +69,17 @@ class LayoutTests(LayoutCase):
         self.assertEqual(self.told("--bind", layout), [str(self.project), str(own)])
         self.assertEqual(self.told("--chdir"), [str(self.project)])
 
+    def test_replaced(self) -> None:
+        """Our files are mounted read-only over the system's and below /tmp, and hide nothing that comes later."""
+        layout = evolve(self.layout, replaced={"/etc/ssl/certs": "/ours/certs", "/tmp/certificates": "/ours"})
+        arguments = layout.arguments()
+        for path, ours in layout.replaced.items():
+            place = arguments.index(ours)
+            self.assertEqual(arguments[place - 1 : place + 2], ["--ro-bind", ours, path])
+            self.assertLess(arguments.index("/tmp"), place)
+            self.assertLess(place, arguments.index(str(self.project)))
+            self.assertLess(place, arguments.index(str(self.state)))
+
     def test_hidden(self) -> None:
         """Aileron's home, what users share, and profiles and caches of each browser that is there are empty."""
         names = (

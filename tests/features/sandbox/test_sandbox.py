@@ -91,6 +91,13 @@ class SandboxTests(SynchronousTestCase):
             self.assertEqual(set(runs.descriptors), {3, 4, 5})
             self.assertEqual(os.read(runs.descriptors[4], 100), b"a program")
 
+    def test_replaced(self) -> None:
+        """What a process sees in place of the system's files is mounted for it."""
+        plan = evolve(self.plan, replaced={"/etc/ssl/certs": "/ours"})
+        with self.sandbox.around(plan, self.project, "http://127.0.0.1:7777") as runs:
+            place = runs.argv.index("/ours")
+            self.assertEqual(runs.argv[place - 1 : place + 2], ("--ro-bind", "/ours", "/etc/ssl/certs"))
+
     def test_told(self) -> None:
         """What lies in the project afterwards and a program obeys by itself is told, but not what lay there before."""
         directory = Path(self.project.layout.project)

@@ -1,0 +1,92 @@
+"""Puts agents into sandboxes, with the network and the services that the user lets them reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+
+from attrs import evolve, field, frozen
+
+from aileron.client import Daemon, DaemonUnreachable
+from aileron.features.egress.client import open_connection
+from aileron.features.own_tools.client import OpenedServices, open_services
+from aileron.features.own_tools.trust import TrustFiles, lay_out_trust
+from aileron.features.sandbox.project import SandboxProject
+from aileron.features.sandbox.sandbox import ProcessPlan, Sandbox
+from aileron.features.sandbox.way_out import WayOut
+
+from ._launch import Enclosed
+from .access import SandboxAccess
+from .plan import LaunchPlan
+
+_OPENED = (
+    "Own tools: {services}. Requests to {hosts} go through Aileron, which adds your credential. Those that change "
+    "something wait for your approval. {variables}."
+)
+
+
+@frozen
+class LaunchSandbox:
+    """Puts an agent into a sandbox.
+
+    :ivar environment: the user's environment.
+    :ivar find_daemon: returns a client of the running daemon, with the launch key, or None if none runs.
+    :ivar say: shows the user one line.
+    """
+
+    sandbox: Sandbox
+    project: SandboxProject
+    access: SandboxAccess
+    environment: Mapping[str, str] = field(repr=False)
+    find_daemon: Callable[[], Daemon | None]
+    say: Callable[[str], object]
+
+    async def open(self, session_id: str) -> Enclosed:
+        """Open the services for the session's tools, and return the function that puts a launch into the sandbox.
+
+        :raises DaemonError: if the daemon does not answer, or refuses.
+        """
+        services = self.access.services
+        opened = await open_services(self._connect(), session_id, services) if services else None
+        if opened is not None:
+            self.say(_OPENED.format(**self._describe(opened)))
+        return partial(self._enclose, session_id, opened)
+
+    @contextmanager
+    def _enclose(
+        self, session_id: str, opened: OpenedServices | None, plan: LaunchPlan, url: str
+    ) -> Iterator[LaunchPlan]:
+        hosts = () if opened is None else opened.hosts
+        words = (*self.access.egress, *(f"{host} (own tools)" for host in hosts))
+        way_out = WayOut(words, lambda: self._dial(session_id)) if words else None
+        directories = () if plan.directory is None else (plan.directory,)
+        trusting: AbstractContextManager[TrustFiles] = nullcontext(TrustFiles({}))
+        if opened is not None:
+            trusting = lay_out_trust(opened.certificate, self.environment, self.say)
+        with trusting as trust:
+            environment = plan.environment if opened is None else opened.replace_credentials(plan.environment)
+            process = ProcessPlan(
+                plan.argv, {**environment, **trust.variables}, directories, plan.descriptors, trust.mounts
+            )
+            with self.sandbox.around(process, self.project, url, way_out) as inside:
+                yield evolve(plan, argv=inside.argv, environment=inside.environment, descriptors=inside.descriptors)
+
+    async def _dial(self, session_id: str) -> tuple[int, bytes]:
+        return await open_connection(self._connect(), session_id, self.access.egress)
+
+    def _connect(self) -> Daemon:
+        daemon = self.find_daemon()
+        if daemon is None:
+            raise DaemonUnreachable("The daemon is not running.")
+        return daemon
+
+    def _describe(self, opened: OpenedServices) -> Mapping[str, str]:
+        names = ", ".join(sorted(opened.variables))
+        theirs = sorted(name for name in opened.variables if self.environment.get(name))
+        stays = f"; your own {' and '.join(theirs)} stays outside" if theirs else ""
+        return {
+            "services": ", ".join(opened.services),
+            "hosts": ", ".join(opened.hosts),
+            "variables": f"In the sandbox {names} contain placeholders{stays}",
+        }

@@ -1,0 +1,57 @@
+"""The client of own tools: asks the daemon to open services for the tools of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import field, frozen
+
+from aileron.client import AnswerNotUnderstood, Daemon
+
+_OK = 200
+
+
+@frozen
+class OpenedServices:
+    """The services that the daemon opened for the tools of a session.
+
+    :ivar certificate: the certificate in PEM of the session's authority, which is valid for these hosts alone.
+    :ivar hosts: the hosts of the services, with their ports unless these are 443.
+    :ivar variables: the variables that tools want, with placeholders as values.
+    """
+
+    services: tuple[str, ...]
+    certificate: str = field(repr=False)
+    hosts: tuple[str, ...]
+    variables: Mapping[str, str] = field(factory=dict)
+
+    def replace_credentials(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return an environment with placeholders in place of the credentials that the user has for these services.
+
+        Other variables with the same value as a replaced one get its placeholder too.
+        """
+        theirs = {environment[name]: value for name, value in self.variables.items() if environment.get(name)}
+        # guard of own tools: no credential of the user enters the sandbox beside the placeholder
+        #    -> features.own_tools.test_client.EnvironmentTests.test_same_value
+        kept = {name: theirs.get(value, value) for name, value in environment.items()}
+        return {**kept, **self.variables}
+
+
+async def open_services(daemon: Daemon, session_id: str, services: Sequence[str]) -> OpenedServices:
+    """Open services for the tools of a session.
+
+    :param daemon: a client with the launch key.
+    :param services: the names of the services, such as C{github}.
+    :raises AnswerNotUnderstood: if the answer lacks a part.
+    :raises DaemonError: if the daemon does not answer, or refuses.
+    """
+    answer = await daemon.post("sessions", session_id, "own-tools", body={"services": list(services)})
+    try:
+        return OpenedServices(
+            services=tuple(str(each["name"]) for each in answer["services"]),
+            certificate=answer["certificate"].strip() + "\n",
+            hosts=tuple(map(str, answer["hosts"])),
+            variables={str(name): str(value) for name, value in answer["variables"].items()},
+        )
+    except (KeyError, TypeError, AttributeError):
+        raise AnswerNotUnderstood("The daemon's response names no opened services.", _OK) from None

@@ -1,0 +1,131 @@
+"""The sandbox of a launch: its services are opened, its tools trust their authority, and no real credential enters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from attrs import define, evolve, field
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.client import Daemon, DaemonUnreachable
+from aileron.features.launch._enclosing import LaunchSandbox
+from aileron.features.launch.access import SandboxAccess
+from aileron.features.launch.plan import LaunchPlan
+from aileron.features.own_tools.trust import PLACE
+from aileron.features.sandbox.sandbox import ProcessPlan
+from aileron.features.sandbox.way_out import WayOut
+from tests.features.gateway.certificates import Authority
+
+URL = "http://127.0.0.1:9"
+OPENED: Mapping[str, Any] = {
+    "services": [{"name": "github", "connector": "builtin://github"}],
+    "certificate": Authority.made().pem,
+    "hosts": ["api.github.com"],
+    "variables": {"GH_TOKEN": "aileron-placeholder", "GITHUB_TOKEN": "aileron-placeholder"},
+}
+
+
+@define
+class RecordingSandbox:
+    """A sandbox that notes how it was made."""
+
+    process: ProcessPlan | None = None
+    way_out: WayOut | None = None
+    given: list[object] = field(factory=list)
+
+    @contextmanager
+    def around(
+        self, plan: ProcessPlan, project: object, url: str, way_out: WayOut | None = None
+    ) -> Iterator[ProcessPlan]:
+        """Note it."""
+        self.process, self.way_out = plan, way_out
+        self.given += [project, url]
+        yield evolve(plan, argv=("bwrap", *plan.argv))
+
+
+@define
+class AnsweringDaemon:
+    """Answers each route."""
+
+    asked: list[tuple[tuple[str, ...], Mapping[str, Any]]] = field(factory=list)
+
+    async def post(self, *path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Answer."""
+        self.asked.append((path, body))
+        return OPENED if path[-1] == "own-tools" else {"port": 4711, "ticket": "a-ticket"}
+
+
+class LaunchSandboxTests(SynchronousTestCase):
+    """L{LaunchSandbox}."""
+
+    def setUp(self) -> None:
+        self.sandbox, self.daemon, self.said = RecordingSandbox(), AnsweringDaemon(), list[str]()
+        self.is_running = True
+        self.environment = {"GH_TOKEN": "ghp_canary", "HOME": "/home/me"}
+        self.plan = LaunchPlan(("/usr/bin/agent",), {**self.environment, "OURS": "1"}, directory="/tmp/x")
+
+    def enclosure(self, access: SandboxAccess) -> LaunchSandbox:
+        """Make it."""
+        sandbox: Any = self.sandbox
+        project: Any = "the project"
+
+        def find_daemon() -> Daemon | None:
+            daemon: Any = self.daemon
+            return daemon if self.is_running else None
+
+        return LaunchSandbox(sandbox, project, access, self.environment, find_daemon, self.said.append)
+
+    def enclosed(self, access: SandboxAccess) -> ProcessPlan:
+        """Open what there is to be reached, put the plan into the sandbox, and return the plan of its process."""
+        enclosed = self.successResultOf(Deferred.fromCoroutine(self.enclosure(access).open("S1")))
+        with enclosed(self.plan, URL) as runs:
+            self.assertEqual(runs.argv, ("bwrap", "/usr/bin/agent"))
+        process = self.sandbox.process
+        assert process is not None
+        self.assertEqual(runs.environment, process.environment)
+        self.assertEqual((self.sandbox.given, process.directories), (["the project", URL], ("/tmp/x",)))
+        return process
+
+    def test_plain(self) -> None:
+        """Without hosts and services the sandbox has no way out, and the daemon is asked for nothing."""
+        process = self.enclosed(SandboxAccess())
+        self.assertEqual((process.replaced, process.environment), ({}, self.plan.environment))
+        self.assertEqual((self.sandbox.way_out, self.daemon.asked, self.said), (None, [], []))
+
+    def test_own_tools(self) -> None:
+        """Placeholders replace the user's credentials, and programs trust the authority whose files are mounted."""
+        process = self.enclosed(SandboxAccess(services=("github",)))
+        self.assertEqual(self.daemon.asked, [(("sessions", "S1", "own-tools"), {"services": ["github"]})])
+        environment = process.environment
+        self.assertEqual(
+            [environment[name] for name in ("GH_TOKEN", "GITHUB_TOKEN", "OURS")], ["aileron-placeholder"] * 2 + ["1"]
+        )
+        self.assertNotIn("ghp_canary", str(environment))
+        self.assertTrue(environment["SSL_CERT_FILE"].startswith(PLACE))
+        self.assertIn(PLACE, process.replaced)
+        (line,) = self.said
+        self.assertIn("github. Requests to api.github.com go through Aileron", line)
+        self.assertIn("your own GH_TOKEN stays outside", line)
+        self.assertNotIn("canary", line)
+
+    def test_way_out(self) -> None:
+        """Connections are asked for with the hosts of the option; those of the services are opened already."""
+        self.enclosed(SandboxAccess(("npm",), ("github",)))
+        way_out = self.sandbox.way_out
+        assert way_out is not None
+        self.assertEqual(way_out.words, ("npm", "api.github.com (own tools)"))
+        port, _ = self.successResultOf(Deferred.fromCoroutine(self.dial(way_out)))
+        self.assertEqual((port, self.daemon.asked[-1]), (4711, (("sessions", "S1", "egress"), {"allow": ["npm"]})))
+
+    async def dial(self, way_out: WayOut) -> tuple[int, bytes]:
+        """Ask for one connection."""
+        return await way_out.dial()
+
+    def test_no_daemon(self) -> None:
+        """Without a daemon nothing is opened."""
+        self.is_running = False
+        opening = Deferred.fromCoroutine(self.enclosure(SandboxAccess(services=("github",))).open("S1"))
+        self.failureResultOf(opening, DaemonUnreachable)

@@ -1,0 +1,76 @@
+"""What a launcher asks the daemon for, and the environment that it makes of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import frozen
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.client import AnswerNotUnderstood
+from aileron.features.own_tools.client import OpenedServices, open_services
+
+ANSWER: Mapping[str, Any] = {
+    "services": [{"name": "github", "connector": "builtin://github"}],
+    "certificate": "-----BEGIN CERTIFICATE-----\n",
+    "hosts": ["api.github.com"],
+    "variables": {"GH_TOKEN": "aileron-placeholder"},
+}
+
+
+@frozen
+class AnsweringDaemon:
+    """Answers what a test says, to the one request that is expected."""
+
+    answer: Mapping[str, Any]
+
+    async def post(self, *path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Answer."""
+        assert (path, body) == (("sessions", "S1", "own-tools"), {"services": ["github"]}), (path, body)
+        return self.answer
+
+
+class OpenTests(SynchronousTestCase):
+    """L{open_services}."""
+
+    def opening(self, answer: Mapping[str, Any]) -> Deferred[OpenedServices]:
+        """Ask a daemon that answers so."""
+        daemon: Any = AnsweringDaemon(answer)
+        return Deferred.fromCoroutine(open_services(daemon, "S1", ("github",)))
+
+    def test_opened(self) -> None:
+        """The answer is read whole."""
+        opened = self.successResultOf(self.opening(ANSWER))
+        self.assertEqual(
+            opened,
+            OpenedServices(("github",), ANSWER["certificate"], ("api.github.com",), ANSWER["variables"]),
+        )
+
+    def test_odd(self) -> None:
+        """An answer that lacks a part, or has another type there, is not understood."""
+        for name in ANSWER:
+            for answer in ({key: value for key, value in ANSWER.items() if key != name}, {**ANSWER, name: 1}):
+                self.failureResultOf(self.opening(answer), AnswerNotUnderstood)
+
+
+class EnvironmentTests(SynchronousTestCase):
+    """L{OpenedServices.replace_credentials}."""
+
+    def setUp(self) -> None:
+        self.opened = OpenedServices(
+            ("github",), "", (), {"GH_TOKEN": "placeholder-1", "GITHUB_TOKEN": "placeholder-2"}
+        )
+
+    def test_placeholders(self) -> None:
+        """Placeholders are there whether the user has such variables or not; other variables are kept."""
+        found = self.opened.replace_credentials({"GH_TOKEN": "ghp_canary", "HOME": "/home/me", "EMPTY": ""})
+        self.assertEqual(
+            found, {"GH_TOKEN": "placeholder-1", "GITHUB_TOKEN": "placeholder-2", "HOME": "/home/me", "EMPTY": ""}
+        )
+
+    def test_same_value(self) -> None:
+        """A credential that the user has under another name too is replaced there."""
+        found = self.opened.replace_credentials({"GH_TOKEN": "ghp_canary", "HOMEBREW_TOKEN": "ghp_canary"})
+        self.assertNotIn("ghp_canary", found.values())

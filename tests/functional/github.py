@@ -1,0 +1,91 @@
+"""A double of GitHub's API: what C{gh}, C{curl} and programs ask of it, and what came of their writes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET, Request
+
+HOST = "api.github.com"
+_OPERATION = re.compile(r"\s*(query|mutation)\s+(\w+)")
+_ISSUE = "/repos/acme/web/issues"
+_PAGE = {"hasNextPage": False, "endCursor": ""}
+
+
+class GitHub(Resource):
+    """One repository, C{acme/web}.
+
+    :ivar token: the only one that is accepted.
+    :ivar effects: what was written, in order.
+    :ivar reads: what was read.
+    :ivar holds: whether writes take effect and are not answered.
+    """
+
+    isLeaf = True
+
+    def __init__(self, token: str) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.token = token
+        self.effects: list[str] = []
+        self.reads: list[str] = []
+        self.refused: list[str] = []
+        self.holds = False
+
+    def render(self, request: Request) -> Any:
+        """Answer one request."""
+        request.setHeader("Content-Type", "application/json; charset=utf-8")
+        given = request.getHeader("Authorization") or ""
+        method, path = request.method.decode(), request.path.decode()
+        if given.split(" ")[-1] != self.token:
+            self.refused.append(f"{method} {path}")
+            request.setResponseCode(401)
+            return b'{"message": "Bad credentials"}'
+        assert request.content is not None
+        body = request.content.read()
+        if path == "/graphql":
+            return self._answer_graphql(json.loads(body))
+        if method in {"GET", "HEAD"}:
+            self.reads.append(f"{method} {path}")
+            return json.dumps({"full_name": "acme/web", "private": True}).encode()
+        return self._write(request, f"{method} {path}", json.loads(body or b"{}"))
+
+    def _write(self, request: Request, what: str, body: dict[str, Any]) -> Any:
+        self.effects.append(f"{what} {body.get('title') or body.get('body') or ''}".strip())
+        if self.holds:
+            request.notifyFinish().addErrback(lambda _: None)
+            return NOT_DONE_YET
+        request.setResponseCode(201)
+        number = len(self.effects)
+        return json.dumps({"number": number, "html_url": f"https://github.com/acme/web/issues/{number}"}).encode()
+
+    def _answer_graphql(self, asked: dict[str, Any]) -> bytes:
+        found = _OPERATION.match(asked["query"])
+        kind, name = (found[1], found[2]) if found else ("query", "")
+        answer: Callable[[dict[str, Any]], dict[str, Any]] | None = getattr(self, f"_answer_{name}", None)
+        if answer is None:
+            self.refused.append(asked["query"])
+            return json.dumps({"data": None, "errors": [{"message": f"The double knows no {name}"}]}).encode()
+        (self.effects if kind == "mutation" else self.reads).append(name)
+        return json.dumps({"data": answer(asked.get("variables") or {})}).encode()
+
+    def _answer_IssueList(self, _: dict[str, Any]) -> dict[str, Any]:
+        issue = {"number": 7, "title": "Crash at start", "state": "OPEN", "updatedAt": "2026-11-30T10:00:00Z"}
+        listed = {"totalCount": 1, "nodes": [{**issue, "labels": {"nodes": [], "totalCount": 0}}], "pageInfo": _PAGE}
+        return {"repository": {"hasIssuesEnabled": True, "issues": listed}}
+
+    def _answer_RepositoryInfo(self, _: dict[str, Any]) -> dict[str, Any]:
+        return {"repository": self._repository()}
+
+    def _answer_IssueRepositoryInfo(self, _: dict[str, Any]) -> dict[str, Any]:
+        return {"repository": self._repository()}
+
+    def _answer_IssueCreate(self, _: dict[str, Any]) -> dict[str, Any]:
+        return {"createIssue": {"issue": {"id": "I_8", "url": "https://github.com/acme/web/issues/8"}}}
+
+    def _repository(self) -> dict[str, Any]:
+        about = {"id": "R_1", "name": "web", "owner": {"login": "acme"}, "viewerPermission": "WRITE"}
+        return {**about, "hasIssuesEnabled": True, "defaultBranchRef": {"name": "main"}, "isPrivate": True}
