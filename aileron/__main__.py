@@ -1,6 +1,7 @@
-"""C{python -m aileron}: the same as the C{aileron} command, which is the one to use.
+"""Runs the C{aileron} command as C{python -m aileron}. Prefer the installed command C{aileron}.
 
-What Python loads before this line comes from the directory that it was started in, but for C{python -P -m aileron}.
+Python starts C{-m} with the working directory first in C{sys.path}, so the modules that Python imports before this file
+may come from there. C{python -P -m aileron} avoids that.
 """
 
 from ._start import command_line
