@@ -1,9 +1,8 @@
-"""The beginning of Aileron's commands, which look for no module in the directory that they are called in.
+"""Entry points of the installed commands, which never import a module from the working directory.
 
-Python looks there first for C{python -m}, and for every command where C{PYTHONPATH} has an empty or a relative part;
-anybody may have put files there.  So that directory goes before anything is imported that Python has not loaded by
-itself, C{__future__} among it.  What Python loads before that, and the lines that an installer put before ours, comes
-from there all the same.
+Python searches the working directory first for C{python -m}, and for every command if C{PYTHONPATH} has an empty or
+relative entry. Anybody may have put files there. So each entry point removes that directory from C{sys.path} before it
+imports anything. Modules that Python itself imported earlier are not protected.
 """
 
 import os
