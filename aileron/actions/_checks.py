@@ -27,12 +27,12 @@ _INSTRUCTIONS_A_STEP = 200
 
 
 class TooMuchWork(Exception):
-    """Raised if the check of a value would take more steps than are allowed."""
+    """Raised if checking a value would take more steps than its L{Work} budget allows."""
 
 
 @define
 class Work:
-    """A budget of work.
+    """A budget of steps for checking a value, so that a hostile value or schema cannot occupy the daemon.
 
     :ivar left: the steps left, each about a microsecond.
     """

@@ -20,9 +20,10 @@ SUFFIX = ".md"
 
 @frozen
 class _ReadFile:
-    """The result of reading one file.
+    """The action read from one file, or the errors of the file.
 
-    :ivar stamp: the stamp of the file when it was read. The file is read again if its stamp has changed.
+    :ivar stamp: device, inode, size and times of the file when it was read. The file is read again if these have
+        changed.
     """
 
     stamp: Stamp | None

@@ -1,6 +1,6 @@
-"""The key C{schema} of an input: its JSON Schema (2020-12), for constraints that the other keys cannot express.
+"""Parses the key C{schema} of an input: its JSON Schema (2020-12), for constraints that the other keys cannot express.
 
-Only a closed set of keywords is allowed, so every part is inspected here, and no part can refer to another.
+Only a closed set of keywords is allowed, so that this module can check every part. References are not among them.
 """
 
 from __future__ import annotations

@@ -148,7 +148,8 @@ class _Values:
 def _carry(carried: Mapping[str, JSON], path: str) -> JSON:
     """Return the value that the preview showed at C{path}.
 
-    :raises ValueError: if the preview showed no value there. Without it, a write would not depend on the preview.
+    :raises ValueError: if the preview showed no value there. The request must not be sent then, because the operator
+        did not see the value that it depends on.
     """
     if path not in carried:
         raise ValueError(f"needs `preview.{path}`, of which the preview shows nothing")

@@ -96,7 +96,7 @@ def _as_written(one: Input, schema: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def _limit(schema: Mapping[str, Any]) -> dict[str, JSON]:
-    """Return the schema with the default length limit added to every text that has a pattern and no limit."""
+    """Return the schema with a maximum length added to each text that has a pattern but no maximum length."""
     limited = {key: _limited_part(key, value) for key, value in schema.items()}
     return {"maxLength": DEFAULT_MAX_LENGTH, **limited} if "pattern" in schema else limited
 
@@ -135,7 +135,7 @@ def argument_checks(action: Action) -> ArgumentChecks:
 
 @frozen
 class _KnownSchema:
-    """The key of the cache of L{_make}: a schema that is hashed by the digest of its action's file."""
+    """A schema as cache key of L{_make}. It is compared by the digest of its action's file and not by its content."""
 
     digest: str
     own: frozenset[str]

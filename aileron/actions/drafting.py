@@ -58,7 +58,7 @@ _KEY = re.compile(r"[a-z][a-z0-9_]{0,63}").fullmatch
 
 @frozen
 class Wanted:
-    """One input of the new action."""
+    """An input that the new action declares."""
 
     name: str
     type: str = "string"
@@ -67,11 +67,11 @@ class Wanted:
 
 @frozen
 class Draft:
-    """The description of a new action.
+    """The description of a new action, from which L{text_of} writes the file.
 
-    :ivar op: the operation of the only step.
+    :ivar op: the operation that the action's only step calls.
     :ivar gated: whether each run needs an approval.
-    :ivar takes: the operation's inputs. Each gets the action's input of the same name as its value.
+    :ivar takes: the names of the operation's inputs. Each is set to the action's input of the same name.
     :ivar about: the description for the model.
     """
 
