@@ -67,7 +67,10 @@ class OperatorLogins(Protocol):
         """
 
     def handed_over(self, token: str) -> HandOverState | None:
-        """Return the progress of the last hand-over of this login, or None if there was none."""
+        """Return the state of this login's last hand-over to a browser by a code, or None if there was none.
+
+        L{hand_over} makes the code.
+        """
 
     def redeem(self, code: str) -> tuple[str, str, OperatorSession]:
         """Redeem a code for a browser. The browser has no rights until its two words are typed in the terminal.
@@ -105,10 +108,15 @@ class OperatorLogins(Protocol):
         """
 
     def entering(self, asked: SignedRequest) -> HandOver | None:
-        """Return the hand-over of the browser that signed this request, or None if the request was sent before."""
+        """Return the hand-over (the code and its state) by which the browser that signed this request is logging in.
+
+        Return None if no such browser signed the request, or the request was sent before.
+        """
 
     def confirm(self, token: str, words: str) -> OperatorSession:
-        """Allow the waiting browser to decide if C{words} are those that it shows. A wrong answer rejects the browser.
+        """Confirm the waiting browser if C{words} are those that it shows. A confirmed browser may approve and deny.
+
+        A wrong answer rejects the browser.
 
         :param words: the words as typed. Case and spacing are ignored.
         :return: the browser's session: a new one, or the one for which the page has registered its key again.
@@ -197,7 +205,7 @@ class OperatorLogins(Protocol):
         """
 
     def report_lapses(self, heard: Callable[[OperatorSession], object]) -> None:
-        """Register C{heard}, which is called with each browser session when its permission to decide ends."""
+        """Register C{heard}. It is called with each browser session that may from now on only read, not decide."""
 
     def key_of(self, session_id: str) -> EnrolledKey | None:
         """Return the key with which a login signs decisions, or None if it may not decide or has no key."""

@@ -111,9 +111,9 @@ _REMEMBERED = 256
 
 
 class Waits:
-    """The long polls of all sessions.
+    """The long polls of all sessions: requests that wait for a result.
 
-    :param most: the most for each session.
+    :param most: the largest number of waiting requests for each session.
     """
 
     def __init__(self, most: int = MOST_WAITS) -> None:
@@ -129,7 +129,7 @@ class Waits:
         return session_id is None or len(self._waiting.get(session_id, ())) < self._most
 
     async def wait(self, session_id: str | None, waiting: Coroutine[Any, Any, T]) -> T:
-        """Wait for C{waiting} and return its result.
+        """Wait for C{waiting} and return its result, counting it as one waiting request of the session.
 
         :param session_id: the agent's session, or None for the operator.
         :raises LimitExceeded: if too many requests of the session wait. C{waiting} was not started.

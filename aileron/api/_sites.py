@@ -37,7 +37,8 @@ class SiteRoutes:
 
     :ivar endpoints: each endpoint with the callers that it allows on this site.
     :ivar relayed: the paths that features serve instead of the site.
-    :ivar members: a function that returns the members that features add to a component, by its name.
+    :ivar members: a function that returns the JSON members that features add to a component schema, by the schema's
+        name.
     """
 
     title: str
@@ -71,7 +72,10 @@ def _share(agents: bool, features: FeatureSet) -> Iterator[tuple[Endpoint, Who]]
 
 
 def _widen(endpoint: Endpoint, members: Mapping[str, Schema]) -> Endpoint:
-    """Return the endpoint with the members that features add to its answers."""
+    """Return the endpoint with its answer schemas extended by the JSON members that features add.
+
+    :param members: the schemas of these members, by name.
+    """
     return evolve(endpoint, answers={status: widened(schema, members) for status, schema in endpoint.answers.items()})
 
 
@@ -107,12 +111,12 @@ def operator_site(deps: Dependencies, web: Callable[[], IResource] | None = None
 def chosen_site(
     deps: Dependencies, names: Iterable[str], identify: Identify, web: Callable[[], IResource]
 ) -> IResource:
-    """Return a root resource with some of the operator site's routes, and with pages.
+    """Return a root resource that serves only the named routes of the operator site, and pages.
 
-    It has no description of the API, and no route that it does not name.
+    It serves no description of the API.
 
     :param names: the names of the routes.
-    :param identify: reads the credential.
+    :param identify: returns the caller of a request by its credential.
     :param web: makes the resource of the pages.
     """
     chosen = frozenset(names)
@@ -139,9 +143,9 @@ def _klein(routes: SiteRoutes, deps: Dependencies, *, docs: bool = False) -> Rou
 
 
 def _publish(app: Routes, routes: SiteRoutes, version: str, docs: bool) -> None:
-    """Serve the description of the site, which is public documentation.
+    """Serve the OpenAPI document of the site. No credential is required for it.
 
-    It is generated at the first request: it is rarely needed, and takes half a megabyte of memory.
+    The document is generated at the first request: it is rarely needed, and takes half a megabyte of memory.
     """
 
     @cache

@@ -82,7 +82,10 @@ class AgentRoutes:
     _bodies: HeldBodies = field(factory=HeldBodies, init=False, repr=False)
 
     def in_band(self) -> AgentRoutes:
-        """Return the same routes for in-band mode, which identifies an agent by its in-band key."""
+        """Return the same routes for in-band mode, in which an agent is identified by its in-band key.
+
+        In this mode the agent's tool calls travel inside its conversation with the model.
+        """
         return evolve(self, identify=in_band_caller)
 
     async def ask(

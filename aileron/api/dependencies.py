@@ -172,18 +172,23 @@ class SessionRestrictions(Protocol):
     """Restricts which actions an agent's session may use."""
 
     def open(self, session: Session) -> Session:
-        """Return the session with the profile that applies to it. Call before the session is stored.
+        """Return the session with the profile that restricts its actions, if one applies.
+
+        Call before the session is stored.
 
         :raises InvalidRequest: if the session names an unknown profile, or nothing can apply its restriction.
         """
 
     def narrow(self, session: Session | None, offering: Offering) -> Offering:
-        """Return the offering with only the actions that the session may use. Without a session, return all."""
+        """Return C{offering}, the actions that agents can call, with only those that the session may use.
+
+        If C{session} is None, return it unchanged.
+        """
 
     def check(self, session: Session | None, offer: Offer) -> None:
-        """Check that the session may use the action. Without a session, do nothing.
+        """Check that the session may use the action in C{offer}. If C{session} is None, do nothing.
 
-        :raises Forbidden: if it may not.
+        :raises Forbidden: if the session may not use the action.
         """
 
 
@@ -398,18 +403,17 @@ class Dependencies:
         return f"{self.cookie_prefix}aileron_{self.instance}".encode("ascii")
 
     def session_ended(self, session_id: str) -> None:
-        """End a session's MCP streams and waiting requests, since the session is over.
-
-        The places kept for its connections are freed.
-        """
+        """Cancel the MCP streams and waiting requests of an ended session, and free the places of its connections."""
         self.waits.end(session_id)
         self.features.session_ended(session_id)
         self.forget_places(session_id)
 
     def note_told(self, run: Run, session: Session | None) -> None:
-        """Tell the features that an agent gets the outcome of a run, if the run is settled.
+        """Notify the features that an agent is about to receive the outcome of its run.
 
-        :param session: the agent's session, or None for the operator, whose requests are ignored.
+        If the run is not settled, do nothing.
+
+        :param session: the agent's session, or None for the operator, for whom nothing is done.
         """
         if session is not None and run.session_id is not None and run.state.settled:
             self.features.outcome_told(run.session_id, run.id)

@@ -120,13 +120,13 @@ class Endpoint:
 
     @property
     def name(self) -> str:
-        """The name of the operation."""
+        """The name of the operation: that of the route's function."""
         return self.route.__name__
 
 
 @frozen
 class EndpointTable:
-    """A table of endpoints, filled by the decorator L{route}."""
+    """A table of endpoints. Functions are added by its decorator L{route}."""
 
     endpoints: list[Endpoint] = field(factory=list)
 

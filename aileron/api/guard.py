@@ -1,4 +1,4 @@
-"""The guard of both sites: it reads one credential and looks up its hash.
+"""Authenticates the requests of both sites: reads one credential and looks it up by its hash.
 
 Neither site accepts the other's credentials.
 """
@@ -233,7 +233,7 @@ def _in_browser(request: IRequest, deps: Dependencies, asked: SignedRequest) -> 
 
 
 def login_payload(deps: Dependencies, session: OperatorSession) -> dict[str, JSON]:
-    """Return the payload of a login's audit event: its browser and, if it has one, the key that signs decisions."""
+    """Return the payload of a login's audit event: the browser, and its public key if it signs decisions."""
     key = deps.operators.key_of(session.id)
     told: dict[str, JSON] = {"browser": session.browser}
     return told if key is None else {**told, "key": to_json(key)}
@@ -243,7 +243,7 @@ async def admit(allowed: Who, identify: Callable[[], Awaitable[Caller]], keep: C
     """Return the caller if its kind is allowed on this route.
 
     :param identify: reads the credential. It is not called if anyone is allowed.
-    :param keep: called with the owner of the credential, to keep the place of the connection.
+    :param keep: called with the owner of the credential, to protect the connection while the site is full.
     :raises Unauthorized: if the credential is unknown.
     :raises LoginLapsed: if the browser's login may only read, and this route needs one that may decide.
     :raises Forbidden: if the kind of caller is not allowed.
@@ -260,7 +260,7 @@ async def admit(allowed: Who, identify: Callable[[], Awaitable[Caller]], keep: C
 
 
 def keep_place(request: IRequest, owner: str) -> None:
-    """Keep the place of a request's connection while the site is flooded.
+    """Protect a request's connection from being dropped while the site is full.
 
     :param owner: the owner of the request's credential.
     """

@@ -1,4 +1,4 @@
-"""Klein applications whose routes are only matched."""
+"""Klein applications that match requests to routes but cannot build URLs, which saves start-up time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Map(Map):
 
 
 class _Matched(RuleFactory):
-    """The rules of another factory, as rules that are only matched."""
+    """The rules of another rule factory, changed so that they match requests but build no URLs."""
 
     def __init__(self, factory: RuleFactory) -> None:
         self._factory = factory

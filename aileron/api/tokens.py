@@ -37,7 +37,7 @@ REFUSALS_SECONDS = 10.0
 
 
 class AccessLog:
-    """The recorder of logins, logouts and refusals."""
+    """A recorder of logins, logouts and refused logins in the audit log."""
 
     def __init__(self, audit: IAudit, clock: IReactorTime, ids: Callable[[], str]) -> None:
         self._audit = audit

@@ -101,7 +101,7 @@ class Channel(HTTPChannel):
 
     @property
     def at_rest(self) -> bool:
-        """True if no answer is due. Subclasses that divert requests override this."""
+        """Return True if no response is owed to the client. Subclasses that divert requests override this."""
         return self._step is not None
 
     def divert(self, head: RequestHead, rest: bytes) -> int:
@@ -224,13 +224,16 @@ class Channel(HTTPChannel):
         self._go_on()
 
     def keep(self, owner: str) -> None:
-        """Keep this connection's place, since a request proved that it belongs to C{owner}."""
+        """Protect this connection from being dropped while the site is full.
+
+        :param owner: the owner that a request on this connection has proved.
+        """
         self.site.limiter.keep(self, owner)
 
     def writeHeaders(self, version: bytes, code: bytes, reason: bytes, headers: Headers) -> None:
-        """Write the head in one piece, with the headers of every answer.
+        """Write the status line and the headers, including the headers of every response, in one piece.
 
-        If the status is 401, the connection loses its kept place (L{ConnectionLimiter}).
+        If the status is 401, the connection loses its protection from being dropped (see L{ConnectionLimiter}).
         """
         if code == b"401":
             self.site.limiter.give_up(self)
@@ -253,9 +256,9 @@ class Channel(HTTPChannel):
         self.write(b"".join(iovec))
 
     def _count(self) -> None:
-        """Report to the limiter how many bytes this connection holds. Above its limit, the limiter closes connections.
+        """Report to the limiter how many bytes this connection holds. The limiter drops the largest connections first.
 
-        These are its request, and its unsent answers if the limiter keeps a place for its owner.
+        The bytes are those of the request, and also of unsent responses if the connection is protected by the limiter.
         """
         limiter, held = self.site.limiter, len(self._unread) + self._framed
         if self._unsent and limiter.owner(self) is not None:
@@ -283,7 +286,7 @@ class Channel(HTTPChannel):
         self.linger()
 
     def linger(self) -> None:
-        """Write no more, but read for a short time before closing, so that the client receives the last answer."""
+        """Stop writing, but read for a short time before closing, so that the client receives the last response."""
         self._step, self._unread = discard, b""
         self._settle()
         self._due = self.site.reactor.callLater(LINGER_SECONDS, self.drop)
@@ -320,7 +323,7 @@ class Channel(HTTPChannel):
             due.cancel()
 
     def _settle(self) -> None:
-        """Cancel the pending deadline, if any, and leave the queue of connections that wait for their turn."""
+        """Cancel the pending deadline, if any, and leave the queue of connections that have a request to start."""
         self._settle_deadline()
         self._queued = False
         self.site.turns.leave(self)
@@ -331,7 +334,7 @@ class Channel(HTTPChannel):
         super().pauseProducing()  # type: ignore[no-untyped-call]
 
     def resumeProducing(self) -> None:
-        """Resume reading after the buffer was sent, unless too much still waits."""
+        """Resume writing after the transport's buffer was sent, and process the requests received meanwhile."""
         self._choked, self._unsent = False, 0
         self._count()
         super().resumeProducing()  # type: ignore[no-untyped-call]
@@ -339,7 +342,7 @@ class Channel(HTTPChannel):
         self._go_on()
 
     def timeoutConnection(self) -> None:
-        """Close an idle connection. If an answer is due, wait once more."""
+        """Close the connection because it was idle too long. If a response is still due, extend the wait once."""
         if self.requests:
             self.setTimeout(self.timeOut)  # type: ignore[no-untyped-call]
         else:

@@ -32,7 +32,7 @@ class TrackedConnection(Protocol):
 
     @property
     def at_rest(self) -> bool:
-        """True if the connection waits for no answer."""
+        """Return True if the connection waits for no response."""
 
     def drop(self) -> None:
         """Close the connection at once. L{ConnectionLimiter.leave} follows."""
@@ -97,9 +97,10 @@ class ConnectionLimiter:
         return True
 
     def keep(self, connection: TrackedConnection, owner: str) -> None:
-        """Keep the place of C{connection}, which proved its owner, within the owner's share.
+        """Protect C{connection} from being dropped, since it proved that it belongs to C{owner}.
 
-        If the connection was not admitted, do nothing.
+        If the owner has used up its share of the protected places, do nothing. The same if the connection was not
+        admitted.
         """
         if self._owners.get(connection) == owner or not (connection in self._unproven or connection in self._owners):
             return
@@ -111,14 +112,14 @@ class ConnectionLimiter:
         self.count(connection, held)
 
     def give_up(self, connection: TrackedConnection) -> None:
-        """Stop keeping the place of C{connection}."""
+        """Remove the protection of C{connection}. From now on it may be dropped while the site is full."""
         if connection in self._owners:
             held = self.leave(connection)
             self._unproven[connection] = 0
             self.count(connection, held)
 
     def forget(self, owner: str) -> None:
-        """Stop keeping places for C{owner}, whose credential is no longer valid."""
+        """Remove the protection of all connections of C{owner}, whose credential is no longer valid."""
         for connection in [*self._kept.get(owner, ())]:
             self.give_up(connection)
 
@@ -137,11 +138,11 @@ class ConnectionLimiter:
                 self._drop(_holds_most(self._unproven))
 
     def owner(self, connection: TrackedConnection) -> str | None:
-        """Return the owner for whom the place of C{connection} is kept, or None if its place is not kept."""
+        """Return the owner that C{connection} proved, or None if it proved none and may be dropped."""
         return self._owners.get(connection)
 
     def rested(self, connection: TrackedConnection) -> None:
-        """Record that C{connection} was answered and is idle."""
+        """Record that C{connection} has received its response and is idle."""
         owner = self._owners.get(connection)
         if owner is not None:
             self._kept[owner][connection] = self._kept[owner].pop(connection)
@@ -170,10 +171,10 @@ class ConnectionLimiter:
         return held
 
     def _has_room_for(self, owner: str) -> bool:
-        """Return whether one more place may be kept for C{owner}.
+        """Return whether one more connection of C{owner} may be protected from being dropped.
 
-        If all places are kept, take one from the owner with the most places. If that owner would then have fewer than
-        C{owner}, take none and return False.
+        If all protected places are used, take one from the owner with the most places. If that owner would then have
+        fewer than C{owner}, take none and return False.
         """
         if len(self._owners) < self._most_kept:
             return True
@@ -209,7 +210,7 @@ class QueuedConnection(Protocol):
     """A connection with a request to start."""
 
     def take_turn(self) -> None:
-        """Start the request. The connection may wait again afterwards."""
+        """Start the next request. If the connection has more requests, it may be queued again."""
 
 
 class RequestTurns:
@@ -238,9 +239,9 @@ class RequestTurns:
         return True
 
     def wait(self, connection: QueuedConnection, owner: str | None) -> None:
-        """Queue C{connection} for a later turn of the reactor. Idempotent.
+        """Queue C{connection} until a later iteration of the reactor. Idempotent.
 
-        :param owner: the owner of the connection, or None if unproven.
+        :param owner: the owner of the connection, or None if it has not proved any.
         """
         if connection not in self._owners:
             self._owners[connection] = owner
@@ -261,7 +262,7 @@ class RequestTurns:
             self._reactor.callLater(0, self._take)
 
     def _take(self) -> None:
-        """Start queued requests, one of each owner after another."""
+        """Start queued requests. Each owner gets one after another."""
         self._scheduled, self._begun = False, 0
         try:
             for _ in range(min(MOST_BEGUN_IN_A_TURN, len(self._owners))):

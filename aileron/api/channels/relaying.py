@@ -1,4 +1,7 @@
-"""A channel that can pass requests to a handler before their bodies arrive. It is the client's end of such requests."""
+"""A channel that can pass a request to a relay handler, such as the gateway, before the request's body arrives.
+
+For such requests the channel is the handler's client.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ MAX_TAKEN_HEAD_BYTES = 65536
 
 
 class RelayingSite(ChannelSite, Protocol):
-    """A site that hands some requests to a handler before it reads their bodies.
+    """A site that hands some requests to a relay handler before it reads their bodies.
 
     :ivar taker: the handler. It is offered each request once the head is read.
     """
@@ -149,7 +152,7 @@ class RelayingChannel(Channel):
         self._relayed = self._stirred = True
 
     def _finish(self) -> None:
-        """Close after all is sent, or after a timeout during which further data is ignored."""
+        """Close the connection after everything is sent, or after a timeout. Data that arrives meanwhile is ignored."""
         self._step, self._unread = discard, b""
         self.setTimeout(self.timeOut)  # type: ignore[no-untyped-call]
         self.loseConnection()  # type: ignore[no-untyped-call]
@@ -174,7 +177,7 @@ class RelayingChannel(Channel):
             self._go_on()
 
     def timeoutConnection(self) -> None:
-        """Close an idle connection, unless data arrived or an answer is due, whose deadlines are the handler's."""
+        """Close an idle connection. If data has arrived, or the handler owes a response, do nothing."""
         if self._step is discard:
             self.drop()
         elif self._stirred or self._taken is not None or self.requests:

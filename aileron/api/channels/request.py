@@ -46,7 +46,7 @@ class MemoryRequest(Request):
         self.requestReceived(head.method, head.target, _VERSION)  # type: ignore[no-untyped-call]
 
     def keep_place(self, owner: str) -> None:
-        """Keep the place of the request's connection while the site is flooded. After a disconnect, do nothing.
+        """Protect the request's connection from being dropped while the site is full. After a disconnect, do nothing.
 
         :param owner: the owner of the request's credential.
         """
@@ -89,7 +89,7 @@ class _Flow:
 
 
 async def stream(request: IRequest, answer: Streamed) -> bytes:
-    """Write the chunks of C{answer}, and return an empty rest for Klein.
+    """Write the chunks of C{answer} no faster than the client reads, and return an empty text for Klein.
 
     An L{AileronError} during the body is logged and ends it early. The status is already sent, so the body itself must
     show that it is cut.

@@ -114,7 +114,10 @@ async def show_approval(context: RequestContext, deps: Dependencies, approval_id
 
 
 async def _judge(deps: Dependencies, pending: Sequence[Approval]) -> Mapping[str, dict[str, JSON]]:
-    """Return group, warnings and identical approvals of each pending approval, by the run's id."""
+    """Return for each pending approval its warnings and its group in the inbox, and which others ask for the same.
+
+    The result has one entry for each run's id.
+    """
     reviews = await review_requests(deps.decisions, deps.submission.offering().offers, pending)
     groups = [[each.run.id for each in group] for group in group_identical(pending)]
     others = {run_id: [each for each in group if each != run_id] for group in groups for run_id in group}
@@ -252,7 +255,7 @@ async def withdraw(context: RequestContext, deps: Dependencies, approval_id: str
 
 
 def read_decision(context: RequestContext) -> Decision:
-    """Parse the decision in the body.
+    """Parse the decision (approve or deny) in the request's body.
 
     :raises InvalidRequest: if C{not_before} is not a valid date-time.
     """

@@ -1,6 +1,7 @@
-"""The routes of the vault's state and of bindings of credentials to connectors.
+"""The routes of the vault's state, and of bindings, which connect a credential to a connector.
 
-A secret is received here once and never returned. Unlocking the vault is no route: passphrases are not sent here.
+A secret is received here once and never returned. No route unlocks the vault, because passphrases are not sent to the
+daemon.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ async def lock_vault(context: RequestContext, deps: Dependencies) -> Answer:
 
 
 async def _record_and_lock(deps: Dependencies) -> None:
-    """Record that the vault locks, then lock it.
+    """Record that the vault is about to lock, then lock it.
 
-    If the record fails or takes too long, log that, and lock the vault nevertheless.
+    If the event cannot be recorded, or not in time, log that and lock the vault nevertheless.
     """
     telling = Deferred.fromCoroutine(deps.signer.record_lock())
     try:
@@ -110,7 +111,10 @@ async def list_bindings(context: RequestContext, deps: Dependencies) -> Answer:
     answers={200: made_of({"connector": TEXT, "scope": or_null(ref("Scope")), "scopes": or_null(list_of(TEXT))})},
 )
 async def show_target(context: RequestContext, deps: Dependencies) -> Answer:
-    """Return the scope that a new credential would be sealed for, or C{null} if the connector needs no credential."""
+    """Return the scope that a new credential would be sealed for, or C{null} if the connector needs no credential.
+
+    The scope is what the credential may be used for: the connector, its base URL and its rules.
+    """
     connector = str(context.body["connector"])
     target = await _asked_target(context, deps)
     scopes = needed_scopes(deps, connector)

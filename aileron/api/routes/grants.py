@@ -108,7 +108,7 @@ async def take_decision(
 
 
 def read_wish(context: RequestContext) -> NewGrant | None:
-    """Return the C{grant} in the body, or None if there is none.
+    """Return the standing grant that the body of the request asks for, or None if the body has no C{grant}.
 
     :raises InvalidRequest: if C{not_after} is not a valid date-time.
     """

@@ -106,7 +106,7 @@ def _record(deps: Dependencies) -> JSON:
 
 
 async def _count_kept(own: Session | None, deps: Dependencies) -> dict[str, int] | None:
-    """Return the counts that the status contains, or None if the store does not respond.
+    """Return the counts for the status from the database, or None if the database does not respond.
 
     :param own: the agent's session, for which only its pending approvals are counted. None for all counts of the
         daemon: pending approvals, live sessions, and runs whose outcome is unknown.

@@ -136,7 +136,7 @@ def _own_caps(deps: Dependencies) -> Answer:
 
 
 async def _session(context: RequestContext, deps: Dependencies) -> str | None:
-    """Return the ID of the session that the request names, or None for all sessions.
+    """Return the id of the session that the request is about, or None if it is about all sessions.
 
     :raises NotFound: if there is no such session, or it is not the caller's.
     """

@@ -138,9 +138,9 @@ def outcome(run: Run, deps: Dependencies, *, person: bool = False) -> Answer:
 
 
 def edits_payload(run: Run) -> dict[str, JSON]:
-    """Return the member C{edited} with the operator's edits of the arguments, if the run was carried out.
+    """Return C{{"edited": …}} with the operator's changes to the run's arguments.
 
-    If there are no edits, or the run was not carried out, return an empty dict.
+    Return an empty dict if the operator changed nothing, or the run was not carried out.
     """
     changes = edits(run) if run.state in _CARRIED_OUT else ()
     return {"edited": [to_json(change) for change in changes]} if changes else {}

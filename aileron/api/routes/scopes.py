@@ -1,4 +1,7 @@
-"""The scope in force for a binding, of its connector or of a feature's target."""
+"""Finds the scope that applies to a binding now: what its credential may be used for.
+
+A connector declares the scope, or a feature's target, such as a channel of notifications.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +26,10 @@ _UNREAD = frozenset((TrustState.NEW, TrustState.CHANGED))
 
 @frozen
 class Target:
-    """The target to which a binding's credential would be sent.
+    """The place to which a binding's credential would be sent.
 
     :ivar base_url: the binding's own base URL, or None for the connector's.
-    :ivar scope: the scope, or None if the connector needs no credential.
+    :ivar scope: what the credential is sealed for, or None if the connector needs no credential.
     :ivar kind: the kind of credential.
     :ivar variables: the values of variables that are not in the base URL.
     """
@@ -134,12 +137,15 @@ def binding_payload(deps: Dependencies, binding: Binding, flag: BindingFlag | No
 
 
 def _find_configured(deps: Dependencies, fqn: str) -> Any:
-    """Return the configuration of a feature's target with this name, such as a channel of notifications, or None."""
+    """Return the configured target of a feature, such as a channel of notifications, or None if there is none.
+
+    :param fqn: the name of the target.
+    """
     return deps.features.find_scope(fqn)
 
 
 def _find_words(deps: Dependencies, fqn: str) -> str | None:
-    """Return the description of a feature's target with this name, or None if it names a connector."""
+    """Return the description of a feature's target with this name, or None if no feature has such a target."""
     targets = deps.features.features.targets()
     return next((words for prefix, words in targets.items() if fqn.startswith(prefix)), None)
 

@@ -250,7 +250,7 @@ def _read_claim(context: RequestContext, deps: Dependencies) -> Session:
 
 
 def restrict_session(session: Session, body: Mapping[str, JSON]) -> Session:
-    """Return the session with the profile and selection that the request names."""
+    """Return the session with the profile and the selection of actions that the body of the request names."""
     profile, selection = body.get("profile"), body.get("selection")
     if isinstance(profile, str):
         session = evolve(session, profile=profile)
@@ -355,7 +355,7 @@ async def _deny_all(context: RequestContext, deps: Dependencies, session_id: str
 
 
 async def _waiting(deps: Dependencies, session_id: str) -> list[Approval]:
-    """Return all pending approvals of a session. They are listed completely before any is denied."""
+    """Return all pending approvals of a session. The list is complete before the caller denies any."""
     query: RunQuery | None = RunQuery(states=(RunState.PENDING,), session_id=session_id, limit=_AT_ONCE)
     found: list[Approval] = []
     while query is not None:
@@ -366,9 +366,9 @@ async def _waiting(deps: Dependencies, session_id: str) -> list[Approval]:
 
 
 async def _deny_one(context: RequestContext, deps: Dependencies, approval: Approval) -> str | None:
-    """Deny one approval. If it has changed since it was listed, deny the changed one.
+    """Deny one approval. If it has changed since it was listed, deny it in its changed form.
 
-    :return: the reason why this failed: it changed again, or is not pending any more. None if the approval was denied.
+    :return: None if the approval was denied, else the reason: it changed again, or is not pending any more.
     :raises NotFound: if there is no such approval any more.
     :raises Paused, VaultLocked, Forbidden, InvalidRequest: if nothing can be decided now.
     """

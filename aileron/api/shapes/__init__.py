@@ -1,1 +1,1 @@
-"""The forms of input and output: JSON, JSON Schema, OpenAPI and Prometheus' text format."""
+"""The forms of requests and responses: JSON, JSON Schema, OpenAPI and Prometheus' text format."""

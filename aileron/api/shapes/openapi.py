@@ -39,11 +39,11 @@ def document(
     relayed: Iterable[RelayedPath] = (),
     members: Callable[[str], Mapping[str, Schema]] = lambda _: {},
 ) -> dict[str, JSON]:
-    """Return the whole document.
+    """Return the whole OpenAPI document.
 
     :param served: each endpoint with the callers that this site allows.
     :param relayed: the paths that features serve instead of the site.
-    :param members: returns the members that features add to a component.
+    :param members: returns the JSON members that features add to a component schema, by the schema's name.
     """
     paths: dict[str, dict[str, JSON]] = {}
     for endpoint, allowed in served:
@@ -60,7 +60,7 @@ def document(
 
 
 def components(members: Callable[[str], Mapping[str, Schema]]) -> dict[str, JSON]:
-    """Return the component schemas, with the members that features add."""
+    """Return the component schemas of the OpenAPI document, with the JSON members that features add."""
     added = {name: members(name) for name in COMPONENTS}
     return {name: widened(schema, added[name]) if added[name] else schema for name, schema in COMPONENTS.items()}
 

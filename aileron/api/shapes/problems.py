@@ -30,7 +30,10 @@ _Validator = validators.extend(Draft202012Validator, {"pattern": _pattern})
 
 
 class Shape:
-    """A schema, compiled when it is first used. The tests, not the daemon, check that the schema itself is valid."""
+    """A JSON Schema, compiled when it is first used.
+
+    The tests, not the daemon, check that the schema itself is valid.
+    """
 
     def __init__(self, schema: Mapping[str, JSON]) -> None:
         self.schema = schema

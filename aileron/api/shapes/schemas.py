@@ -106,7 +106,7 @@ def or_null(schema: Schema) -> Schema:
 
 
 def described(cls: Any, **said: Schema) -> Schema:
-    """Return the schema of a class's JSON, as L{ANSWERS} writes it.
+    """Return the JSON Schema of a class, for the JSON that the converter L{ANSWERS} makes of its instances.
 
     :param said: schemas of members that the class does not describe or does not have.
     """

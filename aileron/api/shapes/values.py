@@ -43,12 +43,15 @@ def optional_json(value: AttrsInstance | None) -> dict[str, JSON] | None:
 
 
 def status_of(run: Run) -> str:
-    """Return the status of a run in the words for agents."""
+    """Return the status of a run in the word that agents are shown."""
     return _STATUS.get(run.state, run.state.value)
 
 
 def page(found: Page[T], shape: Callable[[T], JSON]) -> dict[str, JSON]:
-    """Return the JSON of one page of a list."""
+    """Return the JSON of one page of a list.
+
+    :param shape: converts one item to JSON.
+    """
     return {"items": [shape(item) for item in found.items], "cursor": found.cursor}
 
 
