@@ -1,4 +1,4 @@
-"""The audit log: events, sealed into a verifiable hash chain."""
+"""The audit log: events, hashed into a chain that shows whether one was altered."""
 
 from ._chain import GENESIS, PRUNED, fingerprint, is_signed, payload_digest, seal
 from ._commit_observer import CommitObserver

@@ -149,8 +149,8 @@ class ChainVerifier:
 
     :ivar last: the sequence of the last valid record.
     :ivar head: the hash of that record.
-    :ivar gaps: the ranges of consecutive records without contents, each as first and last sequence.
-    :ivar excused: the last sequence whose contents were deleted according to the records.
+    :ivar gaps: the ranges of consecutive records whose contents are missing, each as first and last sequence.
+    :ivar excused: the last sequence whose contents may be missing, because the log records that they were deleted.
     """
 
     last: int = 0
@@ -210,7 +210,10 @@ class ChainVerifier:
             self.gaps.append((sequence, sequence))
 
     def _excuse(self, payload: str | None, sequence: int) -> None:
-        """Apply a recorded deletion to the records before C{sequence}. Claims about later records are ignored."""
+        """Accept that contents are missing before record C{sequence}, if C{payload} records their deletion.
+
+        A claim about later records is ignored.
+        """
         try:
             told = {} if payload is None else json.loads(payload)
         except (ValueError, RecursionError):  # ignore invalid contents of a foreign file

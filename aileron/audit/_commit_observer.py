@@ -1,4 +1,4 @@
-"""Observes every stored event, to make MACs of records while the vault is locked and to notice events to be signed."""
+"""Observes every stored event: makes MACs while the vault is locked, and notes which events need a checkpoint."""
 
 from __future__ import annotations
 
@@ -86,12 +86,12 @@ class CommitObserver:
         return self.locked or bool(self._seen) or bool(self._put)
 
     def compare_end(self, end: tuple[int, str]) -> None:
-        """Set L{foreign_writes} if C{end} is neither the last known end of the record nor an expected one."""
+        """Set L{foreign_writes} if the log in the database ends at C{end}, which is neither known nor expected."""
         if self.end is not None and end != self.end and end not in self._put:
             self.foreign_writes = True
 
     def expect_end(self, end: tuple[int, str]) -> None:
-        """Add C{end} to the expected ends of the record until the next commit."""
+        """Add C{end}, a sequence and a hash, to the ends of the log that are expected until the next commit."""
         self._put.add(end)
 
     def note_events(self, events: Iterable[Event]) -> None:

@@ -1,4 +1,4 @@
-"""Verifies the signed decisions in a record by the keys that the record enrolled (ADR 78)."""
+"""Verifies the signed decisions in the audit log by the keys that the log itself enrolled (ADR 78)."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class NotAnExport(ValueError):
 
 @frozen
 class Exporting:
-    """The header, checkpoints and end line of one export: everything except its records.
+    """The parts of one export around its records: the header, the checkpoints and the end line.
 
     :ivar after: the sequence of the record before the first exported one.
     :ivar previous: the hash of that record.
@@ -116,7 +116,7 @@ def record_line(row: Row) -> str:
 
 
 def _contents(payload: str | None) -> str:
-    """Return C{payload} unchanged if Aileron can have written it, else as a JSON string."""
+    """Return C{payload} unchanged if it is JSON as Aileron writes it, else encoded as a JSON string."""
     if payload is None:
         return "null"
     ours = isinstance(payload, str) and payload.isascii() and not _CONTROL.search(payload)
@@ -209,7 +209,7 @@ def _check_end(found: dict[str, JSON], last: JSON, until: int) -> None:
 
 
 def _usual_row(line: str) -> Row | None:
-    """Return a record that is written in the most common form, or None if the line must be parsed as JSON.
+    """Parse a line in the most common form of a record. Return None if it must be parsed as JSON instead.
 
     Contents that match their digest are returned unchanged. Other contents are encoded again.
     """

@@ -90,9 +90,13 @@ def _why(record: Maced) -> str:
 
 
 def _left(reached: EvolvingKey, state: EvolvingKey, first: EvolvingKey) -> Break | None:
-    """Return a fault if the key in the file is ahead of the records or is not of this period, else None.
+    """Compare the key in the file with the keys of the period, and return a fault or None.
 
-    After a crash the file may be behind.
+    It is a fault if the key is ahead of the records or is not of this period. After a crash the file may be behind.
+
+    :param reached: the key after the last record.
+    :param state: the key in the file.
+    :param first: the key of the period's first record.
     """
     if state.index > reached.index:
         gone = state.index - reached.index

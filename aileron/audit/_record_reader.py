@@ -1,4 +1,4 @@
-"""The complete record: its database operations, verification and export, and the deletion of old contents."""
+"""Verifies and exports the whole audit log, and deletes old contents. It defines the database operations for that."""
 
 from __future__ import annotations
 
@@ -93,11 +93,11 @@ class RecordArchive(Protocol):
 
 
 async def verify_record(archive: RecordArchive, clock: IReactorTime, sealed: Mapping[str, tuple[int, str]]) -> Verdict:
-    """Verify the complete record against its checkpoints and C{sealed}, in slices between which the reactor runs.
+    """Verify the complete audit log against its checkpoints and C{sealed}, in slices between which the reactor runs.
 
-    :param sealed: maps each further witness to the sequence and hash that the record must reach.
+    :param sealed: maps each further witness, such as the vault, to the sequence and hash that the log must contain.
     :return: the verdict, with the first fault if there is one.
-    :raises StoreUnavailable: if the record cannot be read.
+    :raises StoreUnavailable: if the log cannot be read.
     """
     verification = Verification(await archive.checkpoints(), sealed=sealed)
     while verification.check(_SIGNATURES):
@@ -134,7 +134,9 @@ async def export_record(
 
 @frozen
 class Retention:
-    """The deletion of contents older than a number of days. The chain, and the record of each deletion, remain.
+    """Deletes the contents of records that are older than a number of days.
+
+    The hash chain, and a record of each deletion, remain.
 
     :param write: returns an event of the daemon, dated now, from its type and payload.
     """

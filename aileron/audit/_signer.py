@@ -91,7 +91,7 @@ class CheckpointSigner:
             self._observer.end = await self._audit.head()
 
     def vouch(self) -> None:
-        """Allow L{close} to sign a last checkpoint. Call after the record was compared with the vault."""
+        """Allow L{close} to sign a last checkpoint. Call after the log was compared with the vault."""
         self._vouching = True
 
     async def record_unlock(self) -> None:
@@ -193,7 +193,7 @@ class CheckpointSigner:
         self._signed_at = self._clock.seconds()
 
     def _seal(self, sequence: int, head: str) -> None:
-        """Seal this end of the record into the vault, unless the vault already has a later one.
+        """Store the sequence and hash of the last record in the vault, unless the vault already has a later record.
 
         :raises VaultLocked, BindingFailed, StoreUnavailable: if the vault cannot be written.
         """

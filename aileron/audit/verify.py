@@ -113,16 +113,16 @@ _LOOKAHEAD = 256
 
 @define(eq=False)
 class Verification:
-    """A verification of a record, oldest row first. Call L{feed} for all rows, then L{end}.
+    """A verification of an audit log, oldest record first. Call L{feed} for all rows, then L{end}.
 
     The checkpoints are verified before the rows, at once or in steps by L{check}, because a signature takes as long as
     many rows.
 
     :param checkpoints: all checkpoints stored with the record, in their order.
     :param anchored: the checkpoints that the caller stored elsewhere.
-    :param sealed: maps each further witness to the sequence and hash that the record must reach.
+    :param sealed: maps each further witness, such as the vault, to the sequence and hash that the log must contain.
     :param keys: the accepted public keys, or their fingerprints. If empty, every key is accepted.
-    :param after: the sequence of the record before the first one to verify, or 0 for the complete record.
+    :param after: the sequence of the record before the first one to verify, or 0 for the complete log.
     :param previous: the hash of that record.
     """
 
@@ -207,7 +207,7 @@ class Verification:
         )
 
     def _furthest(self, told: Iterable[int]) -> int:
-        """Return the last sequence of C{told} that is within the valid part of the record, or 0 if there is none."""
+        """Return the largest number in C{told} that is the sequence of a valid record, or 0 if there is none."""
         return max((each for each in told if self.after <= each <= self.reached), default=0)
 
     def _conclusion(self, unreadable: str | None) -> Break | None:
@@ -231,7 +231,10 @@ class Verification:
         return None
 
     def _to_each_mark(self, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-        """Yield the rows in pieces that each end at a record that a checkpoint or witness confirms."""
+        """Split the rows into pieces, each ending at a record that a checkpoint or witness confirms, except the last.
+
+        A witness is another place that stores a record's hash, such as the vault.
+        """
         begin, last = 0, self.reached
         for mark in self._marked[bisect(self._marked, last) : bisect(self._marked, last + len(rows))]:
             yield rows[begin : mark - last]
@@ -254,7 +257,7 @@ class Verification:
                 self._unproved = self._unproved or self._decisions.check(rows[:valid])
 
     def _off_the_mark(self) -> Break | None:
-        """Return a fault if the last valid record is not the one that a checkpoint or witness confirms, else None."""
+        """Return a fault if a checkpoint or witness gives another hash for the last valid record, else None."""
         last = self.reached
         for head, name in self._marks.get(last, ()):
             if head != self._chain.head:
@@ -264,7 +267,7 @@ class Verification:
         return None
 
     def _begins_elsewhere(self) -> Break | None:
-        """Return a fault if a checkpoint or witness contradicts the record before this part, else None."""
+        """Return a fault if a checkpoint or witness contradicts the record before the first row, else None."""
         for head, name in self._marks.get(self.after, ()) if self.after else ():
             if head != self.previous:
                 why = f"This part does not follow the record {self.after} that {name} tells of."
