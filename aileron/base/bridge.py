@@ -1,4 +1,4 @@
-"""A bridge between the reactor and an asyncio loop in a thread, for results, failures and cancellations."""
+"""A bridge between the Twisted reactor and an asyncio loop in a thread: each can call the other."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _log = Logger()
 
 
 class SideGone(Exception):
-    """Raised if the loop has not started yet or has ended."""
+    """Raised by a call into the asyncio loop if the loop has not started yet or has ended."""
 
 
 class ThreadBridge:
@@ -232,7 +232,7 @@ class LoopThread:
 
 
 class LoopOnDemand:
-    """An asyncio loop in its own thread, started on first use, with the SDK's logs filtered."""
+    """An asyncio loop for the MCP SDK in its own thread, started on first use. The SDK's logs are filtered."""
 
     def __init__(self, reactor: IReactorFromThreads, name: str) -> None:
         self._thread = LoopThread(reactor, name)
@@ -266,7 +266,7 @@ class LogFilter(logging.Handler):
 
 
 def filter_logs(level: int = logging.ERROR) -> None:
-    """Install the log filter on the loggers of the SDK and of this package's use of it.  Idempotent."""
+    """Install the log filter on the loggers of the MCP SDK and of Aileron's code that uses the SDK. Idempotent."""
     for name in _LOGGERS:
         logger = logging.getLogger(name)
         logger.handlers[:] = [LogFilter(level)]

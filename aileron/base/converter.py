@@ -25,13 +25,13 @@ T = TypeVar("T")
 
 @frozen
 class Member:
-    """The difference between an attribute and its JSON.
+    """The difference between an attribute and its JSON. An attribute without differences needs none.
 
-    :ivar name: the name of the member, or None for the attribute's name.
+    :ivar name: the name of the JSON member, or None if it is the attribute's name.
     :ivar omitted: whether the attribute is never written, and gets its default when read.
     :ivar optional: whether the member is omitted if it has its default.
     :ivar inline: whether the value's members are merged into the surrounding object.
-    :ivar fallback: whether the attribute stores, unchanged, an object that does not match the class.
+    :ivar fallback: whether the attribute stores the object unchanged if it does not match the class.
     :ivar write: converts the value to JSON.
     :ivar read: converts JSON to the value. Raises C{ValueError} if the JSON is invalid.
     """
@@ -52,7 +52,7 @@ FALLBACK = Member(omitted=True, fallback=True)
 
 @frozen
 class _JsonForm:
-    """The differences between the JSON of one class and its attributes."""
+    """The differences between the JSON of one class and its attributes: one L{Member} for each such attribute."""
 
     members: Mapping[str, Member] = field(factory=dict)
     computed: Mapping[str, Callable[[Any], object]] = field(factory=dict)
@@ -229,7 +229,10 @@ differ, to_json, from_json = OWN.differ, OWN.to_json, OWN.from_json
 
 
 def _step(note: Any, form: _JsonForm) -> str | int:
-    """Return the member or the index that a note of C{cattrs} names."""
+    """Return the JSON member or the index of an array in which C{cattrs} found an error.
+
+    :param note: the note that C{cattrs} attached to the error.
+    """
     from cattrs import AttributeValidationNote, IterableValidationNote
 
     if isinstance(note, AttributeValidationNote):

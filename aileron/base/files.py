@@ -34,7 +34,8 @@ class Unreadable(Exception):
 class FileBytes:
     """The contents of a file.
 
-    :ivar stamp: taken before the contents were read, so that a concurrent write shows as a different stamp later.
+    :ivar stamp: device, inode, size and times of the file, taken before the contents were read. A concurrent write
+        shows as a different stamp later.
     """
 
     data: bytes
@@ -140,12 +141,12 @@ def _directory_of(path: str, beneath: int) -> Iterator[tuple[int, str]]:
 
 
 def list_files(directory: str, suffix: str) -> Mapping[str, Stamp | None]:
-    """Open the directory of an entry without following links, and yield its descriptor and the entry's name.
+    """Return the paths of the files in a directory whose names end with C{suffix}, in order, each with its stamp.
 
-    The descriptor is closed afterwards.
+    The stamp (device, inode, size and times) is None if it cannot be read. Hidden files are left out. A directory that
+    does not exist has no files.
 
-    :raises FileNotFoundError: if there is no such directory, or C{path} has an empty or dot segment.
-    :raises OSError: if a directory on the way is a link or cannot be opened.
+    :raises Unreadable: if the directory cannot be read.
     """
     try:
         descriptor = os.open(directory, _FLAGS | os.O_DIRECTORY)

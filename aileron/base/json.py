@@ -249,7 +249,10 @@ def _sound(value: JSON, depth_left: int) -> bool:
 
 
 def _all_sound(values: Iterable[JSON], depth_left: int) -> bool:
-    """Return True if every value is sound.  ASCII texts, the most common values, are not checked further."""
+    """Return True if parsers cannot read any of the values differently.
+
+    ASCII texts, the most common values, are not checked further.
+    """
     for value in values:
         if not (isinstance(value, str) and value.isascii()) and not _sound(value, depth_left):
             return False
@@ -257,7 +260,10 @@ def _all_sound(values: Iterable[JSON], depth_left: int) -> bool:
 
 
 def _exact(value: object) -> bool:
-    """Return True unless C{value} is a number that parsers may read differently."""
+    """Return False if C{value} is a number that parsers may read differently, such as a very large integer.
+
+    Otherwise return True.
+    """
     return not isinstance(value, (int, float)) or (math.isfinite(value) and abs(value) <= MAX_NUMBER)
 
 

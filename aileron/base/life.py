@@ -16,7 +16,7 @@ _log = Logger()
 
 @define(eq=False)
 class Life:
-    """A stack of shutdown functions for the parts of a process."""
+    """The shutdown functions of a process's parts, called in reverse order of registration."""
 
     endings: list[Callable[[], Any]] = field(factory=list)
 

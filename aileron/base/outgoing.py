@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 
 
 class NotConnected(Exception):
-    """Raised if no connection was made or its TLS handshake failed, so that nothing was sent.
+    """Raised if no connection was made or its TLS handshake failed. Then nothing was sent, so a retry is safe.
 
     :ivar reason: the cause.
     """
@@ -41,7 +41,9 @@ class NotConnected(Exception):
 
 @implementer(IHandshakeListener)
 class GuardedConnection(ProtocolWrapper):
-    """A wrapper of HTTP's transport that delays requests until the TLS handshake and aborts at an endless head.
+    """A wrapper of an HTTP client's protocol that delays requests until the TLS handshake is done.
+
+    It also limits the size of the response head.
 
     :ivar opened: fires with the HTTP protocol when a request may be written.
     :ivar closed_cleanly: whether the peer closed the connection in an orderly way.
@@ -60,14 +62,14 @@ class GuardedConnection(ProtocolWrapper):
         self.opened: Deferred[IProtocol] = Deferred(lambda _: self.transport.abortConnection())
 
     def makeConnection(self, transport: ITransport) -> None:
-        """Connect HTTP after the TLS handshake, or at once without TLS."""
+        """Start the HTTP protocol after the TLS handshake, or at once without TLS."""
         if ISSLTransport.providedBy(transport):
             Protocol.makeConnection(self, transport)
         else:
             self._open(transport)
 
     def handshakeCompleted(self) -> None:
-        """Connect HTTP, because the peer's certificate is verified."""
+        """Start the HTTP protocol, because the peer's certificate is verified."""
         # A connection that is being closed, as for a certificate of another name, cannot be used.
         if not self.transport.disconnecting:
             self._open(self.transport)
@@ -198,7 +200,7 @@ def read_body(
 
 
 class EndedBody(Protocol):
-    """A body reader whose connection can be ended early."""
+    """A body reader whose connection can be ended before the body is complete."""
 
     def end_connection(self) -> None:
         """End the connection, even if data is still in transit."""
@@ -265,9 +267,9 @@ class _BodyTaker(_BodyReader):
         return result
 
     def take(self, data: bytes) -> None:
-        """Pass a piece on, and close the connection if the callback returns True or raises.
+        """Pass a piece to the callback. Close the connection if the callback returns True or raises an exception.
 
-        Then C{done} fires or fails.
+        Then C{done}, the result of the reader, fires or fails.
         """
         try:
             is_enough = self._take(data)

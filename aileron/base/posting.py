@@ -42,7 +42,7 @@ def _trust_root() -> Any:
 
 
 class _HangUp(Protocol):
-    """A protocol that drops the body of a response."""
+    """A protocol that closes the connection instead of reading the body of a response."""
 
     def connectionMade(self) -> None:
         """Close the connection."""

@@ -103,7 +103,8 @@ class SshPublicKey:
 def read_ssh_key(line: str) -> tuple[SshPublicKey, str]:
     """Parse a line of a C{.pub} file and return the key and its comment, which may be empty.
 
-    :raises ValueError: if the line is no public key, or one of another kind. The message is a predicate.
+    :raises ValueError: if the line is no public key, or one of another kind. The message completes a sentence that
+        begins with "the key".
     """
     parts = line.split(None, 2)
     if len(line) > _MAX_KEY_LINE or len(parts) < 2:
@@ -151,10 +152,11 @@ class SshSignature:
     signature: bytes = field(repr=False)
 
     def verify(self, data: bytes, namespace: str) -> bool:
-        """Verify the signature over C{data}, and return whether a security key verified the person.
+        """Verify the signature over C{data}.
 
+        :return: whether the security key checked who touched it, such as by a PIN or a fingerprint.
         :raises ValueError: if the signature is invalid, for another namespace, or made without a touch of the security
-            key. The message is a predicate.
+            key. The message completes a sentence that begins with "the signature".
         """
         # guard of signing: a signature for another purpose decides nothing
         #    -> base.test_sshsig.SignatureTests.test_namespace
@@ -197,7 +199,7 @@ class SshSignature:
 def read_ssh_signature(blob: bytes) -> SshSignature:
     """Parse a signature in its binary form.
 
-    :raises ValueError: if it is malformed. The message is a predicate.
+    :raises ValueError: if it is malformed. The message completes a sentence that begins with "the signature".
     """
     reader = _FieldReader(blob)
     if reader.take(len(_MAGIC)) != _MAGIC or reader.number() != _VERSION:
@@ -211,7 +213,7 @@ def read_ssh_signature(blob: bytes) -> SshSignature:
 def read_armored(text: str) -> bytes:
     """Return the binary form of a signature in the text form of C{ssh-keygen}.
 
-    :raises ValueError: if the text has another form. The message is a predicate.
+    :raises ValueError: if the text has another form. The message completes a sentence that begins with "the signature".
     """
     lines = text.split()
     joined = " ".join(lines)

@@ -27,11 +27,11 @@ _MOST_CHARACTERS = 400
 
 @define
 class FileFaults:
-    """The errors of one file.
+    """The errors found so far in one file, and the text of the file.
 
     :ivar toml: the part of the file that is TOML.
     :ivar offset: the number of lines of the file before that part.
-    :ivar boundary: the kind of file.
+    :ivar boundary: the kind of file, which is stored with each error.
     """
 
     file: str
@@ -82,7 +82,10 @@ NOT_BLANK = TextRule(str.strip, "must not be blank")
 
 @define
 class FileTable:
-    """A table at C{path}.  Its methods add errors to C{faults} and return a value of the right type in any case."""
+    """The table at C{path} of a file. Its methods read keys and add errors to C{faults}.
+
+    They return a value of the right type in any case.
+    """
 
     values: Mapping[str, Any]
     path: Path

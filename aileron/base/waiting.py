@@ -12,9 +12,9 @@ _T = TypeVar("_T")
 
 
 class Interrupted(CancelledError):
-    """Cancellation of work that leaves something to record.
+    """Raised instead of C{CancelledError} if the cancelled work has something to record.
 
-    :ivar notes: the notes for the L{aileron.model.connectors.Outcome}.
+    :ivar notes: becomes the C{notes} of the run's L{aileron.model.connectors.Outcome}.
     """
 
     def __init__(self, notes: Mapping[str, Any]) -> None:
@@ -23,7 +23,7 @@ class Interrupted(CancelledError):
 
 
 def notes_of(ended: CancelledError) -> Mapping[str, Any]:
-    """Return the notes of a cancellation, empty unless it is an L{Interrupted}."""
+    """Return the notes of an L{Interrupted}, or an empty mapping for any other C{CancelledError}."""
     return ended.notes if isinstance(ended, Interrupted) else {}
 
 
@@ -48,7 +48,10 @@ class Waiting:
         return waiter
 
     def fire(self) -> None:
-        """Fire all waiters in order of arrival.  A waiter that is added meanwhile waits for the next event."""
+        """Fire the Deferreds of all waiters in order of arrival.
+
+        A waiter that is added meanwhile waits for the next event.
+        """
         told, self._all = self._all, []
         for waiter in told:
             if not waiter.called:  # an earlier waiter may have cancelled it

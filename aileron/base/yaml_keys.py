@@ -1,4 +1,4 @@
-"""The keys of the configuration: the reader of each YAML node, and its entry in the configuration reference."""
+"""The keys of the configuration file: parsers of their YAML values, and the texts of the configuration reference."""
 
 from __future__ import annotations
 
@@ -158,10 +158,11 @@ Reader: TypeAlias = "Callable[[Node, str, int], Any]"
 
 @frozen
 class Key:
-    """A key of the configuration, with its entry in the reference.
+    """A key of the configuration file, and the text about it in the configuration reference.
 
+    :ivar read: parses the value.
     :ivar meaning: the description of the key. The limits of a L{WholeNumber} are added.
-    :ivar default: the value without the key, or a description of it.
+    :ivar default: the value that applies if the key is missing, or a description of it.
     :ivar keys: the keys of the value if it may be a mapping.
     """
 

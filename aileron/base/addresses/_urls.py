@@ -117,9 +117,10 @@ def read_origin(text: str, *, ssh: bool = False) -> Origin:
 
 
 def is_lasting(origin: Origin) -> bool:
-    """Return True if pages at an origin still have it after the daemon's next start, and may have a service worker.
+    """Return True if an origin stays that of the daemon's pages after the next start.
 
-    That is so for a name with a certificate, and for C{localhost}, which the operator has to choose (ADR 66).
+    Only such pages may have a service worker. That is so for a name with a certificate, and for C{localhost}, which the
+    operator has to choose (ADR 66).
 
     :param origin: the origin of the operator's pages.
     """
@@ -177,7 +178,7 @@ def read_host_and_port(text: str) -> str:
 
 
 def host_shown(url: str) -> str:
-    """Return the host of a URL for display, or the text in the host's place if the URL is invalid.
+    """Return the host of a URL for display. If the URL is invalid, return the text where its host would be.
 
     :return: empty if an invalid URL has no C{://}, or may hold a password.
     """

@@ -38,7 +38,7 @@ class Body(Protocol):
 
 
 class Fixed:
-    """The end of a body of known length."""
+    """A finder of the end of a body of known length."""
 
     __slots__ = ("_left",)
 
@@ -52,7 +52,7 @@ class Fixed:
 
 
 class Chunked:
-    """The end of a chunked body, found without decoding it.
+    """A finder of the end of a chunked body, without decoding it.
 
     :param trailers: whether fields may follow the last chunk.
     """
@@ -176,7 +176,7 @@ class ChunkedContent:
 
 
 class UntilClose:
-    """A body that ends with its connection."""
+    """A body without announced length, which ends when its connection is closed."""
 
     __slots__ = ()
 
@@ -185,7 +185,7 @@ class UntilClose:
 
 
 class Tee:
-    """A body that is also passed to a reader.
+    """A finder of a body's end that also passes the bytes of the body to a reader.
 
     :param read: called with each piece, framing included, and whether it is the last one.
     """
@@ -206,7 +206,7 @@ def announced(length: int) -> Body | None:
 
     Fields after a chunked body are refused, because the request's head was checked without them.
 
-    :param length: the length in bytes, or L{CHUNKED}.
+    :param length: the length in bytes, 0 for no body, or L{CHUNKED}.
     """
     # guard against attack: fields after a body are refused -> test_gateway_memory.GatewayMemoryTests.test_trailers,
     #    instead return Chunked() if length == CHUNKED else Fixed(length) if length else None

@@ -1,4 +1,4 @@
-"""Lets a site's channel pass a request to a relay before the request's body has arrived."""
+"""Interfaces by which a site's channel passes a request to a relay before the request's body has arrived."""
 
 from __future__ import annotations
 
@@ -55,11 +55,14 @@ class RelayedExchange(Protocol):
 
     @property
     def completion(self) -> str:
-        """The id of the recorded completion, or empty if there is none or the response has not begun."""
+        """The id of the recorded completion (one call of a language model), or empty if none is recorded.
+
+        It is empty until the response has begun.
+        """
 
     @property
     def answered(self) -> bool:
-        """True if the response is complete but not yet completely sent to the client."""
+        """Return True if the response is complete but not yet completely sent to the client."""
 
     def take(self, data: bytes) -> int:
         """Accept more bytes from the client.
@@ -72,13 +75,13 @@ class RelayedExchange(Protocol):
         """Start relaying the request."""
 
     def client_is_slow(self) -> None:
-        """Handle back-pressure: bytes written to the client wait to be sent."""
+        """Pause, since bytes written to the client wait to be sent."""
 
     def client_has_caught_up(self) -> None:
-        """Handle the end of back-pressure: all bytes written to the client are sent."""
+        """Resume, since all bytes written to the client are sent."""
 
     def client_left(self) -> None:
-        """Handle the loss of the client's connection.  No method is called afterwards."""
+        """Stop, since the client's connection is lost. No method is called afterwards."""
 
 
 class Route(Protocol):
