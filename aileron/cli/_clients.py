@@ -49,7 +49,7 @@ def _usual(entry: Entry) -> str:
 
 
 def _continue(entry: Entry) -> str:
-    """Return the entry as YAML, with strings quoted as in JSON."""
+    """Return the configuration of an MCP server as YAML, with strings quoted as in JSON."""
     lines = [
         "mcpServers:",
         f"  - name: {SERVER_NAME}",

@@ -34,7 +34,7 @@ def main() -> None:
 
 
 class _Sources(dict[str, Any]):
-    """Source lines for tracebacks, without those of methods that attrs generated for debuggers.
+    """The store of source lines that C{traceback} reads (C{linecache}), without those of methods that attrs generates.
 
     More than three hundred classes have such methods, with 1.5 MB of source lines.
     """

@@ -97,19 +97,19 @@ OLD_WITHIN: Mapping[str, str] = {
 
 
 def hide(group: click.Group, command: click.Command, name: str) -> None:
-    """Add a command to a group under a name of an earlier version."""
+    """Add a command to a group under the name that it had in an earlier version. The help does not list it."""
     hidden = copy(command)
     hidden.hidden = True
     group.add_command(hidden, name)
 
 
 def within(group: str) -> Mapping[str, str]:
-    """Return the module of each command that features add to a group, by its name in the group."""
+    """Return the commands that features add to a group: the module of each, by its name in the group."""
     return _find_within(group, {name: each.place for name, each in _OF_FEATURES.items() if not each.now})
 
 
 def hidden_within(group: str) -> Mapping[str, str]:
-    """Return the modules of features' commands that were in a group in an earlier version, by that name."""
+    """Return the commands that features had in a group in an earlier version: the module of each, by its old name."""
     return _find_within(group, {old: each.place for old, each in _OLD.items()})
 
 

@@ -75,7 +75,10 @@ def _services(_cli: CliContext) -> Iterable[str]:
 
 
 def name_in(path: Path) -> str | None:
-    """Return the name that the file declares, or None if there is none or it is not a regular file."""
+    """Return the value of C{name} in an action or connector file.
+
+    Return None if the file has no name, or is not a regular file.
+    """
     with suppress(AileronError):
         found = _NAME.search(read_private(path, _MAX_BYTES) or b"")
         return found and found[1].decode("utf-8", "replace")

@@ -64,7 +64,7 @@ class _Interrupts:
 
 
 class _Doing(Generic[T]):
-    """The coroutine under way, and its result."""
+    """The coroutine that L{drive} runs, and its result."""
 
     def __init__(self, reactor: Any, work: Callable[[Connections], Awaitable[T]]) -> None:
         self.reactor = reactor

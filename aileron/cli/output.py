@@ -284,7 +284,7 @@ def in_line(arguments: Mapping[str, JSON], most: int = 60) -> str:
 
 
 def time_at(key: str) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function that formats a column of times with L{when}."""
+    """Return a function that formats, for a table, the time at C{key} of an item, as L{when} does."""
     return lambda item: when(item.get(key))
 
 

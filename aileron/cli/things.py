@@ -1,4 +1,4 @@
-"""The kinds of objects with an ID, as commands name them."""
+"""The kinds of objects that commands find by an id, such as runs and sessions."""
 
 from __future__ import annotations
 

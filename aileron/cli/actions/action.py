@@ -142,7 +142,7 @@ def _gate(item: Mapping[str, Any]) -> str:
 
 
 def _rules(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the rules in the action's file about undoing, repeated calls and limits."""
+    """Return the rules in the action's file, such as its limits, for display: the text of each by its label."""
     rules: dict[str, Any] = {}
     if item.get("undo_seconds"):
         rules["undo window"] = duration(item["undo_seconds"])

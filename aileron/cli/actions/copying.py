@@ -42,7 +42,7 @@ class Sort:
 
 
 def check_command(sort: Sort) -> click.Command:
-    """Return the command C{aileron action check} or C{aileron connector check}."""
+    """Return the command C{aileron action check} or C{aileron connector check}, by the kind of file."""
 
     @click.command("check", help=f"Check {sort.kind} files for errors. Needs no daemon.")
     @click.argument("files", nargs=-1, required=True, type=_FILES)
@@ -58,7 +58,7 @@ def check_command(sort: Sort) -> click.Command:
 
 
 def add_command(sort: Sort) -> click.Command:
-    """Return the command C{aileron action add} or C{aileron connector add}."""
+    """Return the command C{aileron action add} or C{aileron connector add}, by the kind of file."""
 
     @click.command("add", help=f"Check {sort.kind} files, copy them into your home, and ask you to trust them.")
     @click.argument("files", nargs=-1, required=True, type=_FILES)
@@ -85,7 +85,7 @@ def tell_fault(fault: LoadError) -> str:
 
 
 def note_faults(faults: Sequence[LoadError]) -> Sequence[LoadError]:
-    """Print errors on standard error, and return them."""
+    """Print the errors of files on standard error, and return them."""
     for fault in faults:
         note("{fault}", fault=tell_fault(fault))
     return faults

@@ -59,7 +59,7 @@ def edit(cli: CliContext, name: str, new: bool, passphrase_fd: int | None) -> No
 
 
 def begin(home: Home, draft: Draft) -> Path:
-    """Write the file of a new action into the home, and return its path. The action works as written.
+    """Write the file of a new action into the home, and return its path. The file is complete and needs no editing.
 
     :raises CommandError: if the name is invalid, or the action exists.
     """

@@ -68,9 +68,10 @@ def _list_actions(cli: CliContext) -> Iterator[Action]:
 
 
 def _describe(actions: Iterable[Action], connector: str, operation: str) -> dict[str, Input]:
-    """Return the inputs of actions whose values a step passes unchanged to the operation.
+    """Return, for each input of the operation, an action's input whose value is passed to it unchanged.
 
-    They are keyed by the names of the operation's inputs. If several actions pass one input, the first action counts.
+    The result is keyed by the names of the operation's inputs. If several actions pass one input, the first action
+    counts.
     """
     found = dict[str, Input]()
     for action in actions:

@@ -73,7 +73,7 @@ def edit_and_trust(cli: CliContext, sort: Sort, path: Path, passphrase_fd: int |
 
 
 def edit_command(sort: Sort) -> click.Command:
-    """Return the command C{aileron action edit} or C{aileron connector edit}."""
+    """Return the command C{aileron action edit} or C{aileron connector edit}, by the kind of file."""
 
     @click.command(
         "edit",
@@ -90,7 +90,7 @@ def edit_command(sort: Sort) -> click.Command:
 
 
 def remove_command(sort: Sort) -> click.Command:
-    """Return the command C{aileron action remove} or C{aileron connector remove}."""
+    """Return the command C{aileron action remove} or C{aileron connector remove}, by the kind of file."""
 
     @click.command("remove", help=f"Delete a {sort.kind} file of your home, and revoke trust in it.")
     @click.argument("name", shell_complete=_COMPLETING[sort.kind])

@@ -171,7 +171,7 @@ def _is_meant(item: Item, request: TrustRequest) -> bool:
 def _lies_at(item: Item, paths: Sequence[Path]) -> bool:
     """Return True if an item is the file at one of the paths.
 
-    Only the name of the file and of its directory are compared, since the home may be mounted under another path.
+    Only the names of the file and of its directory are compared, since the home may be mounted under another path.
     """
     return item["path"] is not None and Path(item["path"]).parts[-2:] in {path.parts[-2:] for path in paths}
 

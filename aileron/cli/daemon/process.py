@@ -101,9 +101,9 @@ def stop(cli: CliContext) -> bool:
 
 @contextmanager
 def replacing(home: Home) -> Iterator[None]:
-    """Hold the lock that L{is_being_replaced} checks, until the new daemon runs.
+    """Hold a lock while a command replaces the daemon. L{is_being_replaced} is true meanwhile.
 
-    It is a lock of this process on the home itself, so it ends with the process.
+    The lock is on the home's directory and belongs to this process, so it also ends if the process is killed.
     """
     with _home_opened(home) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_SH)

@@ -30,7 +30,7 @@ _STATES = {
 
 
 async def ask(operator: Operator) -> Answers:
-    """Return the daemon's lists for the operator, by name.
+    """Return the daemon's actions, connectors, trust, bindings, unknown runs and signs of tampering, by these names.
 
     :raises DaemonError: if the daemon does not answer, or refuses.
     """
@@ -47,6 +47,7 @@ async def ask(operator: Operator) -> Answers:
 def authority(told: Answers, since: datetime) -> Iterator[DoctorFinding]:
     """Yield findings about trust, bindings and security events.
 
+    :param told: the lists that L{ask} returned.
     :param since: events detected earlier are not reported again.
     """
     yield from _files(told["trust"]["items"])

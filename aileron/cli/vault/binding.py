@@ -212,14 +212,17 @@ def revoke(command: OperatorCommand, name: str) -> None:
 
 
 def _find(name: str) -> Callable[[Operator], Awaitable[object]]:
-    """Return a check that a credential of this name exists."""
+    """Return a check that a credential of this name exists. The check raises L{DaemonFault} if there is none."""
     return lambda operator: operator.get("bindings", name)
 
 
 def _find_connector(connector: str, targets: tuple[str, ...]) -> Callable[[Operator], Awaitable[object]]:
-    """Return a check that a connector of this name exists. Otherwise the check raises L{CommandError}.
+    """Return a check that raises L{CommandError} if no connector has this name.
 
-    :param targets: the prefixes of features' target names, which the daemon checks later.
+    A credential can also be bound to a feature's target, such as C{gateway://openai}. The check accepts every name of
+    such a target, because the daemon validates it when the credential is bound.
+
+    :param targets: the prefixes of these names, such as C{gateway://}.
     """
 
     async def look(operator: Operator) -> None:

@@ -85,13 +85,13 @@ _LINK = """<!doctype html>
 
 @frozen
 class Way:
-    """One way to pass a code to a browser, with its messages.
+    """One way to pass a login code to a browser, by a file or typed, with the messages for the person.
 
     :ivar command: the command that uses this way.
     :ivar opened: the message when a browser connected; C{url} is the operator site's.
-    :ivar late: the message when none connected in time.
-    :ivar twice: the message when two connected.
-    :ivar body: what the daemon is asked for.
+    :ivar late: the message when no browser connected in time.
+    :ivar twice: the message when two browsers connected.
+    :ivar body: the body of the request that makes the daemon create the code, or None.
     """
 
     command: str

@@ -67,9 +67,10 @@ def add(command: OperatorCommand) -> None:
 
 
 def _is_proposed(cli: CliContext) -> bool:
-    """Return whether a page of the running daemon shows the words of a new passkey.
+    """Return whether a browser's page has created a passkey and shows its two words, which must be typed here.
 
-    Return True for a daemon of an earlier version, which does not tell: there the page comes before the command.
+    If the vault is locked, return False. If the daemon is of an earlier version, which does not report this, return
+    True, because that version requires opening the page before calling the command.
     """
     if not is_unlocked(cli):
         return False

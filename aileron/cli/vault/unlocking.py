@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 def state_of_file(cli: CliContext) -> str | None:
-    """Return the state without a daemon: C{locked}, C{missing}, or None if only the daemon knows whether it is lost."""
+    """Return the state of the vault without a daemon: C{locked}, C{missing}, or None if it may be lost.
+
+    Only the daemon can tell whether the vault's file is lost: the home has a database but no vault.
+    """
     if cli.home.secrets.exists():
         return "locked"
     return None if cli.home.database.exists() else "missing"
