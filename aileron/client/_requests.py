@@ -48,7 +48,7 @@ class EventStream(EndedBody):
         self.ended: Deferred[None] = Deferred(lambda _: self._cancel())
 
     def connectionMade(self) -> None:
-        """Start the silence timer."""
+        """Start the timer that ends the connection if nothing arrives for too long."""
         self._silence = self._clock.callLater(SILENCE_SECONDS, self.end_connection)
 
     def dataReceived(self, data: bytes) -> None:
@@ -63,7 +63,7 @@ class EventStream(EndedBody):
                 self._on_event()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Stop the silence timer and fire C{ended}."""
+        """Stop the timer and fire C{ended}."""
         if self._silence is not None and self._silence.active():
             self._silence.cancel()
         if not self.ended.called and not self._cancelled:

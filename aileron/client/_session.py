@@ -66,7 +66,10 @@ class SessionEnvironment:
 
     @property
     def exposed_to(self) -> str:
-        """Return the host that would receive the token unencrypted, or "" if there is none or it is allowed."""
+        """Return the host that would receive the token unencrypted, or an empty text if there is none.
+
+        L{plain_host} is allowed and does not count.
+        """
         host = plain_http_host(self.url)
         return "" if host == _normalize(self.plain_host) else host
 

@@ -85,7 +85,10 @@ class OperatorLogin:
 
 
 def item_of(approval_id: str, decision: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Return a decision, as the body of its request, as a member of a signed list."""
+    """Return a decision in the form in which it is a member of a signed list.
+
+    :param decision: the body of the request that sends the decision.
+    """
     return {
         "run": approval_id,
         "digest": decision["digest"],

@@ -292,7 +292,7 @@ class Operator(BothSites):
 
 @frozen
 class Lease:
-    """A session's lease: a request that stays open.
+    """The lease of a session: a request that stays open. When it ends, the daemon ends the session.
 
     :param daemon: returns the agent site with the current launch key, which changes when the daemon starts, or None if
         no daemon runs.
@@ -302,9 +302,9 @@ class Lease:
     _clock: IReactorTime
 
     async def hold(self, session_id: str) -> None:
-        """Hold the lease until the session ends or this is cancelled.
+        """Hold the lease until the session ends or the coroutine is cancelled.
 
-        After any failure, request it again after a pause. If the daemon has no such session, return.
+        After a failure, request the lease again after a pause. If the daemon has no such session, return.
         """
         while True:
             daemon = self._daemon()
