@@ -74,7 +74,7 @@ class ServiceConnection:
         return ("Content-Length", found[-1].decode("ascii")) if found else ()
 
     def is_whole(self, reason: Failure) -> bool:
-        """Return whether a body that ended with C{reason} is complete.
+        """Return whether a response body is complete, given the reason of its end.
 
         A body of unknown length is complete if its connection was closed properly.
         """

@@ -23,7 +23,7 @@ _SHIPPED = KindTable()
 
 @frozen
 class Replayed:
-    """The result of a replay.
+    """The result of replaying a connector's fixtures, which are recorded requests and responses.
 
     :ivar seen: for each operation, the outcomes in its fixtures. C{reconcile} stands for a fixture of the search for
         the operation's effect.

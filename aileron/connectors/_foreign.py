@@ -122,7 +122,7 @@ class ForeignKind(ConnectorKind[Any]):
         return self.kind.schema()
 
     def bench(self, specimen: Specimen, bench: Any) -> Any:
-        """Return the rig for C{aileron connector prove}, or a clause with the reason why there is none."""
+        """Return the double of the service for C{aileron connector prove}, or a clause why there is none."""
         return self.kind.bench(specimen, bench)
 
     def check(self, file: ConnectorFile, spec: Any, note: Callable[[str], None]) -> Sequence[LoadError]:

@@ -72,7 +72,7 @@ PRESENT: Schema = {"$ref": "#/$defs/present"}
 
 
 def presentation() -> Schema:
-    """Return the definitions that a schema with L{PRESENT} needs in its C{$defs}."""
+    """Return the schema of the table C{present}, as an entry of C{$defs} to which L{PRESENT} refers."""
     return {"present": {"oneOf": [_presented(kind, parts) for kind, parts in PRESENTATIONS.items()]}}
 
 

@@ -49,8 +49,11 @@ def read_declared(
     usual_seconds: float,
     inputs: Collection[str] | None = None,
 ) -> Operation:
-    """Read the keys that every operation may have. Faults are added to the table.
+    """Read the keys that every operation may have, and return the operation. Faults are added to the table.
 
+    :param effect: C{read} or C{write}.
+    :param most_seconds: the largest permitted timeout.
+    :param usual_seconds: the timeout if the file declares none.
     :param inputs: the operation's inputs, which C{present} may name, or None if the file does not declare them.
     """
     destructive = table.flag("destructive", default=effect == WRITE)
@@ -77,7 +80,9 @@ def _read_irreversible(table: FileTable, *, destructive: bool, usual: bool) -> b
 
 
 def read_presentation(table: FileTable | None, inputs: Collection[str] | None) -> Presentation | None:
-    """Read the table C{present}, or return None if C{table} is None. Faults are added to the table.
+    """Read the table C{present}, a hint for showing the inputs to a person, or return None if C{table} is None.
+
+    Faults are added to the table.
 
     :param inputs: the operation's inputs, or None if the file does not declare them.
     """
@@ -95,9 +100,9 @@ def read_presentation(table: FileTable | None, inputs: Collection[str] | None) -
 
 
 def present(operation: Operation, kind: str, *titles: str) -> Operation:
-    """Return C{operation} with a presentation of this kind and with these titles.
+    """Return C{operation} with a hint for showing its inputs to a person: of this kind, and with these titles.
 
-    If its file declares a presentation, only missing titles are added.
+    If the operation's file declares a presentation, only missing titles are added.
     """
     given = operation.presentation
     if given is not None:

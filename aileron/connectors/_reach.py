@@ -71,7 +71,8 @@ class Reach:
 
         If bindings may choose any base URL, every origin is permitted.
 
-        :param place: the name of another host, the only one permitted, or None for the connector's base URL.
+        :param place: the name of another host of the connector, the only one permitted, or None for the connector's
+            base URL.
         """
         about = self.about
         if self.ssh:
@@ -88,7 +89,7 @@ class Reach:
         return True
 
     def _refuse(self, origin: Origin) -> CapabilityDenied:
-        """Return the error for a host that the connector does not declare."""
+        """Return the error for an origin that the connector does not declare."""
         details: dict[str, JSON] = {
             "requested": f"network:{origin.host_and_port}",
             "granted": [f"network:{each}" for each in self.about.hosts],

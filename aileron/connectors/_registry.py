@@ -52,7 +52,7 @@ def read_descriptions(
 
 @frozen
 class _Loaded:
-    """The state of the registry after one load."""
+    """The connectors and errors that one load of the registry found."""
 
     connectors: Mapping[str, IConnector]
     candidates: Mapping[str, Candidate]
@@ -115,7 +115,10 @@ class Registry:
         return _merge((*self._fixed, own))
 
     def _make_once(self, file: ConnectorFile) -> FoundPlugin:
-        """Return the connector of a file. If the file has the same name and bytes as before, it is not built again."""
+        """Return the connector of a file.
+
+        If the file has the same name and bytes as at the last load, reuse its connector.
+        """
         if file.data is None:
             return self._make(file)
         key = file.name, digest_of_bytes(file.data)

@@ -1,4 +1,4 @@
-"""Finds connector files with samples for the bench of a proof."""
+"""Finds connector files with sample calls, for C{aileron connector prove}."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _SHIPPED = KindTable()
 
 
 def find_specimens(place: Path, wanted: Collection[str] = (), kinds: KindTable = _SHIPPED) -> Iterator[Specimen]:
-    """Yield one connector file, or those shipped and in a directory. If names are C{wanted}, yield only those."""
+    """Yield connector files: the one at C{place}, or those in this directory and those that ship with Aileron.
+
+    :param wanted: the names of the connectors to yield, or empty for all.
+    """
     for file in all_files(place) if place.is_dir() or not place.exists() else (one_file(str(place)),):
         found = _specimen(file, wanted, kinds)
         if found is not None:

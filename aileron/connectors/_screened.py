@@ -28,7 +28,7 @@ class Broke(Exception):
 @implementer(ICredential)
 @define
 class _Overheard:
-    """A credential that records the secrets it reveals."""
+    """A credential that also records each secret that it reveals, so that responses can be searched for it."""
 
     credential: ICredential
     revealed: set[str] = field(factory=set, repr=False, eq=False)

@@ -117,8 +117,10 @@ def not_understood(name: str) -> Fault:
 
 
 def describe_failure(name: str, error: BaseException, flight: Flight, *, seconds: float, most_bytes: int) -> Fault:
-    """Return the fault that describes C{error}, one of L{FAILURES}.
+    """Return the fault that describes C{error} to the caller.
 
+    :param error: one of L{FAILURES}.
+    :param flight: whether the request was sent.
     :raises CancelledError: if the caller, and not a timeout, cancelled the request.
     """
     if isinstance(error, NotUnderstood | Rejected):

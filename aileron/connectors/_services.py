@@ -16,9 +16,9 @@ from ._places import Places, read_places
 
 @frozen
 class DeclaredService:
-    """A service as a connector file declares it.
+    """The addresses and the credential of a service, as its connector file declares them.
 
-    :ivar private_network: whether it may be at a loopback or private address.
+    :ivar private_network: whether the service may be at a loopback or private address.
     """
 
     places: Places

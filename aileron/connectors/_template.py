@@ -30,7 +30,7 @@ _NAMESPACE = uuid.UUID("3f6a1b1e-6d0c-5e57-9a0b-0d3a5f6c7e21")
 
 
 class Omitted:
-    """The value of a lone reference to an input that was not given."""
+    """The type of L{OMITTED}, which stands for the value of a reference to an input that was not given."""
 
 
 OMITTED = Omitted()

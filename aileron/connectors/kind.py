@@ -104,9 +104,10 @@ class RecordedAnswers(Generic[S]):
         raise NotImplementedError
 
     def find_samples(self, spec: S, base_url: str, recorded: FileFaults) -> tuple[Mapping[str, Any], Mapping[str, str]]:
-        """Return a sample of each operation for the bench, and the reason for each operation without one.
+        """Return a sample call of each operation, with which C{aileron connector prove} tests the connector.
 
         :param recorded: the file of recorded answers, or an empty one if there is none.
+        :return: the samples, and the reason for each operation without one, both by the operation's name.
         """
         raise NotImplementedError
 
@@ -170,10 +171,10 @@ class ConnectorKind(Generic[S]):
         raise NotImplementedError
 
     def bench(self, specimen: Specimen, bench: Any) -> Any:
-        """Build the rig of C{aileron connector prove}, or return a clause with the reason why there is none.
+        """Build the double of the service for C{aileron connector prove}, or return a clause why there is none.
 
         :param bench: the clock, the network and the processes of the proof.
-        :return: a rig, described in C{doc/writing-a-kind.md}.
+        :return: an object described in C{doc/writing-a-kind.md}.
         """
         return f"there is no double of a service for connectors of the kind {self.name}"
 

@@ -139,10 +139,10 @@ class CommandConnector:
         return await self._note_changes(launch, _judge(declared, ended))
 
     async def _note_changes(self, launch: Launch, outcome: Outcome) -> Outcome:
-        """Return the outcome with a note of the files that the program changed and that other programs load.
+        """Return the outcome with a note of dangerous files that the program changed: those that other programs load.
 
-        If there are none, or the sandbox cannot find them, return the outcome unchanged. The list of files is cut if
-        it is long. If finding them takes too long, the note says so.
+        If there are none, or the sandbox cannot find them, return the outcome unchanged. The list of files is cut if it
+        is long. If finding them takes too long, the note says so.
         """
         changes = launch.confinement.changes if launch.confinement else None
         if changes is None:

@@ -53,7 +53,7 @@ class _Failed(Exception):
 
 
 def _outcome_of(error: _Failed | AileronError) -> Outcome:
-    """Return the outcome of a failed attempt.
+    """Return the outcome of a failed attempt to update or read the remote.
 
     An L{AileronError} is raised before an update is sent, so its outcome has C{sent=False}.
     """
@@ -184,8 +184,11 @@ class GitConnector:
         return await self._here(until, lambda here: compare(here, remote, ref, revision))
 
     async def _here(self, until: float, work: Callable[[LocalRepository], _T]) -> _T:
-        """Open the local repository and return C{work(repository)}, called by C{in_thread} if that is not None.
+        """Open the local repository and return C{work(repository)}.
 
+        C{work} is called by C{in_thread} if that is not None, so that it does not block the reactor.
+
+        :param until: the deadline.
         :raises AileronError: if the repository cannot be opened, or for any reason of C{work}.
         """
         path, deadline = self.spec.repository, Deadline.after(until - self.clock.seconds())
@@ -208,9 +211,10 @@ class GitConnector:
     ) -> Remote:
         """Request the list of refs from the remote.
 
+        If the remote refused the credential, the credential is marked as refused, and the failure may be retriable.
+
         :raises _Failed: if the remote cannot be reached, or does not respond with a list of refs. Nothing was changed.
-            If the remote refused the credential, the credential is told, and the failure may be retriable.
-        :raises AileronError: if no time is left; nothing was changed.
+        :raises AileronError: if no time is left. Nothing was changed.
         """
         if self.spec.over_ssh:
             message = self._message(service, base_url, (), sent, None)

@@ -21,7 +21,10 @@ _FLUSH = None
 
 
 class HostKeyDiffers(Rejected):
-    """The server's host key is not the one in the connector's file. The private key was not offered to the server."""
+    """Raised if the server's host key is not the one in the connector's file.
+
+    The private key was not offered to the server.
+    """
 
     def __init__(self) -> None:
         super().__init__("")
@@ -35,7 +38,7 @@ class HostKeyDiffers(Rejected):
 
 
 class NotGit(ValueError):
-    """A response is not in git's protocol. The text of the error is the reason."""
+    """Raised if a response is not in git's protocol. The text of the error is the reason."""
 
 
 @frozen

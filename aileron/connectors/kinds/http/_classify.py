@@ -239,7 +239,7 @@ class Reader:
         return None if found is None else show_safely(found, MOST_MESSAGE)
 
     def _listen(self, answer: ServiceAnswer) -> None:
-        """Search a body whose content is not returned for the secret, and record whether it has the secret."""
+        """Search a body for the secret, and record whether it contains the secret. The body itself is not returned."""
         self.echo.listen([answer.body.decode("latin-1")])
 
     def _code(self, content: JSON | MissingPath) -> str | None:

@@ -47,7 +47,10 @@ def _operations(
 
 
 def _check_lookup(lookup: Lookup, table: FileTable, operations: Mapping[str, HttpOperation]) -> None:
-    """Check that the named read exists, returns JSON and accepts the inputs. Faults are added to the table."""
+    """Check that the operation that a search uses is a read, returns JSON and has the given inputs.
+
+    Faults are added to the table.
+    """
     read = operations.get(lookup.operation)
     if read is None or read.operation.effect != READ:
         table.fault("op", "must name an operation of this file whose effect is read")

@@ -247,9 +247,10 @@ def read_pages(table: FileTable, body: Template, query: Mapping[str, Template], 
 
 
 def _tells(pages: Pages, result: Parts | None) -> bool:
-    """Return whether the output contains the cursor or the member that C{until} compares.
+    """Return whether the output of one page shows by itself whether further pages exist.
 
-    If so, an output with the first pages only can be recognized without the member C{more}.
+    It does if it contains the cursor of the next page, or the member that C{until} compares. Otherwise C{more} must be
+    added to the output.
     """
     telling = {pages.cursor, pages.until.path if pages.until else ()} - {()}
     return bool(telling) if result is None else any(part.path in telling for part in result.values())
@@ -270,7 +271,10 @@ def _parameter(inside: FileTable, body: Template, query: Mapping[str, Template])
 
 
 def _echoed(outcome: Outcome, before: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Return the notes on responses that contained the secret, for this page and earlier ones; empty if none did."""
+    """Return the note C{echoed}: in which forms this page or an earlier one contained the secret.
+
+    Return an empty dict if no page contained it.
+    """
     kinds = {str(kind) for notes in (before, outcome.notes) for kind in _list(notes.get("echoed"))}
     return {"echoed": sorted(kinds)} if kinds else {}
 

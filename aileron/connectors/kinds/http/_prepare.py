@@ -144,7 +144,10 @@ def _values(name: str, template: Template, operation: HttpOperation, scope: Refe
 
 
 def _joined(template: Template, operation: HttpOperation) -> JoinedInput | None:
-    """Return how the input is joined to which C{template} is a lone reference, or None if it is not joined."""
+    """Return the rule by which the parts of an input are joined into one text, or None if there is no such rule.
+
+    :param template: a template. Only one that is a single reference to an input can have such a rule.
+    """
     lone = REFERENCE.fullmatch(template) if isinstance(template, str) and operation.joined else None
     return operation.joined.get(lone[1].removeprefix("in.")) if lone else None
 

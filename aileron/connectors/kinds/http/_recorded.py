@@ -25,5 +25,11 @@ class HttpAnswers(RecordedAnswers[HttpSpec]):
     def find_samples(
         self, spec: HttpSpec, base_url: str, recorded: FileFaults
     ) -> tuple[Mapping[str, Sample], Mapping[str, str]]:
-        """Return a sample of each operation, and the reason for each operation without one."""
+        """Return a sample call of each operation, with which C{aileron connector prove} tests the connector.
+
+        The samples are made from recorded answers or, without any, from the connector file.
+
+        :param recorded: the file of recorded answers, or an empty one if there is none.
+        :return: the samples, and the reason for each operation without one, both by the operation's name.
+        """
         return SampleMaker(spec, base_url, recorded).make()

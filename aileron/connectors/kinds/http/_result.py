@@ -107,7 +107,10 @@ _KEPT_BACK = frozenset({"set-cookie", "set-cookie2", "www-authenticate", "authen
 
 
 def read_precondition(table: FileTable, inputs: Collection[str], effect: str) -> tuple[str, ...]:
-    """Read the inputs that C{precondition} names. Faults are added to the table."""
+    """Return the inputs that C{precondition} names. Faults are added to the table.
+
+    A write with such an input is refused by the service if the object has changed since it was read.
+    """
     names = table.some("precondition", inputs, "names {}, which is not an input of the operation")
     if names and effect == READ:
         table.fault("precondition", "is for what has an effect")

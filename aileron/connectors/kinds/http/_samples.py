@@ -1,4 +1,7 @@
-"""Sample requests and answers of a service, from recorded answers or, without any, from the connector file."""
+"""Makes sample calls of operations with their answers, for C{aileron connector prove}.
+
+They come from recorded answers or, without any, from the connector file.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ _NOT_THERE = ServiceAnswer(404, {}, b"{}")
 
 @frozen
 class Sample:
-    """One operation with inputs, and the responses of its service.
+    """A sample call of one operation, and the responses of its service. C{aileron connector prove} tests with it.
 
     :ivar done: the answer to a request that the service carries out.
     :ivar refusals: the answers to requests that the service refuses.
@@ -52,14 +55,14 @@ class Sample:
 
 @frozen
 class SampleMaker:
-    """The maker of one connector's samples."""
+    """Makes the sample calls of one connector, with which C{aileron connector prove} tests the connector."""
 
     spec: HttpSpec
     base_url: str
     recorded: FileFaults
 
     def make(self) -> tuple[Mapping[str, Sample], Mapping[str, str]]:
-        """Return all samples, and the reason for each operation without one."""
+        """Return a sample call of each operation, and the reason for each one without, by the operation's name."""
         samples, without, recorded = {}, {}, self.recorded.find_table("operations")
         for name, operation in self.spec.operations.items():
             sample = self._sample(operation, recorded.get(name, ()))
@@ -94,7 +97,7 @@ class SampleMaker:
 
 
 def _with_repeat(sample: Sample) -> Sample:
-    """Add the response to a repeated PUT or DELETE (RFC 9110, 9.2.2), unless one was recorded."""
+    """Return the sample with the response to a repeated PUT or DELETE (RFC 9110, 9.2.2), unless one was recorded."""
     if sample.again is not None or sample.operation.method not in ("PUT", "DELETE"):
         return sample
     gone = sample.operation.method == "DELETE"
@@ -102,7 +105,10 @@ def _with_repeat(sample: Sample) -> Sample:
 
 
 def _in_answer(read: HttpOperation, path: Sequence[str]) -> Sequence[str]:
-    """Return where the response has what is at C{path} in the output of C{read}. C{result} may have moved it."""
+    """Return the path in the response of the value that is at C{path} in the output of C{read}.
+
+    The two differ if the operation's C{result} selects parts of the response.
+    """
     part = None if read.result is None else read.result.get(path[0])
     return path if part is None else (*part.path, *path[1:])
 

@@ -36,8 +36,9 @@ class RequestBody:
 
 @frozen
 class ErrorRule:
-    """The rule by which a successful response means that nothing was done.
+    """The rule by which a response with status 2xx is a failure in which nothing was done.
 
+    :ivar when: the condition that such a response meets, or None if there is no rule.
     :ivar kind: the class of the fault.
     :ivar message: the path of the service's error code, or None.
     """

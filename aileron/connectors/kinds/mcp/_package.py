@@ -75,10 +75,10 @@ class InstalledPackage:
         return bool(PATH.holds(path)) and path.startswith(f"{self.directory}/")
 
     def find_entry(self) -> str:
-        """Return the file of the package that the command runs, or an empty text if the command runs another file.
+        """Return the path of the package's file that the command starts, or an empty text if it starts another file.
 
-        The program is a file of the package, or an interpreter whose first argument is a file of the package. A Python
-        interpreter must be part of the package itself, since another one would load modules from elsewhere.
+        The command starts the file itself, or an interpreter with the file as first argument. A Python interpreter must
+        be part of the package, since another one would load modules from elsewhere.
         """
         program, *arguments = self.argv or ("",)
         entry = program

@@ -1,4 +1,4 @@
-"""A session with one MCP server: the SDK's client in its loop, over a wire in the reactor."""
+"""A session with one MCP server: the SDK's client runs in an asyncio loop, and the messages travel in the reactor."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ class McpSession:
 
 
 def error_of(error: Exception) -> Exception:
-    """Return the error to raise if the SDK failed with C{error} without a failure of the wire."""
+    """Return the error to raise to the session's caller if the SDK failed with C{error}, without a network failure."""
     if isinstance(error, Rejected):
         return error
     return NotUnderstood() if isinstance(error, ValueError | TypeError | RuntimeError) else ServiceUnreachable()
