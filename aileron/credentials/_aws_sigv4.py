@@ -72,7 +72,7 @@ class AwsSigV4(CredentialKind):
             _read_name(each)
 
     def make_sample(self, secret: str) -> bytes:
-        """Return a document of AWS keys with a region and a service."""
+        """Return a document of AWS keys with C{secret}, a region and a service, for C{aileron connector prove}."""
         return write(AwsKeys(access_key_id="PROVE" * 4, secret_access_key=secret, region="prove", service="prove"))
 
     def secrets(self, kept: bytes) -> tuple[str, ...]:

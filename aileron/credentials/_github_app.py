@@ -62,7 +62,7 @@ class GithubApp(RenewedKind[GithubAppDocument]):
         return None if enough else f"must have a private_key that is RSA of {_LEAST_BITS} bits or more"
 
     def make_sample(self, secret: str) -> bytes:
-        """Return a document with C{secret} as its token and a new private key."""
+        """Return a document with C{secret} as its token and a new private key, for C{aileron connector prove}."""
         from cryptography.hazmat.primitives import serialization as forms
         from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 

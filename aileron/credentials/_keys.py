@@ -79,7 +79,7 @@ class ApiKey(CredentialKind):
             raise ValueError("must be visible ASCII without spaces")
 
     def make_sample(self, secret: str) -> bytes:
-        """Return C{secret} as a key."""
+        """Return C{secret} as a key, for C{aileron connector prove}."""
         return secret.encode()
 
     async def reveal(self, use: CredentialUse) -> bytes:
@@ -103,7 +103,7 @@ class Basic(CredentialKind):
             raise ValueError("must not hold a control character")
 
     def make_sample(self, secret: str) -> bytes:
-        """Return a pair with C{secret} as the password."""
+        """Return a user name with C{secret} as the password, for C{aileron connector prove}."""
         return f"prove:{secret}".encode()
 
     async def reveal(self, use: CredentialUse) -> bytes:
@@ -163,7 +163,7 @@ class SshKey(CredentialKind):
             raise ValueError(_ENTERED)
 
     def make_sample(self, secret: str) -> None:
-        """Return None: proofs do not cover git over SSH."""
+        """Return None: C{aileron connector prove} does not cover git over SSH."""
 
     def secrets(self, kept: bytes) -> tuple[str, ...]:
         """Return the stored key, and its base64 without line breaks."""

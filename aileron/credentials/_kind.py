@@ -161,7 +161,10 @@ class CredentialKind(ABC):
 
     @abstractmethod
     def make_sample(self, secret: str) -> bytes | None:
-        """Return a stored credential for a proof that sends or signs with C{secret}, or None if the kind has none."""
+        """Return what the vault would store for C{secret}, for C{aileron connector prove}, which uses made-up secrets.
+
+        Return None if proofs do not cover this kind.
+        """
 
     async def reveal(self, use: CredentialUse) -> bytes:
         """Return the value that replaces C{{key}} in requests.
@@ -175,7 +178,7 @@ class CredentialKind(ABC):
         raise BindingFailed(f"A credential of the kind {self.name} is never sent itself.")
 
     def secrets(self, kept: bytes) -> tuple[str, ...]:
-        """Return the secrets in C{kept} other than the result of L{reveal}."""
+        """Return secrets in C{kept} that are never the result of L{reveal}, so that they can be redacted, too."""
         return ()
 
     async def authorize(self, use: CredentialUse, request: Request) -> Authorization:
@@ -225,7 +228,9 @@ class CredentialKind(ABC):
 
 
 def place(key: str, scope: Scope, *secrets: str) -> Authorization:
-    """Return C{key} in the place that its scope names.  C{key} and C{secrets} are marked as secret.
+    """Return the header or parameter that carries C{key}, at the place that its scope names.
+
+    C{key} and C{secrets} are marked as secret.
 
     :raises BindingFailed: if the key would change the request's path.
     """

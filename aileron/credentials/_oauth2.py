@@ -158,7 +158,7 @@ class OAuth2(RenewedKind[OAuth2Document]):
         return None
 
     def make_sample(self, secret: str) -> bytes:
-        """Return a token that cannot be renewed."""
+        """Return a document with C{secret} as its token, which cannot be renewed, for C{aileron connector prove}."""
         return write(OAuth2Document(access_token=secret, grant=CODE, client_id="prove", token_url="https://as.example"))
 
     def is_renewable(self, found: OAuth2Document) -> bool:
@@ -334,7 +334,7 @@ def _read_answer(answer: TokenAnswer) -> Mapping[str, JSON]:
 
 
 def _lifetime(told: JSON) -> timedelta | None:
-    """Return the lifetime of a token, or None if the value is missing or invalid."""
+    """Return the lifetime of a token from C{expires_in} of a response, or None if it is missing or invalid."""
     seconds = int(told) if isinstance(told, str) and told.isascii() and told.isdigit() and len(told) < 12 else told
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= _MOST_SECONDS:
         return None

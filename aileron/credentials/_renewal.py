@@ -219,7 +219,7 @@ def token_of(told: JSON) -> str:
 
 
 def optional_members(*names: str) -> Any:
-    """Return the form of attributes that are omitted if they have their default."""
+    """Return a converter's rule for attributes that are omitted from the JSON if they have their default."""
     return dict.fromkeys(
         (*names, "access_token", "expires_at", "obtained_at", "spent", "needs_you"), Member(optional=True)
     )

@@ -68,7 +68,7 @@ class SignInClient:
 
     @property
     def asked_scopes(self) -> tuple[str, ...]:
-        """The requested scopes: L{scopes}, and OpenID's if the file names an account in the ID token."""
+        """The scopes to request: L{scopes}, and OpenID's if the file names an account in the ID token."""
         token, _, claim = self.settings.get("account", "").partition(".")
         identity = ("openid", "email" if claim == "email" else "profile") if token == _ID_TOKEN else ()
         return tuple(dict.fromkeys((*self.scopes, *identity)))
@@ -338,7 +338,10 @@ class DeviceSignIn:
         return self.client.request(DEVICE, _DEVICE_GRANT, device_code=self.device_code)
 
     def go_on(self, answer: TokenAnswer) -> Self | None:
-        """Return the sign-in for the next poll, or None if the response is final."""
+        """Return the sign-in for the next poll, with a longer interval if the server asked for it.
+
+        Return None if the response is final.
+        """
         error = answer.members.get("error")
         if error == "slow_down":
             return evolve(self, interval=self.interval + _SLOWER_SECONDS)
