@@ -42,12 +42,12 @@ Around: TypeAlias = Callable[[Collaborators], Collaborators]
 
 @frozen
 class _Own:
-    """The addresses at which this daemon listens, and the transport of connectors, which refuses these addresses.
+    """The daemon's own addresses, and the transport of connectors, which refuses to connect to them.
 
     :ivar transport: sends HTTP requests to any address but the daemon's own.
     :ivar ports: the ports of both sites, to which no connector may connect.
     :ivar urls: the URLs of the operator site.
-    :ivar public_urls: further URLs of the pages, at names that stay. Passkeys are made and used there.
+    :ivar public_urls: further URLs of the pages, at host names that stay the same. Passkeys are made and used there.
     """
 
     transport: HttpTransport
@@ -171,7 +171,7 @@ async def _start_services(
 
 
 def _make_logins(reactor: Any, vault: Vault, own: _Own) -> LoginServices:
-    """Return the logins and keys of the operator in this daemon process, which gets an id here."""
+    """Make the services for the operator's logins and keys. The daemon process gets its id here."""
     passkeys = Passkeys(vault, lambda: own.urls, reactor, elsewhere=lambda: own.public_urls)
     instance = secrets.token_hex(_INSTANCE_BYTES)
     operators = Operators(vault, instance, lambda: own.urls, reactor)
@@ -181,7 +181,7 @@ def _make_logins(reactor: Any, vault: Vault, own: _Own) -> LoginServices:
 
 
 def _this_process(reactor: Any, settings: DaemonSettings, life: Life, own: _Own) -> DaemonProcess:
-    """Return the daemon process as features see it."""
+    """Return the object by which features use the daemon process: its reactor, threads, ids and addresses."""
     return DaemonProcess(
         reactor=reactor,
         life=life,
@@ -195,7 +195,7 @@ def _this_process(reactor: Any, settings: DaemonSettings, life: Life, own: _Own)
 
 
 def _watch_turns(sites: Sites, life: Life) -> None:
-    """Watch for long turns of the reactor until the daemon stops. Start-up and shutdown are not watched."""
+    """Count and log iterations of the reactor that take too long, from now until the daemon stops."""
     if sites.watchdog is None:
         _log.info("this reactor does not measure its turns: long ones are not noticed")
         return

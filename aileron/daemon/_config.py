@@ -43,7 +43,7 @@ _WEBHOOK = re.compile(r"https?://[!-~]{1,2000}", re.ASCII)
 
 @frozen
 class AuditSettings:
-    """The anchors of the record and the retention of its contents. None means no anchor, and no limit.
+    """The configuration of the audit log. None means no anchor, and no limit.
 
     :ivar anchor_file: the file to which each checkpoint is appended.
     :ivar anchor_webhook: the URL to which each checkpoint is posted.

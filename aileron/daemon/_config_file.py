@@ -1,4 +1,4 @@
-"""The files of the home that the daemon obeys once they are trusted: config.yaml and action files."""
+"""The files of the home that take effect only after the operator trusted them: config.yaml and action files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ._config import Config, read_config
 
 @frozen
 class HomeActionFiles:
-    """Checks, reads and writes the action files of one home. A written file is not trusted by that."""
+    """Checks, reads and writes the action files of one home. Writing a file does not make it trusted."""
 
     _home: Home
     _catalogue: ICatalogue
@@ -113,7 +113,7 @@ _LATER = "it counts from the daemon's next start: aileron daemon stop, then aile
 
 @frozen
 class ConfigCandidate:
-    """The file at one moment. All fields are empty if there is no file.
+    """The state of C{config.yaml} at one moment. All fields are empty if there is no file.
 
     :ivar digest: the digest of its bytes, if they could be read.
     :ivar error: the reason why the file is invalid, or None if the other two fields are set.

@@ -1,4 +1,4 @@
-"""Provides the kinds of connector with the daemon's network, threads, processes and sandboxes."""
+"""Gives the kinds of connector the daemon's network, threads, processes and sandboxes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_TREES = 2  # directories of programs read at once, each in a thread
 
 @define(slots=False, eq=False)
 class ConnectorMaker:
-    """The owner of the resources that connectors share.
+    """Creates, on first use, the resources that connectors share: threads, processes, the asyncio loop and sandboxes.
 
     :ivar state: Aileron's home, which is hidden from programs in a sandbox.
     :ivar report: a function that records an API request of a connector's server while no run of it executes.
@@ -42,7 +42,7 @@ class ConnectorMaker:
 
     @cached_property
     def workshop(self) -> Workshop:
-        """The resources with which the kinds of connector make their connectors."""
+        """The resources from which the kinds of connector build their connectors."""
         return Workshop(
             self.reactor,
             self.transport,

@@ -42,9 +42,9 @@ class Bound:
     others: tuple[str, ...] = ()
 
     def add_names(self, names: Iterable[str]) -> Bound:
-        """Return a copy with further names.
+        """Return a copy with further host names.
 
-        If browsers have a name of their own, the further names are for programs only.
+        If browsers have a host name of their own, the further names are for programs only.
         """
         further = tuple(f"{name}:{self.port}" for name in names)
         return evolve(self, others=self.others + further) if self.others else evolve(self, hosts=self.hosts + further)
@@ -106,7 +106,7 @@ def _as_localhost(port: int, label: str | None, *listening: IListeningPort) -> B
 
 
 def _at_one_address(listening: IListeningPort) -> Bound:
-    """Return the site with only its address as host name, or that of loopback if all addresses are bound."""
+    """Return the sockets with only their address as host name, or that of loopback if they accept at all addresses."""
     address = listening.getHost()
     port: int = address.port  # type: ignore[attr-defined]
     host: str = address.host  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The daemon's process: ids by its clock, threads, descriptors and the garbage collector."""
+"""Utilities of the daemon's process: new ids, threads, the limit of descriptors and the garbage collector."""
 
 from __future__ import annotations
 

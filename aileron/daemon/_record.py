@@ -1,4 +1,4 @@
-"""The record while this daemon runs: its signer, the anchors of its checkpoints, and retention.
+"""The audit log while this daemon runs: its signer, the anchors of its checkpoints, and the deletion of old contents.
 
 An anchor is a file or an address to which the operator has checkpoints delivered. No agent acts through it, and no
 other work waits for it.
@@ -46,9 +46,9 @@ Deliver = Callable[[bytes], Awaitable[None]]
 async def take_over(
     reactor: Any, settings: AuditSettings, store: Store, vault: Vault, observer: CommitObserver, life: Life
 ) -> CheckpointSigner:
-    """Continue the record of the previous process, and return its signer. Call before this process records events.
+    """Continue the audit log of the previous process, and return its signer. Call before this process records events.
 
-    :raises StoreUnavailable: if the record or the vault cannot be read or written.
+    :raises StoreUnavailable: if the log or the vault cannot be read or written.
     """
     anchors = _anchors(reactor, settings)
     signer = CheckpointSigner(
@@ -72,7 +72,9 @@ async def take_over(
 async def start_recording(
     reactor: Any, settings: AuditSettings, store: Store, vault: Vault, signer: CheckpointSigner, life: Life
 ) -> None:
-    """Record that the daemon has started, and schedule signing and retention. Call when every part has started.
+    """Record that the daemon has started, and schedule the signing of checkpoints and the deletion of old contents.
+
+    Call when every part has started.
 
     :raises StoreUnavailable, VaultLocked, BindingFailed: if the event or its checkpoint cannot be stored.
     """
@@ -87,7 +89,7 @@ async def start_recording(
 
 
 def report_needs(reactor: Any, store: Store) -> Callable[[Binding, str], None]:
-    """Return a function that records that a credential needs a person. The operator is notified of such events."""
+    """Return a function that records that a person must renew a credential. The operator is notified of such events."""
     ids = fresh_ids(reactor)
 
     def report(binding: Binding, reason: str) -> None:
@@ -172,7 +174,7 @@ class Anchor:
             self._busy = False
 
     async def _insist(self) -> None:
-        """Deliver the first checkpoint of the queue and retry until it is stored or this is stopped.
+        """Deliver the first checkpoint of the queue. Retry until it is stored or the anchor is stopped.
 
         Failures are logged. The queue may change between retries.
         """

@@ -60,9 +60,9 @@ class Services:
 
 
 class Sites:
-    """Both listeners over one set of parts.
+    """Both sites with the parts of the daemon that they call.
 
-    :ivar watchdog: the watchdog, not yet started, or None if this reactor does not measure its turns.
+    :ivar watchdog: counts long iterations of the reactor; not yet started. None if this reactor does not measure them.
     """
 
     _bound: tuple[Bound, ...] = ()
@@ -131,7 +131,7 @@ class Sites:
         return GuardedSite(pages, SiteRules(), self._reactor)
 
     def _workers(self) -> Mapping[str, Path]:
-        """Return the scripts of features' service workers by path, or none if the address does not stay."""
+        """Return the scripts of features' service workers, by path. Return none if the pages change their address."""
         features = self._parts.features.features
         # guard against attack: a worker's script is served only where the address stays
         #    -> test_push.NewAddressTests.test_no_worker
@@ -149,7 +149,7 @@ class Sites:
         return GuardedSite(site, SiteRules(), self._reactor, most_connections=most, taker=taker)
 
     async def end_orphaned_sessions(self) -> None:
-        """End the sessions whose owner is gone. Call this periodically.
+        """End the sessions whose launcher is gone or whose time is over. Call this periodically.
 
         :raises StoreUnavailable: if not all sessions could be ended.
         """
@@ -234,7 +234,10 @@ def _mint_keys() -> tuple[str, str]:
 
 
 def _landing() -> Any:
-    """Return the page for a browser that another site sent to the operator site. It precedes every other check."""
+    """Return the answer to a browser that followed a link from another site to the operator site.
+
+    It precedes every other check.
+    """
     from aileron.api import Answer
     from aileron.web import LANDING_POLICY, landing
 
@@ -243,7 +246,10 @@ def _landing() -> Any:
 
 
 def _moved(path: bytes) -> Any:
-    """Return the page for a browser that used a host name at which no page is served, by the path that it used."""
+    """Return the answer to a browser that used a host name at which no page is served.
+
+    :param path: the path that the browser asked for.
+    """
     from aileron.api import Answer
     from aileron.web import moved
 
@@ -251,7 +257,7 @@ def _moved(path: bytes) -> Any:
 
 
 def _make_label(config: Config) -> str | None:
-    """Make the label of the host name of this start's pages, or return None if they are at localhost."""
+    """Make the label of the host name of this start's pages, or return None if the pages are at C{localhost}."""
     # guard against attack: the pages have another name at each start -> test_planted.PlantedTests.test_another_name,
     #    instead if True
     if config.operator_host == "localhost":

@@ -1,4 +1,4 @@
-"""Notices turns of the reactor that last too long and delay every other task.
+"""Notices iterations ("turns") of the reactor that last too long and so delay every other task.
 
 A turn is the time between two polls for events. It is C{busy} if the reactor's own thread computed that long, else
 C{blocked}: by a disk, a lock, another thread of this process, an overloaded machine, or a stop of the process. The
@@ -135,7 +135,11 @@ class ReactorWatchdog:
             seconds = self.look()
 
     def _count(self, lasted: float, computed: float) -> None:
-        """Count the turn that ends now, and log it with the place in the code where it was seen."""
+        """Count the turn that ends now, and log it with the place in the code at which the watchdog last saw it.
+
+        :param lasted: the duration in seconds.
+        :param computed: the seconds that the reactor's thread computed.
+        """
         busy = computed >= LONGEST_SECONDS
         before = self.long_turns
         self.long_turns = evolve(
