@@ -1,6 +1,6 @@
-"""The features: each has a directory here, declares itself as its C{FEATURE}, and can be left out.
+"""The features. Each has a directory here, declares itself as its C{FEATURE}, and can be left out.
 
-Core rooms know this door alone, and no feature by name.
+Other rooms import only this package's C{__init__}, and know no feature by name.
 """
 
 from ._collection import BUILT_IN, FeatureSet, RunningFeatures

@@ -1,4 +1,4 @@
-"""The features that there are, which of them are on, and what they add together."""
+"""The known features, which of them are switched on, and what they add to the program together."""
 
 from __future__ import annotations
 
@@ -370,7 +370,7 @@ class RunningFeatures:
         return FirstHandler(tuple(each for each in found if each is not None))
 
     def relayed(self) -> Sequence[RelayedPath]:
-        """Return the paths of the agent site that the handlers of L{take_requests} serve."""
+        """Return the paths of the agent site that the handlers returned by L{take_requests} serve."""
         return tuple(path for each in self.running for path in each.relayed())
 
     async def serve(self, sites: ListeningSites) -> None:

@@ -1,4 +1,4 @@
-"""The doors of the daemon's core through which a feature acts."""
+"""The objects of the daemon that a feature can use."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class DaemonProcess:
 
 @frozen(kw_only=True)
 class Core:
-    """The daemon's core, as features reach it.
+    """The services of the daemon that a feature can use.
 
     :ivar files: the features' trusted files, by their class.
     :ivar settings: the values of the features' keys in config.yaml, by key.

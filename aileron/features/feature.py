@@ -1,4 +1,4 @@
-"""The base of features, which adds nothing to any surface, and what a started one gives to the daemon."""
+"""The base classes of features: of one that is installed, and of one that runs in the daemon. They add nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RunningFeature:
     """A feature that was started in the daemon. Each method does nothing unless a feature overrides it.
 
     :ivar parts: the objects that the feature's routes and pages find by their class.
-    :ivar resources: handlers of paths of the agent site that are no routes of the API, by path: each is a coroutine
+    :ivar resources: handlers of paths of the agent site that are no routes of the API, by path. Each is a coroutine
         function of the request and the routes' dependencies. On these paths a DELETE may have no body.
     """
 

@@ -32,7 +32,7 @@ _HEADER_BYTES = 4096
 
 
 class ArchiveDamaged(InvalidRequest):
-    """The file is not an archive of this version, was altered, or is truncated."""
+    """Raised if a file is not a backup of this version, was altered, or is truncated."""
 
 
 class SealingWriter(BufferedIOBase):
@@ -131,7 +131,7 @@ def _nonce(number: int, last: bool) -> bytes:
 
 @frozen
 class _Header:
-    """The first line of an archive."""
+    """The first line of an archive: the format, the time and the parameters of the key derivation."""
 
     format: str
     made_at: str

@@ -38,7 +38,7 @@ _DIRECTORIES = ("actions", "connectors")
 
 @frozen
 class _Contents:
-    """The files of a backup.
+    """The files that a backup was found to contain.
 
     :ivar digests: the SHA-256 of each file, by its path below the home.
     :ivar made_at: the time in the header of the backup.

@@ -1,4 +1,4 @@
-"""Reads the text of a turn's last answer from the excerpt of a response. The text is not kept."""
+"""Reads the text of the answer that ends a model's turn, from the end of a response. The text is not kept."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LAST_REASONS = frozenset(("stop", "end_turn", "stop_sequence", "completed"))
 
 
 class AnswerText:
-    """The text of one response in any of the three protocols, as far as it was read.
+    """The text of one response of a model, in any of the three protocols that the gateway knows, as far as it was read.
 
     :ivar is_last: whether the model stopped by itself and calls no tool, so that its turn is over.
     """
@@ -49,7 +49,7 @@ class AnswerText:
             self._read_of_response(str(type_), said)
 
     def _read_of_response(self, type_: str, said: Mapping[str, Any]) -> None:
-        """Add the text of an event of a response, or of a whole one."""
+        """Add the text of an event of OpenAI's Responses protocol, or of a whole response."""
         if type_ == "response.output_text.delta":
             self._add(said.get("delta"))
         elif type_ == "response.output_item.done":
@@ -98,7 +98,9 @@ class AnswerText:
 
 
 def read_last_answer(body: bytes, *, streamed: bool) -> str | None:
-    """Return the text of a turn's last answer, or None if the turn goes on, or the response cannot be read.
+    """Return the text of the answer that ends a model's turn.
+
+    Return None if the turn goes on, because the model called a tool, or if the response cannot be read.
 
     :param body: the end of the response that was kept, without framing.
     :param streamed: whether the response is a stream of events.

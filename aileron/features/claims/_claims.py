@@ -1,4 +1,4 @@
-"""Finds what an answer claims: a verb of a small table, and a service or an action of the session, in one sentence."""
+"""Finds claims in an answer: sentences with a verb such as "sent" and a service or an action of the session."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Claim:
 
 
 def name_services(connectors: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the service of each word that names it.
+    """Return the service that each word names.
 
     :param connectors: the service of each name of a connector or an action.
     """

@@ -1,4 +1,4 @@
-"""The part of a session's page that tells what its agent claims and no run did."""
+"""The part of a session's page that lists what its agent says it did although no run did it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .running import RunningClaimCheck
 
 
 async def draw_for_session(deps: Dependencies, visit: Visit, subject: Session) -> Sequence[Part]:
-    """Draw a line for each claim. Draw nothing if there are none.
+    """Draw a line for each claim of the session's agent for which there is no run. Draw nothing if there are none.
 
     :raises StoreUnavailable: if the runs cannot be read.
     """

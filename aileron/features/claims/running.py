@@ -1,4 +1,4 @@
-"""The claim check as the daemon runs it."""
+"""The claim check in the running daemon: it compares what agents say they did with their runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CLAIMS = {**list_of(TEXT), "description": "effects that the agent claimed and no
 
 @define(eq=False)
 class RunningClaimCheck(RunningFeature):
-    """The claims of sessions, in memory.
+    """Finds what agents claim to have done, and stores it in memory by session.
 
     :param offering: returns the actions that can run now.
     """
@@ -110,7 +110,10 @@ class RunningClaimCheck(RunningFeature):
 
 
 def start_claim_check(core: Core) -> RunningClaimCheck | None:
-    """Read last answers that pass the gateway. Return None if the gateway, or the check, is off."""
+    """Start reading the last answers that pass the gateway, and return the claim check.
+
+    Return None if the gateway, or the check, is switched off.
+    """
     gateway = core.find(RunningGateway)
     if gateway is None or not gateway.find_setting(SETTING, True):
         return None

@@ -1,4 +1,4 @@
-"""The key C{claims} in the gateway's settings."""
+"""The key C{claims} in the gateway's settings, which switches the claim check on."""
 
 from __future__ import annotations
 

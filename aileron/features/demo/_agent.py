@@ -1,4 +1,4 @@
-"""The agent: a real MCP client that runs the installed C{aileron-mcp}, in a session opened as the launcher does."""
+"""The demo's agent: a real MCP client that runs the installed C{aileron-mcp}, in a session as of a launched agent."""
 
 from __future__ import annotations
 

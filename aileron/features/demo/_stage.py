@@ -1,4 +1,4 @@
-"""The stage of the demo: a private home, the installed commands that run in it, and their removal."""
+"""Prepares and removes what the demo needs: a private home, the installed commands that run in it, and the chat."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def _print(text: str, indent: str) -> None:
 
 
 def print_heading(number: int, title: str) -> None:
-    """Print the heading of an act."""
+    """Print the heading of one part of the demo."""
     click.echo()
     click.secho(f"{number}  {title}", bold=True)
 

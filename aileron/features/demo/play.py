@@ -1,4 +1,4 @@
-"""The acts of the demo, in order. In the third, the user sees the whole request and decides."""
+"""The parts of the demo, in order. In the third, the user sees the whole request and decides."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ TOOL = "ship_update"
 
 
 def play(environ: Mapping[str, str], answer: bool | None = None, *, browser: bool = True) -> int:
-    """Play all acts, and delete everything they created.
+    """Run all parts of the demo, and delete everything they created.
 
     :param answer: whether to approve; None to ask the person.
     :param browser: whether this machine has a browser.

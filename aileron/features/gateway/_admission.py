@@ -58,7 +58,7 @@ def keyed(head: RequestHead) -> Keyed:
 
 
 def is_sound(path: bytes, *, encoded_slashes: bool = True) -> bool:
-    """Return whether servers can read the path in one way only: it has no dot segments, backslashes or fragments.
+    """Return whether all servers read the path in the same way: it has no dot segments, backslashes or fragments.
 
     :param encoded_slashes: whether encoded slashes are allowed. In a path below a prefix, they could lead out of the
         prefix.

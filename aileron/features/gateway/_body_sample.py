@@ -31,7 +31,7 @@ _chunk = re.compile(rb"([0-9A-Fa-f]{1,15})(?:;[^\r\n]*)?\r\n").match
 
 @define
 class Allowance:
-    """A limit on the number of long response copies that exist at once."""
+    """A limit on the number of long response copies that exist in memory at once."""
 
     _left: int
 
@@ -114,7 +114,7 @@ class BodySample:
         return None if text is None else (text.end, is_streamed(self._head))
 
     def model(self) -> str:
-        """Return the name of the model in the body, or an empty text if it has none that can be read."""
+        """Return the name of the model in the body, or an empty text if none can be read."""
         text = self._excerpt()
         return "" if text is None else find_model(text)
 

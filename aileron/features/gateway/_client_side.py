@@ -63,7 +63,10 @@ class RelayTerms:
 
 
 class Refusal:
-    """Refuses one request without reading its body. It implements L{aileron.base.http1.Route} and its exchange."""
+    """Refuses one request without reading its body.
+
+    It stands in for the route and the exchange of a relayed request.
+    """
 
     answered = False
     completion = ""

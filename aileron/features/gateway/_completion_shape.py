@@ -213,7 +213,7 @@ class ShapeReader:
         self._keep(content[start:])
 
     def finish(self) -> CompletionShape:
-        """Read what is buffered of the body, release the buffers, and return the shape."""
+        """Read what is buffered of the body, release the buffers, and return the facts that were read."""
         if not self._streamed:
             self._parse(bytes(self._text))
         elif self._text:

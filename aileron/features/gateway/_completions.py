@@ -1,4 +1,7 @@
-"""Records the shape of each completion in the audit log, without delaying the relay."""
+"""Records the shape of each completion (a call of a language model, without contents) in the audit log.
+
+The relay does not wait for that.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ _log = Logger()
 
 
 class CompletionRecorder:
-    """A factory of meters that record completions in the audit log."""
+    """Makes meters that record completions in the audit log. A completion is one call of a language model."""
 
     def __init__(self, audit: IAudit, clock: IReactorTime, ids: Callable[[], str]) -> None:
         """Create a recorder.
@@ -87,7 +90,7 @@ class CompletionRecorder:
 
 @implementer(IMeter)
 class CompletionMeter:
-    """A meter that reads and records one completion, and forwards every call to another meter.
+    """A meter that reads and records one completion, and passes each of its own calls on to another meter.
 
     :ivar completion: the id under which the completion is recorded.
     :ivar code: the response's status, or 0 if there is no response.
@@ -106,7 +109,7 @@ class CompletionMeter:
 
     @property
     def charge(self) -> RequestCharge | None:
-        """The account that the exchange is charged to, or None."""
+        """The account to which the exchange is charged, or None if limits on spending do not apply."""
         return self._meter.charge
 
     @charge.setter

@@ -37,7 +37,7 @@ CONNECT_SECONDS = 10.0
 
 @frozen
 class Forwarding:
-    """The form of a request that is sent to an HTTP proxy.
+    """The changes to a request that is sent to an HTTP proxy.
 
     :ivar target_prefix: the prefix of the path: empty, or scheme and authority if a proxy requires them.
     :ivar lines: the header lines to add, each with its line end.
@@ -77,7 +77,7 @@ def forwarding(provider: Provider, proxies: Proxies) -> Forwarding:
 
 
 class _Layer(Protocol):
-    """A protocol between its transport and the protocol above, such as TLS."""
+    """A protocol between a transport and the protocol above it, such as TLS."""
 
     opened: Deferred[IProtocol]
 

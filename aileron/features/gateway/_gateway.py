@@ -102,7 +102,9 @@ class SilenceWatch:
 
 @define(eq=False)
 class RelayRoute:
-    """The route of one client's requests that differ only in their length. It implements L{aileron.base.http1.Route}.
+    """The route of one client's requests whose heads differ only in the length of the body.
+
+    It implements L{aileron.base.http1.Route}.
 
     :ivar digest: SHA-256 of the gateway key in these requests, or None if they have none.
     :ivar onward: the heads sent to the provider, before a proxy's fields and a credential are added.
@@ -131,7 +133,7 @@ class RelayRoute:
         return account
 
     def notes_tools(self, session: Session | None) -> bool:
-        """Return whether tools that the provider is to run are recorded regardless of the configuration.
+        """Return whether to record the tools that a request asks its provider to run, regardless of the configuration.
 
         If the request has a session, its setting C{notes_tools} decides. Else the tools are recorded if the client is
         in a sandbox.
@@ -181,11 +183,11 @@ class Gateway:
         self._looking.clock = clock
 
     def watch_requests(self, watch: RequestWatch) -> None:
-        """Pass all further requests to C{watch} before they are sent."""
+        """Call C{watch} with each further request before it is sent, to find the tools that the provider is to run."""
         self._watch, self._watched = watch, watch.providers
 
     def guard_spending(self, guard: SpendGuard) -> None:
-        """Ask C{guard} before each further request that may cost something is sent."""
+        """Call C{guard}, which enforces limits on spending, before each further request that may cost something."""
         self._guard = guard
 
     def open(self, own_ports: Collection[int]) -> None:
@@ -327,7 +329,10 @@ class Gateway:
         return False
 
     def _watch_held(self, exchange: UpstreamExchange, asked: RelayRoute, session: Session | None) -> None:
-        """Continue with a request that was held until it was complete. If nothing may be sent now, fail it."""
+        """Continue with a request that was held until it was complete: read it for tools and send it.
+
+        If nothing may be sent now, fail the exchange.
+        """
         hindrance = self._hindrance()
         if hindrance is not None:
             exchange.fail(hindrance, asked.to.refusal)
@@ -335,7 +340,10 @@ class Gateway:
             self._watch_request(exchange, asked, session)
 
     def _watch_request(self, exchange: UpstreamExchange, asked: RelayRoute, session: Session | None) -> None:
-        """Read the request for tools that the provider runs, if anybody wants to know, and send it."""
+        """Send the request.
+
+        If tools that the provider runs are recorded or restricted, read the request for them first.
+        """
         watch, provider = self._watch, asked.to.provider
         noting = watch is not None and asked.notes_tools(session)
         if watch is None or not (noting or provider.name in self._watched):

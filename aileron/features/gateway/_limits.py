@@ -36,7 +36,7 @@ class Holder(Protocol):
 
 
 class Account:
-    """The account of the bytes that one session's exchanges hold.
+    """The count of the bytes that one session's exchanges hold.
 
     :ivar held_bytes: the sum over all exchanges of the session.
     """
@@ -68,7 +68,9 @@ class Account:
 
 
 class ByteBudget:
-    """The accounts of all sessions. An account exists as long as an exchange uses it.
+    """The limit on held bytes for each session and in total, with an L{Account} for each session.
+
+    An account exists as long as an exchange uses it.
 
     :ivar held_bytes: the sum over all accounts.
     """

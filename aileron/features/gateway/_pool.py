@@ -68,7 +68,7 @@ class Connection(Protocol):
             self.abort()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Retry the exchange if the provider has probably closed an idle connection, else report the loss to it.
+        """Retry the exchange if the provider probably closed the connection while it was idle, else report the loss.
 
         A connection that was reused counts as closed while idle if it is lost within L{STALE_SECONDS} of the reuse.
         """
@@ -96,7 +96,7 @@ class Connection(Protocol):
             self.transport.resumeProducing()
 
     def done(self, keep: bool) -> None:
-        """Detach the exchange, which is over.
+        """Detach the exchange, which has ended, from the connection.
 
         :param keep: whether the connection may carry another exchange.
         """
@@ -121,12 +121,12 @@ class Connection(Protocol):
     # the transport's producer: what the client sends ----------------------------------------------------------------
 
     def pauseProducing(self) -> None:
-        """Report to the exchange that sent bytes are waiting."""
+        """Report to the exchange that bytes written to the provider wait to be sent."""
         if self._exchange is not None:
             self._exchange.upstream_is_slow()
 
     def resumeProducing(self) -> None:
-        """Report to the exchange that all bytes were sent."""
+        """Report to the exchange that all bytes written to the provider were sent."""
         if self._exchange is not None:
             self._exchange.upstream_has_caught_up()
 

@@ -28,7 +28,7 @@ _CLASSES = ("none", "1xx", "2xx", "3xx", "4xx", "5xx")
 
 @define(eq=False)
 class TrafficCounts:
-    """The counts of one provider."""
+    """The counts of one provider's exchanges, while they are being counted."""
 
     # Flat, not one object per histogram: each method is called for each request.
     name: str
@@ -132,7 +132,7 @@ MOST_UNREAD = 256
 
 @implementer(IMeters, ITotals)
 class Tally:
-    """The counts of the providers that were called. It also reports the usage of each call.
+    """The counts of the providers that were called. It also reports the token counts of each call.
 
     :ivar reading: reads the token counts in copies of responses.
     """
@@ -172,7 +172,7 @@ class Tally:
         return self._completions.watch(meter, path, provider.name, session_id)
 
     def read_all(self) -> None:
-        """Read further responses for their token counts, whatever the settings say."""
+        """Read all further responses for their token counts, even if the settings say not to."""
         self._reads = True
 
     def read_of(self, session_id: str | None, most: int) -> int:
@@ -348,6 +348,6 @@ class _Meter:
             charge.release()
 
     def _settle_later(self, charge: RequestCharge, uploaded: int) -> Settle:
-        """Return the function that charges what was read of the response."""
+        """Return a function that charges the exchange to C{charge}, once the token counts of the response were read."""
         code, received = self._code, self._received
         return lambda usage, model: charge.settle(usage, model, code, uploaded, received)

@@ -99,7 +99,7 @@ def _opening(text: bytes) -> Mapping[str, Any]:
 
 
 def _closing(text: bytes) -> Iterator[Mapping[str, Any]]:
-    """Yield the usage objects of the last events, latest first."""
+    """Yield the C{usage} objects of the last events of a stream, latest first."""
     for start in _places(text):
         event = _event(text, start)
         # A response's closing event contains the whole conversation and may be longer than the excerpt.

@@ -1,4 +1,4 @@
-"""One request relayed to an upstream, and its response relayed back, byte for byte, without a clock or reactor."""
+"""Relays one request to an upstream, and its response back, byte for byte, without a clock or reactor."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class UpstreamConnection(Protocol):
         """Resume receiving from the provider."""
 
     def done(self, keep: bool) -> None:
-        """Detach the exchange, which is over.
+        """Detach the exchange, which has ended, from the connection.
 
         :param keep: whether the connection may carry another exchange.
         """
@@ -153,7 +153,9 @@ class UpstreamExchange:
         self.fail(ResourceLimitExceeded(f"The body is longer than {most} bytes."), 413)
 
     def count_on(self, account: Account, *, opens: bool = False) -> None:
-        """Count the held bytes in C{account} from now on. If a limit is exceeded, this may end the exchange at once.
+        """Count the bytes that the exchange holds in C{account} from now on.
+
+        If a limit is exceeded, this may end the exchange at once.
 
         :param opens: whether the caller calls L{open} next. Then the bytes are counted there, not twice.
         """
@@ -317,7 +319,7 @@ class UpstreamExchange:
         self._complete()
 
     def _complete(self) -> None:
-        """End the exchange, or wait for a slow client: the exchange counts until the client has read the response."""
+        """End the exchange. If the client has not read the whole response, wait for that first."""
         self.answered = True
         if not (self._slow or self.over):
             self._end(Ending.COMPLETE)

@@ -1,4 +1,4 @@
-"""The interfaces of the relay's meters."""
+"""The interfaces by which the relay reports exchanges to meters, which measure and count them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from .values import Ending, GatewayTotals, Provider
 
 
 class RequestCharge(Protocol):
-    """The account of admitted requests. It is called in the relay's path, so each call must be fast.
+    """The cost of one admitted request, which is charged to the limits on spending when the exchange ends.
 
-    For each exchange either L{settle} or L{release} is called, once.
+    It is called in the relay's path, so each call must be fast. For each exchange either L{settle} or L{release} is
+    called, once.
     """
 
     def settle(self, usage: Usage | None, model: str, code: int, uploaded: int, received: int) -> None:
-        """Record what an exchange used, which has ended.
+        """Record what the exchange, which has ended, used.
 
         :param usage: the usage that the response reported, or None if it reported none that can be read.
         :param model: the model that the response names, or empty.
@@ -66,7 +67,7 @@ class IMeter(Interface):
 
 
 class IMeters(Interface):
-    """A factory of meters, one for each exchange."""
+    """A factory of meters, which measure exchanges."""
 
     def begin(provider: Provider, session_id: str | None, inference: bool, path: bytes) -> IMeter:
         """Create the meter of a request whose head was received completely.

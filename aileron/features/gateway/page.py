@@ -47,7 +47,7 @@ async def draw_gateway(deps: Dependencies, visit: Visit) -> Tag:
 
 
 def _draw_nothing(deps: Dependencies) -> Tag:
-    """Draw the empty page, with the commands that start an agent whose requests use the gateway."""
+    """Draw the page for a gateway without traffic: the commands that start an agent whose requests use the gateway."""
     steps = deps.features.features.next_steps("first")
     return empty(
         "No requests since the daemon started",

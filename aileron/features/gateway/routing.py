@@ -1,8 +1,8 @@
-"""The user's choice of upstreams when a daemon with other environment variables replaces the running one.
+"""The user's choice of providers' addresses when a new daemon replaces the running one.
 
-The running daemon has the variables of the terminal, launcher or service that started it. The new daemon would have the
-variables of the terminal that unlocks. Either set may be manipulated, so if they differ, the user sees both and
-chooses. There is no default.
+The running daemon has the environment variables of the terminal, launcher or service that started it. The new daemon
+would have the variables of the terminal that unlocks. Either set may be manipulated, so if they differ, the user sees
+both and chooses. There is no default.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The gateway as the daemon runs it."""
+"""The gateway as a feature that runs in the daemon, with the hooks for other features."""
 
 from __future__ import annotations
 
@@ -72,18 +72,21 @@ class RunningGateway(RunningFeature):
         return () if self.watch is None else self.watch.counts()
 
     def watch_requests(self, watch: RequestWatch) -> None:
-        """Pass all further requests to C{watch} before they are sent."""
+        """Call C{watch} with each further request before it is sent, to find the tools that the provider is to run."""
         self.watch = watch
         self.relay.watch_requests(watch)
 
     def guard_spending(self, guard: SpendGuard) -> None:
-        """Ask C{guard} before each further request that may cost something is sent, and read what all used."""
+        """Call C{guard}, which enforces limits on spending, before each further request that may cost something.
+
+        Token counts are then read from all responses.
+        """
         self.relay.guard_spending(guard)
         if isinstance(self.totals, Tally):
             self.totals.read_all()
 
     def read_answers(self, read_answer: ReadAnswer) -> None:
-        """Pass further responses to sessions that are read for their usage also to C{read_answer}."""
+        """Pass the responses to sessions that are read for their token counts to C{read_answer}, too."""
         if isinstance(self.totals, Tally):
             self.totals.reading.read_answer = read_answer
 

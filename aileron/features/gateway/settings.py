@@ -58,7 +58,10 @@ def _gateway(providers: Mapping[str, Provider] | None = None, **settings: Any) -
 
 
 def _set_apart(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given settings, with those that are no fields of C{kind} moved to a mapping under C{of_features}."""
+    """Return the given settings, with those that are not fields of C{kind} moved to a mapping under C{of_features}.
+
+    :param kind: the class of the settings. Keys of other features are not fields of it.
+    """
     own = fields_dict(kind)
     others = {name: value for name, value in given.items() if name not in own}
     kept = {name: value for name, value in given.items() if name in own}

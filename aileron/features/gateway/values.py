@@ -134,7 +134,7 @@ class GatewaySettings:
         return self.of_features.get(key, default)
 
     def bound_by(self, fqn: str) -> Provider | None:
-        """Return the provider whose credentials are bound to C{fqn} (C{gateway://<name>}), or None if there is none."""
+        """Return the provider to which credentials with the target C{fqn} (C{gateway://<name>}) belong, or None."""
         return next((each for each in self.providers if each.fqn == fqn), None)
 
 
@@ -208,7 +208,7 @@ class Traffic:
 
 @frozen
 class GatewayTotals:
-    """The counts of all exchanges.
+    """The counts of all providers.
 
     :ivar providers: the counts by the provider's name, without providers that were not called.
     """

@@ -55,12 +55,15 @@ class SpendGuard(Protocol):
         """The names of the providers whose requests are read before they are sent."""
 
     def admit(self, exchange: UpstreamExchange, provider: str, session_id: str | None) -> bool:
-        """Admit a request by its head and return True, or fail the exchange."""
+        """Decide by the head of a request whether the limits let it pass. If so, return True.
+
+        If not, fail the exchange.
+        """
 
     def admit_read(
         self, exchange: UpstreamExchange, provider: str, session_id: str | None, head: bytes, body: bytes
     ) -> bool:
-        """Admit a complete request by its contents and return True, or fail the exchange.
+        """Decide by a complete request whether the limits let it pass. If so, return True. If not, fail the exchange.
 
         :param head: the head to send to the provider.
         :param body: the body, framing included.
@@ -75,7 +78,7 @@ class SpendGuard(Protocol):
         head: bytes,
         go_later: Callable[[], None],
     ) -> None:
-        """Hold a request until it is complete. Then admit it, or fail the exchange.
+        """Hold a request until it is complete, then decide whether the limits let it pass. If not, fail the exchange.
 
         :param head: the head to send to the provider.
         :param go_later: continues with the request. It checks again whether the request may be sent.

@@ -1,4 +1,4 @@
-"""Collects the arguments of one operation, and marks: texts about everything that could not be derived."""
+"""Collects the arguments of one imported operation, with marks: texts about what could not be derived."""
 
 from __future__ import annotations
 

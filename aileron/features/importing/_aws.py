@@ -95,7 +95,7 @@ class AwsModel:
         )
 
     def _effect(self, key: str, method: str) -> tuple[str, bool, tuple[str, ...]]:
-        """Return the effect of an operation, whether it may change or remove things, and marks on what is uncertain."""
+        """Return the effect of an operation, whether it may change or remove things, and texts on what is uncertain."""
         name = name_of(key)
         looks = effect_of("GET", name)[0] == READ and table_of(self.operations[key]).get("readonly") is True
         if looks or (method == "POST" and _READS.match(name)):

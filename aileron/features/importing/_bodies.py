@@ -93,7 +93,7 @@ class BodyArguments(ArgumentList):
     def _mark_others(
         self, others: Mapping[str, Mapping[str, Any]], chosen: str, schema: Node, trail: frozenset[str]
     ) -> None:
-        """Mark as left out the members that only a body of another media type can have."""
+        """Record which members are left out because only a body of another media type can have them."""
         mine = {each.name for each in find_members(self.document, schema, self.work).found}
         for media_type, content in others.items() if mine else ():
             try:

@@ -80,9 +80,12 @@ def name_of(text: str, taken: Collection[str] = (), most: int = MOST_NAME) -> st
 
 
 def effect_of(method: str, name: str) -> tuple[str, bool, tuple[str, ...]]:
-    """Return the effect of an operation, whether it may change or remove existing things, and marks about uncertainty.
+    """Return the effect of an operation (read or write), judged by its method and name.
 
-    :param name: the operation's name without its HTTP method. The first known verb in the name counts.
+    The first known verb in the name counts.
+
+    :param name: the operation's name without its HTTP method.
+    :return: the effect, whether the operation may change or remove existing things, and texts about what is uncertain.
     """
     words = name.split("_")
     if method not in _READING:
@@ -106,7 +109,10 @@ def list_summaries(found: Iterable[tuple[str, str, str, str, str, str]]) -> tupl
 
 
 def guarded(summary: OperationSummary, describe: Callable[[OperationSummary], ApiOperation]) -> ApiOperation:
-    """Return the description of an operation, or a refused operation with the reason if describing it fails."""
+    """Return the description of an operation that C{describe} makes.
+
+    If that fails, return a refused operation with the reason.
+    """
     try:
         return describe(summary)
     except Inexpressible as problem:
@@ -197,12 +203,12 @@ def error_of(success: Mapping[str, Mapping[str, Any]], failure: Mapping[str, Map
 
 
 def credential_of(schemes: Mapping[str, Any], wanted: Sequence[Sequence[str]], scopes: Sequence[str]) -> ApiCredential:
-    """Choose a credential from the security schemes of an API. Prefer one that needs no mark.
+    """Choose a credential from the security schemes of an API. Prefer one without uncertainty.
 
     :param schemes: the security schemes by name.
     :param wanted: the alternatives, each a list of names of schemes that are needed together.
     :param scopes: the OAuth scopes that the chosen operations need.
-    :return: the credential; a bearer token, marked as a guess, if C{wanted} is empty.
+    :return: the credential; a bearer token, with a text that this is a guess, if C{wanted} is empty.
     """
     found = [_scheme(table_of(schemes.get(names[0])), names[0], scopes) for names in wanted if names]
     if not found:

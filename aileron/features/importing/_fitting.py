@@ -22,7 +22,8 @@ _BY_INPUT = frozenset({"joined", "slashes"})
 def fit(operation: ApiOperation) -> ApiOperation:
     """Return the operation without the arguments that exceed an action's limits; deeply nested optional ones go first.
 
-    If a required argument does not fit, the operation is returned as refused. The arguments left out are marked.
+    If a required argument does not fit, the operation is returned as refused. C{marks} of the operation names what was
+    left out.
     """
     if operation.refused:
         return operation
@@ -56,9 +57,9 @@ def paging_of(operation: ApiOperation) -> frozenset[str]:
 
 
 def _with_pages(operation: ApiOperation, names: Collection[str]) -> tuple[ApiOperation, list[str]]:
-    """If a paging parameter is not in C{names}, return the operation without its table C{pages}, and a mark.
+    """If a paging parameter is not in C{names}, return the operation without its table C{pages}.
 
-    Otherwise return the operation unchanged, and no marks.
+    A text that says so is returned too. Otherwise return the operation unchanged, and no text.
     """
     needed = paging_of(operation)
     if needed <= {*names}:

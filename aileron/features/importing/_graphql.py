@@ -105,7 +105,7 @@ class GraphqlSchema:
         return {} if root is None else root.fields
 
     def describe(self, name: str, chosen: tuple[OperationSummary, ...]) -> ApiDescription:
-        """Describe the API with the fields C{chosen}. Path and credential are guesses, marked as such."""
+        """Describe the API with the fields C{chosen}. Path and credential are guesses, which the description says."""
         return ApiDescription(
             name=name,
             title=self.title,
@@ -171,7 +171,10 @@ class GraphqlSchema:
         return tuple(arguments.found), (*marks, *arguments.marks)
 
     def _fit(self, name: str, schema: Mapping[str, JSON], marks: list[str]) -> Mapping[str, JSON]:
-        """Return the schema if an input can express it. Otherwise return it without its members, and add a mark."""
+        """Return the schema if an input can express it.
+
+        Otherwise return it without its members, and say so in C{marks}.
+        """
         try:
             fits = not narrow(self.types, schema, WorkBudget(MOST_STEPS)).marks
         except Inexpressible:
@@ -248,9 +251,10 @@ def _pages(key: str) -> dict[str, JSON]:
 
 
 def _error(key: str, asked: GraphQLField) -> tuple[dict[str, JSON], tuple[str, ...]]:
-    """Return the table C{error} and marks. The table is needed because GraphQL reports failures with status 200.
+    """Return the table C{error}, and a text about its uncertainty.
 
-    The mark says that a null may mean a failure or an empty result.
+    The table is needed because GraphQL reports failures with status 200. The text says that a null may mean a failure
+    or an empty result.
     """
     inner, place = get_nullable_type(asked.type), f"data.{key}"
     when, marks = f"{place} missing", () if is_non_null_type(asked.type) else (_NULL_MAY_BE_FAILURE,)
@@ -262,7 +266,7 @@ def _error(key: str, asked: GraphQLField) -> tuple[dict[str, JSON], tuple[str, .
 
 @define
 class _Selection:
-    """Writes the selection of a query: scalar fields, and the identifying fields of nested objects.
+    """Writes the selection of a GraphQL query: scalar fields, and the identifying fields of nested objects.
 
     :ivar left: how many fields may still be selected.
     """

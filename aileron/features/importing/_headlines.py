@@ -1,4 +1,7 @@
-"""Makes the headline of an imported operation from its method, summary and the arguments that name its object."""
+"""Makes the headline of an imported operation, by which its approvals will be shown.
+
+The headline consists of the method, the summary and the arguments that name the object of the operation.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ def write_presentation(operation: ApiOperation) -> dict[str, JSON] | None:
 
 
 def _write_titles(operation: ApiOperation) -> Iterator[str]:
-    """Yield headlines, first with all arguments that name the object, then with fewer, for calls that omit some."""
+    """Yield headlines: first with all arguments that name the object, then with fewer, for calls that omit some."""
     words = _choose_words(operation)
     place = "/".join(f"${{in.{each.name}}}" for each in operation.parameters if each.place == PATH)
     about = f"{words}: {place}" if place else words

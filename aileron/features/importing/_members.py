@@ -52,8 +52,8 @@ class ObjectMembers:
 def find_members(document: ApiDocument, node: Node, work: WorkBudget, levels: int = _MOST_LEVELS) -> ObjectMembers:
     """Find the members of an object and of its alternatives, without read-only ones.
 
-    A member of an alternative is required if all alternatives require it. An alternative that cannot be expressed
-    is left out with a mark.
+    A member of an alternative is required if all alternatives require it. An alternative that cannot be expressed is
+    left out, which C{marks} of the result says.
 
     :param levels: how deep alternatives within alternatives are searched.
     """
@@ -85,7 +85,10 @@ def find_members(document: ApiDocument, node: Node, work: WorkBudget, levels: in
 
 
 def _unite(groups: Sequence[Mapping[str, ObjectMember]], needed: set[str]) -> Iterator[ObjectMember]:
-    """Yield the members of all alternatives. Members of the same name become one that allows each of their schemas."""
+    """Yield the members of all alternatives. Members of the same name become one that allows each of their schemas.
+
+    :param needed: the names of the required members.
+    """
     for name in dict.fromkeys(name for group in groups for name in group):
         same = [group[name] for group in groups if name in group]
         required = name in needed or (len(same) == len(groups) and all(each.required for each in same))

@@ -122,7 +122,7 @@ class OpenApi:
         )
 
     def _unsure(self, chosen: Sequence[OperationSummary], schemes: Mapping[str, Any]) -> Iterator[str]:
-        """Yield marks on the whole API: paths that were left out, and a credential that no operation requires."""
+        """Yield texts about what is uncertain for the whole API, such as paths that were left out."""
         for problem, paths in self._skipped.items():
             told = ", ".join(paths[:_MOST_TOLD]) + (" and others" if paths[_MOST_TOLD:] else "")
             yield f"left out, because it {problem}: {told}"
@@ -183,7 +183,7 @@ class OpenApi:
     def _answer(
         self, operation: Mapping[str, Any], query: Sequence[ApiParameter], effect: str
     ) -> tuple[dict[str, JSON], Sequence[str]]:
-        """Return the keys that say how a response is read (form, pages, failures), and marks."""
+        """Return the keys that say how a response is read (form, pages, failures), and texts on what is uncertain."""
         answers = {str(status): each for status, each in table_of(operation.get("responses")).items()}
         success = self._content(answers, "2") or self._content({"2": answers.get("default", {})}, "2")
         failure = self._content(answers, "4") or self._content({"4": answers.get("default", {})}, "4")
@@ -203,7 +203,10 @@ class OpenApi:
         return {**({"error": error} if error else {}), **paged[0]}, paged[1] if effect == READ else unsure
 
     def _kind(self, answers: Mapping[str, Any], success: tuple[str, Node, bool] | None) -> tuple[str, tuple[str, ...]]:
-        """Return the form of a successful response and marks; the form is C{auto} if the document describes none."""
+        """Return the form of a successful response, and texts about what is uncertain.
+
+        The form is C{auto} if the document describes none.
+        """
         bare = sorted(
             status
             for status, each in answers.items()
@@ -270,7 +273,10 @@ def _does(path: str, operation: Mapping[str, Any]) -> str:
 
 
 def _with_host(credential: ApiCredential, base_url: str) -> ApiCredential:
-    """Return the credential, with a mark if the client secret is sent to another host than the requests."""
+    """Return the credential.
+
+    If the client secret is sent to another host than the requests, add a text that says so.
+    """
     token_url = text_of(credential.keys.get("token_url"))
     host = host_shown(token_url) if token_url else ""
     if not host or host == host_shown(base_url):

@@ -123,7 +123,7 @@ def flatten(document: ApiDocument, value: JSON, work: WorkBudget, trail: frozens
 
 
 def _refused_members(merged: Mapping[str, Any], parts: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return a mark that names the members that one part of a merged schema describes and another part forbids.
+    """Return a text that names the members that one part of a merged schema describes and another part forbids.
 
     Return an empty tuple if there are none. A part forbids all members that it does not list if it has
     C{additionalProperties = false}; such a part without a list is ignored, since it is meant for all parts.
@@ -207,7 +207,10 @@ class _Narrowing:
         return {"anyOf": [self._one(kind, node, levels) for kind in kinds]}
 
     def with_type(self, schema: Mapping[str, JSON], usual: str) -> dict[str, JSON]:
-        """Return the schema reduced to one type, as an input must have one, with a mark on the types dropped."""
+        """Return the schema reduced to one type, as an input must have one. Record which types were dropped.
+
+        :param usual: the type for a schema that allows any type.
+        """
         options = [each for key in _ALTERNATIVES for each in list_of(schema.get(key))]
         kinds = list(dict.fromkeys(str(each.get("type")) for each in options if each.get("type") in _TYPES))
         if not kinds:

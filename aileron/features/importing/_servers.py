@@ -28,10 +28,10 @@ FIXED = "the variable "
 
 
 def choose_server(servers: Sequence[Mapping[str, Any]], address: str) -> ServerPlace:
-    """Choose the first server with https://, or else the first one; a mark names the others.
+    """Choose the first server with https://, or else the first one. A text names the others.
 
     :param address: the URL of the document, against which a relative URL is resolved; empty for a file.
-    :return: the base URL, its variables, and marks, as L{read_server} does.
+    :return: the base URL, its variables, and texts about what is uncertain, as L{read_server} returns them.
     """
     server = next((each for each in servers if text_of(each.get("url")).startswith("https://")), {})
     server = server or (servers[0] if servers else {})
@@ -47,7 +47,7 @@ def read_server(server: Mapping[str, Any], address: str) -> ServerPlace:
     """Convert a server's URL to a base URL with variables.
 
     :param address: the URL of the document, against which a relative URL is resolved; empty for a file.
-    :return: the base URL (empty if none is usable), its variables, and marks.
+    :return: the base URL (empty if none is usable), its variables, and texts about what could not be expressed.
     """
     url = urljoin(address, text_of(server.get("url")) or "/") if address else text_of(server.get("url"))
     url = f"https:{url}" if url.startswith("//") else url
@@ -70,9 +70,9 @@ def read_server(server: Mapping[str, Any], address: str) -> ServerPlace:
 
 
 def _read_variables(url: str, described: Mapping[str, Any]) -> ServerPlace:
-    """Convert the variables of a URL. A variable that a file cannot express is replaced by its default, with a mark.
+    """Convert the variables of a URL. Return the URL, its variables, and texts about what could not be expressed.
 
-    Return the URL, its variables, and marks.
+    A variable that a connector file cannot express is replaced by its default.
     """
     variables, marks = list[ApiVariable](), list[str]()
     ports = {name for _, name in _PORT.findall(url)}

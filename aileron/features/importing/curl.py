@@ -102,7 +102,7 @@ class CurlCommand(OpenApi):
 
 
 def _name_service(host: str) -> str:
-    """Return the most telling label of a host, such as C{tracker} of C{api.tracker.example}; "local" for this host."""
+    """Return the label of a host that names its service, such as C{tracker} of C{api.tracker.example}, else "local"."""
     labels = host.split(".")[:-1] or [host]
     return "local" if is_loopback(host) else next((each for each in reversed(labels) if len(each) > 3), labels[0])
 

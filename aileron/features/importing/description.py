@@ -1,4 +1,4 @@
-"""The description of a foreign API: readers of documents make it, and the writer of files converts it to files."""
+"""The description of a foreign API. Readers of documents make it, and the writer of files makes files of it."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class OperationSummary:
 
 
 def name_left_out(problem: str, names: Sequence[str]) -> Iterator[str]:
-    """Yield the marks that name everything left out for one reason, several marks if the names are many."""
+    """Yield texts that name everything left out for one reason, several texts if the names are many."""
     told = ""
     for name in names:
         if told and len(told) + len(name) > _MOST_NAMED:

@@ -113,7 +113,7 @@ def _written(operation: ApiOperation, *, with_actions: bool) -> ApiOperation:
 
 
 def _lost_inputs(operation: ApiOperation, table: Mapping[str, JSON]) -> list[str]:
-    """Return the names of inputs that no part of the request uses."""
+    """Return the names of inputs that no part of the operation's request uses."""
     request = {key: each for key, each in table.items() if key != "present"}
     used = {name for text in strings_in(request) for name in _REFERENCE.findall(text)}
     return [each.name for each in operation.parameters if operation.method and each.name not in used]
@@ -153,7 +153,7 @@ def _head(description: ApiDescription) -> TOMLDocument:
 
 
 def _extended(existing: str, description: ApiDescription) -> TOMLDocument:
-    """Return an existing file with the hosts and scopes that further operations need.
+    """Return the text of an existing connector file with the hosts and scopes added that further operations need.
 
     :raises NotImported: if the file belongs to another connector, or its base URL or hosts contradict the description.
     """
@@ -285,7 +285,7 @@ def _action(connector: str, name: str, operation: ApiOperation) -> WrittenFile:
 
 
 def _words(title: str, operation: ApiOperation) -> str:
-    """Return the text for the model about an operation for which the document has no description."""
+    """Return a text for the model about an operation, if the document has no description of it."""
     request = f"{operation.method} {operation.path}" if operation.method else f"{operation.name}"
     given = [f"{each.name}{'' if each.required else ' (optional)'}" for each in operation.parameters]
     takes = f" It takes {', '.join(given)}." if given else ""
@@ -329,7 +329,7 @@ def _is_plain(kind: JSON, key: str, value: JSON) -> bool:
 
 
 def _table(keys: Mapping[str, JSON], marks: Sequence[str] = ()) -> Table:
-    """Make a table, with marks as comment lines first. A value too long for a line becomes a table below."""
+    """Make a TOML table, with C{marks} as comment lines first. A value too long for a line becomes a table below."""
     table = tomlkit.table()
     for each in marks:
         table.add(tomlkit.comment(MARK + one_line(each)))

@@ -142,7 +142,7 @@ def begin_server(url: str, name: str | None, output: Path, connectors: Sort, *, 
 
 
 def listing_action(server: ServerConnector) -> str:
-    """Return the text of an action that lists a server's tools without approval."""
+    """Return the text of an action file whose action lists a server's tools, and needs no approval."""
     return _listing(server.name, str(server.values["connector"].get("version")), required=False)
 
 

@@ -98,7 +98,7 @@ class ServerTools:
                 yield ToolChange(operation, name, CHANGED, lines)
 
     def _forgotten(self, table: Mapping[str, Any]) -> Iterator[str]:
-        """Yield lines on what the user declared about a changed tool and must declare again."""
+        """Yield lines that remind the user what was declared about a changed tool, and must be declared again."""
         name = str(table.get("tool"))
         if table.get("effect") == READ and name not in self.reads:
             yield f"effect: [-{READ}-]{{+{WRITE}+}}. If it still only reads, add --read {visible(name)}"
@@ -106,9 +106,10 @@ class ServerTools:
             yield "destructive: [-false-]{+true+}. If it still is not, change this in the connector file"
 
     def _named(self) -> Mapping[str, Mapping[str, JSON]]:
-        """Return the tools by operation name: the name of the pinned operation, or one derived from the tool's name.
+        """Return the tools by the names of their operations.
 
-        A tool whose name is a valid operation's name takes precedence over a tool whose name only resembles it.
+        The name is that of the pinned operation, or one derived from the tool's name. A tool whose name is a valid
+        operation's name takes precedence over a tool whose name only resembles it.
         """
         known = {str(table.get("tool")): name for name, table in self.pinned.items()}
         named: dict[str, Mapping[str, JSON]] = {}

@@ -1,4 +1,7 @@
-"""In-band mode: offers the session's actions as tools in its LLM traffic, and runs the calls of the model."""
+"""In-band mode: offers a session's actions as tools in its LLM traffic, and runs the model's calls of them.
+
+The client, a program that talks to a language model, does not see these tools or their calls.
+"""
 
 from __future__ import annotations
 

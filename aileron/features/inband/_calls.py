@@ -1,4 +1,4 @@
-"""Runs the calls of one turn, each independently, and records the hidden turn without its content.
+"""Runs the calls that a model made in one response, each independently, and records the turn without its content.
 
 A client's library that lost its connection sends its request again. The model then usually makes equal calls, and these
 must not start new runs.

@@ -1,4 +1,7 @@
-"""Exchanges one request with the provider, with one turn for each response in which the model calls our tools."""
+"""Exchanges one request of a client with the provider, in as many turns as the model calls Aileron's tools.
+
+A turn is one request to the provider and its response.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,7 @@ class ProviderRefused(ExternalApiError):
 
 @define(eq=False)
 class ReplyLoop:
-    """The loop of turns for one request and its reply.
+    """The loop of turns for one request of a client. A turn is one request to the provider and its response.
 
     :ivar identify: returns a function that returns the session's calls for a received request, or None if no live
         session has the key.
@@ -162,7 +165,9 @@ class ReplyLoop:
     async def _run(
         self, client: InBandExchange, exchange: Exchange, turn: Turn, calls: SessionCalls, number: int
     ) -> list[CallResult]:
-        """Run a turn's calls and return their results. In the first turn above the limit, return error results instead.
+        """Run the calls that the model made in a turn, and return their results.
+
+        In the first turn above the limit, return error results instead.
 
         :raises TurnLimitReached: if the model calls actions in a later turn too.
         :raises StoreUnavailable: if the request cannot be stored.
@@ -195,7 +200,7 @@ class ReplyLoop:
     async def _listen(
         self, client: InBandExchange, exchange: Exchange, upstream: UpstreamCall, session_id: str
     ) -> Turn:
-        """Read one response of the provider, and write the client's part of the response to the client as it arrives.
+        """Read one response of the provider. As it arrives, write to the client all parts except calls of our tools.
 
         :raises ProviderRefused: if the response's status is not 200.
         :raises BrokenReply: if the response is compressed, incomplete or malformed.
@@ -265,7 +270,7 @@ class ReplyLoop:
 
 
 def _take(client: InBandExchange, exchange: Exchange, data: bytes) -> None:
-    """Process a piece of a response, and write the client's part of the piece to the client.
+    """Process a piece of a response, and write to the client all of the piece except calls of our tools.
 
     :raises LimitExceeded: if too many bytes are held.
     :raises BrokenReply: if the response violates the protocol.

@@ -35,7 +35,7 @@ _log = Logger()
 
 @define
 class BodyBudget:
-    """The bytes held for all requests and their replies.
+    """The count of the bytes held in memory for all requests and their replies, with limits.
 
     :ivar held: the bytes held now.
     """
@@ -235,7 +235,7 @@ class InBandExchange:
         self._dismiss(f"The body is longer than {MOST_BODY_BYTES} bytes.", 413)
 
     def _dismiss(self, message: str, status: int) -> None:
-        """Refuse an incomplete request, stop reading it, and cancel its processing."""
+        """Refuse a request of which only a part has arrived: stop reading it, and cancel its processing."""
         self._release()
         self._pieces = []
         self.reply.refuse(status, self.error(message, status))

@@ -88,7 +88,9 @@ class InBandParts:
 
 @frozen
 class InBandRoute:
-    """The route of one client's requests that differ only in their length. It implements L{aileron.base.http1.Route}.
+    """The route of one client's requests whose heads differ only in the length of the body.
+
+    It implements L{aileron.base.http1.Route}.
 
     :ivar name: the name of the protocol.
     :ivar key: the in-band key in the requests, valid or not.
@@ -176,7 +178,7 @@ class InBandHandler:
         self.reading = LongReading(self.parts.in_thread)
 
     def unknown_warnings(self, session_id: str, warnings: Iterable[str]) -> list[str]:
-        """Return those of C{warnings} that were not returned for the session before, truncated for the record.
+        """Return those of C{warnings} that were not returned for the session before, shortened for the audit log.
 
         A client sends its tools with every request, and chooses their names. So warnings may be long and many, and only
         their digests are stored.

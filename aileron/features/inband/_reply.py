@@ -82,7 +82,7 @@ class ClientReply:
         self._write(data)
 
     def passed(self, *, keep: bool) -> None:
-        """Record that the provider's answer was forwarded completely.
+        """Record that the provider's answer was forwarded to the client completely.
 
         :param keep: True if the answer has an explicit end, so that the connection can stay open.
         """

@@ -1,4 +1,4 @@
-"""The values of in-band mode: offered tools, calls of the model, their results, and stored memories."""
+"""The values of in-band mode: offered tools, calls of the model, their results, and hidden parts of replies."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class CallResult:
 class Turn:
     """One complete response of the provider.
 
-    :ivar calls: the calls of our tools to run, in order. If empty, the reply is finished.
+    :ivar calls: the calls of our tools to run, in order. If empty, the reply to the client is finished.
     :ivar mixed: True if the client also got calls of its own tools. Then the client sends the next request.
     :ivar completion: the id of the gateway's record of the response, or empty if there is none.
     """

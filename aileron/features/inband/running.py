@@ -1,4 +1,4 @@
-"""In-band mode as the daemon runs it."""
+"""In-band mode as a feature that runs in the daemon."""
 
 from __future__ import annotations
 

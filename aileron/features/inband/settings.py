@@ -1,4 +1,4 @@
-"""The key C{in_band_turns} in the settings of the gateway."""
+"""The key C{in_band_turns} in the gateway's settings: the most turns in which a model may call actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Key sources: unlock the vault without a passphrase (ADR 83, ADR 90). Off until one is added."""
+"""Key sources unlock the vault without a passphrase: security keys and systemd credentials (ADR 83, ADR 90).
+
+None is set up until the operator adds one.
+"""
 
 from __future__ import annotations
 

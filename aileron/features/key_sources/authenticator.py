@@ -74,7 +74,7 @@ class UserVerification(Enum):
 
 
 class _Impatient(CtapDevice):
-    """A security key whose calls all end, also while another program uses it."""
+    """A security key whose calls end after a while, even if another program uses the security key."""
 
     def __init__(self, device: CtapDevice, seconds: Callable[[], float]) -> None:
         self._device, self._seconds = device, seconds
@@ -263,7 +263,10 @@ def _describe(security_key: SecurityKey) -> Mapping[str, Any]:
 
 @contextmanager
 def _explained() -> Iterator[None]:
-    """Raise L{SecurityKeyError} in place of the library's errors. Its messages contain nothing that was sent."""
+    """Replace the library's errors within the context by L{SecurityKeyError}.
+
+    Its messages repeat nothing that was sent.
+    """
     try:
         yield
     except CtapError as error:

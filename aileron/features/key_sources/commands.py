@@ -68,7 +68,7 @@ def add(command: OperatorCommand, /, name: str, output: Path | None, *, for_user
 
 
 def _add_security_key(command: OperatorCommand, name: str) -> None:
-    """Make a credential on the security key that is plugged in, and add it.
+    """Make a credential on the security key that is plugged in, and add it to the vault as a key source.
 
     :raises CommandError: if there is no terminal, or the security key fails.
     """
@@ -102,8 +102,9 @@ def _store(cli: CliContext, secret: bytes, entry: JSON, proof: str) -> None:
 
 
 def _add_credential(command: OperatorCommand, name: str, output: Path, *, for_user: bool) -> None:
-    """Make a credential, have systemd encrypt it, and add it.
+    """Make a private key that unlocks the vault, encrypt it into a file by systemd, and add the key source.
 
+    :param output: the file to write.
     :raises CommandError: if the file exists, or systemd's program is missing or fails.
     """
     from aileron.vault.keys import make_key_source, operator_key
@@ -133,7 +134,7 @@ def _add_credential(command: OperatorCommand, name: str, output: Path, *, for_us
 
 
 def _encrypt(cli: CliContext, program: str, secret: bytes, output: Path, *, for_user: bool) -> None:
-    """Encrypt a private key with systemd. The key is passed through a pipe.
+    """Encrypt a private key with systemd's program into a file. The key is passed through a pipe.
 
     :raises CommandError: if that failed.
     """

@@ -16,7 +16,7 @@ _RETRY = "Plug it in, and try again."
 
 
 class SecurityKeyError(Exception):
-    """A security key cannot be used.
+    """Raised if a security key cannot be used.
 
     :ivar message: a sentence about the reason and the remedy, without secrets.
     """
@@ -27,9 +27,9 @@ class SecurityKeyError(Exception):
 
 
 class LimitedWait(Event):
-    """A wait for a security key, which is set when its time is over.
+    """A limit on the wait for a security key: an event that is set when the time is over.
 
-    The library asks whether it is set at each sign of life of the security key, about ten times in a second, and while
+    The library checks the event at each sign of life of the security key, about ten times in a second, and while
     another program uses the key.
 
     :param seconds: a clock.

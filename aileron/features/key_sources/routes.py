@@ -56,7 +56,7 @@ class VaultKeySources(Protocol):
 
 @frozen(eq=False)
 class RunningKeySources(RunningFeature):
-    """The key sources in this daemon."""
+    """The feature of key sources in the running daemon."""
 
     sources: VaultKeySources
 

@@ -31,7 +31,7 @@ _SALT_BYTES = 32
 
 
 class TouchSkipped(Exception):
-    """The person pressed Enter, or the terminal was closed, instead of a touch or a PIN."""
+    """Raised if the person presses Enter or closes the terminal instead of touching the key or typing a PIN."""
 
 
 class TouchWait(LimitedWait):
@@ -140,7 +140,10 @@ class TouchPrompt:
         raise SecurityKeyError("The PIN of the security key is wrong.")
 
     def _token(self, pin: str | None, *, making: bool) -> bytes | None:
-        """Return a token for one touch, or None if the security key gives none."""
+        """Return a token for one touch: by the PIN, or by a fingerprint if the security key reads it by itself.
+
+        Return None if the PIN is wrong or neither is set up.
+        """
         from .authenticator import UserVerification
 
         if pin is not None:

@@ -131,7 +131,7 @@ async def _make_body(whole: bytes) -> AsyncIterator[bytes]:
 
 
 def _make_once(*acts: Callable[[], object]) -> Callable[[], None]:
-    """Return a function whose first call calls all of C{acts}. Later calls do nothing."""
+    """Return a function that calls all of C{acts} at its first call and does nothing later."""
     left = list(acts)
 
     def call() -> None:
@@ -160,7 +160,9 @@ class ILoop(Protocol):
 
 
 def sealing_for(session_id: str, key: bytes) -> RequestStateSecurity:
-    """Return the protection of an agent's request states: a state that was issued to another agent is rejected.
+    """Return the protection of the request states that an agent's client stores and sends back.
+
+    A state that was issued to another agent is rejected.
 
     :param key: the secret of the seal, at least 32 bytes.
     """

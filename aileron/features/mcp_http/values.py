@@ -62,7 +62,7 @@ class McpReply:
 
 
 class IMcp(Interface):
-    """An endpoint of MCP over HTTP. An agent cannot use the MCP sessions of another agent."""
+    """The endpoint of MCP over HTTP. An agent cannot use the MCP sessions of another agent."""
 
     async def serve(request: McpRequest) -> McpReply:
         """Answer one request. Cancelling counts as a disconnection of the client.

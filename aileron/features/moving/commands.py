@@ -51,7 +51,7 @@ _NOT_OF_A_NAME = re.compile(r"[^a-z0-9]+")
 
 @frozen
 class _ServerMove:
-    """A server, and the connector that replaces it."""
+    """A server in an agent's settings, and the connector that replaces it."""
 
     file: ServerSettings
     entry: ServerEntry
@@ -165,7 +165,7 @@ def _explain_move(entry: ServerEntry) -> None:
 
 
 def _plan_move(cli: CliContext, file: ServerSettings, entry: ServerEntry, taken: Collection[str]) -> _ServerMove:
-    """Return the move of a server, with a connector name made of the server's name.
+    """Return the move of a server, with a name for its connector that is made of the server's name.
 
     If a connector to another server has that name, a number is added.
 
@@ -187,7 +187,10 @@ def _is_free(cli: CliContext, move: _ServerMove) -> bool:
 
 
 def _is_same(there: object, cli: CliContext, move: _ServerMove) -> bool:
-    """Return whether a table C{[mcp]} describes the same server."""
+    """Return whether a connector file's table C{[mcp]} describes the server that is to be moved.
+
+    :param there: the table of the existing connector file.
+    """
     run = move.entry.package
     if run is None:
         return there == _tables(cli, move)["mcp"]

@@ -1,4 +1,7 @@
-"""Composes short messages of notices that still apply, without contents unless the operator wants contents."""
+"""Composes a short message from notices that still apply.
+
+Contents of calls are included only if the operator wants them.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,9 @@ class MessageComposer:
     public_urls: Collection[str] = ()
 
     async def compose(self, notices: Sequence[Notice], more: int = 0) -> Message | None:
-        """Return a message of the notices that still apply, or None if none applies.
+        """Return a message about the notices that still apply, or None if none applies.
+
+        Decided requests do not apply any more.
 
         :param more: the number of further notices.
         """
@@ -162,12 +167,12 @@ def message_of(
     desk: Callable[[str | None], str] | None = None,
     besides: Sequence[str] = (),
 ) -> Message:
-    """Return one message of all of C{notices}, of which there is at least one.
+    """Return one message about all of C{notices}, of which there is at least one.
 
     :param more: the number of further notices.
     :param message_id: the ID of the message.
     :param page: returns the URL of the page of a run, or of all pending approvals.
-    :param desk: returns the same page's URL at the desk, or None if it is the same URL.
+    :param desk: returns the same page's URL at the address for browsers on this machine, or None if it is the same URL.
     :param besides: lines to add after those of the notices.
     """
     shown = tuple(

@@ -1,4 +1,4 @@
-"""Notifies the operator of audit events: coalesces bursts into messages, and queues each message for all channels."""
+"""Notifies the operator of audit events: collects events of a short time into one message for all channels."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _log = Logger()
 
 @define(eq=False)
 class Coalescer:
-    """Collects notices until the next message is due.
+    """Collects notices of a short time into one message, instead of one message for each notice.
 
     :param on_due: called with the collected notices, and the number of further notices that were only counted.
     """
@@ -100,7 +100,7 @@ class Coalescer:
 @implementer(INotifier)
 @define(eq=False, kw_only=True)
 class Notifier:
-    """Follows the audit log, coalesces notices into messages, and queues each message for every channel.
+    """Follows the audit log, collects notices into messages, and queues each message for every channel.
 
     If there is no channel, the audit log is not read.
     """

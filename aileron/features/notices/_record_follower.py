@@ -43,7 +43,7 @@ def notice_of(event: Event, rules: Mapping[str, NoticeRule]) -> Notice | None:
 
 @define
 class _AskTimes:
-    """The moments of a session's latest requests, and of the latest notice that the session requests too much."""
+    """The times of a session's latest requests, and of the latest notice that the session requests too much."""
 
     times: deque[datetime] = field(factory=lambda: deque(maxlen=_MANY))
     told_at: datetime | None = None
@@ -59,7 +59,7 @@ class FloodDetector:
     _sessions: OrderedDict[str, _AskTimes] = field(factory=OrderedDict, init=False)
 
     def check(self, notice: Notice) -> Notice | None:
-        """Count a session's request for approval, and return a further notice if there are too many, or None."""
+        """Count a session's request for approval. If there are too many, return a notice that says so, else None."""
         session = notice.session
         if notice.rule is not APPROVAL or session is None:
             return None
@@ -95,7 +95,9 @@ class RecordFollower:
     _floods: FloodDetector = field(factory=FloodDetector, init=False)
 
     async def begin(self) -> None:
-        """Load the watermark. Without one, begin with the next event, and store that.
+        """Load the sequence of the last event of which the operator was notified.
+
+        Without one, begin with the next event.
 
         :raises StoreUnavailable: if the store cannot be read.
         """
@@ -149,9 +151,13 @@ class RecordFollower:
 
 
 def _place(written: str | None, end: int) -> int:
-    """Return the sequence to continue from, at most L{MOST_BEHIND} events before the end.
+    """Return the sequence from which to follow the audit log.
 
-    It is never after the end, since an older backup may have been restored.
+    This is the stored one, but at most L{MOST_BEHIND} events before the end of the log. It is never after the end,
+    since an older backup may have been restored.
+
+    :param written: the stored sequence, or None if there is none.
+    :param end: the sequence of the last event.
     """
     if written is None or not written.isdecimal() or len(written) > 18:
         return end

@@ -1,4 +1,4 @@
-"""The rules by which the operator is notified of the core's audit events, floods and tests."""
+"""The rules by which the operator is notified: of events of the core, of sessions that request too much, of tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notifications as the daemon runs them."""
+"""Notifications as a feature that runs in the daemon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The values of notices, messages and channels."""
+"""Notices (events that the operator is notified of), messages made of them, and the channels that deliver messages."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class NoticeSettings:
     channels: tuple[ChannelSettings, ...] = ()
 
     def bound_by(self, fqn: str) -> ChannelSettings | None:
-        """Return the channel that C{notice://<name>} binds a secret to, or None if no such channel needs one."""
+        """Return the channel whose secret is bound to C{notice://<name>}, or None if no such channel needs a secret."""
         return next((each for each in self.channels if each.needs_secret and each.fqn == fqn), None)
 
 
@@ -183,7 +183,7 @@ class ChannelState:
 
 
 class INotifier(Interface):
-    """The notifier of the operator, by the configured channels.
+    """Notifies the operator by the configured channels.
 
     A notification never fails or delays the work that it is about.
     """

@@ -135,7 +135,8 @@ def _names(files: Mapping[str, bytes], kinds: KindTable) -> Mapping[tuple[str, s
 def _renamings(lock: Lock, after: Installed) -> Iterator[str]:
     """Yield an objection for each package that came from the same source under another name.
 
-    Uninstalled packages are ignored if the new name is already installed from that source.
+    An objection is a reason why C{--force} is needed. Uninstalled packages are ignored if the new name is already
+    installed from that source.
     """
     here = lock.find(after.name)
     is_agreed = here is not None and here.source == after.source
@@ -145,10 +146,9 @@ def _renamings(lock: Lock, after: Installed) -> Iterator[str]:
 
 
 def _objections(before: Installed | None, is_removed: bool, after: Installed) -> Iterator[str]:
-    """Yield an objection for each change that the operator's approval of the earlier version does not cover.
+    """Yield an objection (a reason why C{--force} is needed) for each change that an earlier approval does not cover.
 
     :param before: the installed or uninstalled version, or None if there is none.
-
     :param is_removed: whether the earlier version was uninstalled.
     """
     if before is None:
@@ -187,7 +187,7 @@ def _difference(old: Mapping[str, bytes], new: Mapping[str, bytes], kinds: KindT
 
 
 def _capabilities(place: str, data: bytes, kinds: KindTable) -> Iterator[str]:
-    """Yield the capabilities that a file gives to agents, one per line, to compare versions.
+    """Yield the capabilities that a file gives to agents, such as its operations and hosts, one per line.
 
     :raises InvalidRequest: if the file has errors.
     """

@@ -60,7 +60,7 @@ class Installed:
 
     @property
     def consent(self) -> str:
-        """The publisher's key and the repository (or package) for which it is accepted; empty if not signed."""
+        """The publisher's key, and the repository or package for which the operator accepts it; empty if not signed."""
         return self.publisher and f"{self.publisher} {self.source if '://' in self.source else self.name}"
 
     def find_unchanged(self, there: Mapping[str, bytes]) -> set[str]:

@@ -243,11 +243,11 @@ class _Packages:
             raise
 
     async def _find_gone(self, lock: Lock, names: Collection[tuple[str, str]]) -> Sequence[Item]:
-        """Return the trusted items whose content the present packages have, but no package of C{lock} any more.
+        """Return the trusted files that belong to installed packages now, but to no package of C{lock} any more.
 
-        The items' files need not exist.
+        The files need not exist.
 
-        :param names: kinds and names to skip.
+        :param names: kinds and names of actions and connectors to skip.
         :raises DaemonError: if the daemon does not answer, or refuses.
         """
         gone, items = self.lock.digests - lock.digests, (await self.operator.get("trust"))["items"]

@@ -1,4 +1,7 @@
-"""The inbox on a phone: a listener of its own for a public name, at which passkeys sign in and approve."""
+"""The inbox on a phone: the pages at a public host name, at which a person signs in and approves with a passkey.
+
+They have a listener of their own, separate from both sites.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Phone(Feature):
-    """The feature of the public name."""
+    """The feature of using the inbox on a phone, at a public host name."""
 
     name = "phone"
     summary = "Serves your inbox to your phone, at a name of yours."

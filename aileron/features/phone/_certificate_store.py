@@ -1,4 +1,4 @@
-"""The certificate of the public name in the vault."""
+"""Stores the TLS certificate of the phone's pages, and its key, in the vault."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from .values import IDENTITY, SERVICE, TARGET, PhoneSettings
 
 @frozen(eq=False)
 class CertificateStore:
-    """The certificate of the public name in the vault."""
+    """The TLS certificate of the phone's pages, which is stored in the vault."""
 
     _settings: PhoneSettings
     _bindings: IBindings
     _clock: IReactorTime
 
     def find(self) -> Binding | None:
-        """Return the binding of the certificate's key, or None."""
+        """Return the binding under which the certificate's key is stored in the vault, or None if there is none."""
         return next(iter(self._bindings.for_connector(TARGET)), None)
 
     async def load(self) -> Certificate | None:
-        """Return the certificate, or None if there is none. If it is due, renew it and store it first.
+        """Return the certificate, or None if there is none. If it expires soon, renew and store it first.
 
         :raises VaultLocked, BindingFailed: if it cannot be decrypted.
-        :raises Conflict: if what is bound is no certificate.
+        :raises Conflict: if the binding does not contain a certificate.
         :raises StoreUnavailable: if it cannot be stored.
         """
         found = self.find()
@@ -50,10 +50,10 @@ class CertificateStore:
         return certificate
 
     async def make(self) -> Certificate:
-        """Return the certificate, made now if there is none.
+        """Return the certificate. If there is none, make it first.
 
         :raises VaultLocked, BindingFailed: if it cannot be decrypted or stored.
-        :raises Conflict: if what is bound is no certificate.
+        :raises Conflict: if the binding does not contain a certificate.
         :raises StoreUnavailable: if it cannot be stored.
         """
         found = await self.load()
@@ -67,9 +67,9 @@ class CertificateStore:
         return await self._keep(read_given(chain, key, self._settings.host, self._now()))
 
     def _renew(self, certificate: Certificate) -> Certificate:
-        """Return C{certificate} with a new key and leaf from its authority. Nothing is stored.
+        """Return C{certificate} with a new key, signed by its own certificate authority. Nothing is stored.
 
-        If the authority was made for another host name than the configured one, return a new authority and leaf.
+        If the authority was made for another host name than the configured one, return a new authority and certificate.
         """
         renewed = renew(certificate, self._settings.host, self._now())
         told = certificate.chain[-1].subject.rfc4514_string()

@@ -1,4 +1,4 @@
-"""The certificate of the public name: made here under an authority for this one name, or given by the user."""
+"""The TLS certificate of the phone's pages: made here under an authority for this host name, or given by the user."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 @frozen
 class Certificate:
-    """A certificate with its private key.
+    """A TLS certificate with its private key.
 
-    :ivar chain: the leaf first, then what leads to the authority.
-    :ivar authority_key: the private key of the authority that we made, or None if the certificate was given.
+    :ivar chain: the certificate of the host name first, then those that lead to the authority.
+    :ivar authority_key: the private key of the authority that we made, or None if the certificate was given by the
+        user.
     """
 
     key: PrivateKey = field(repr=False)
@@ -44,12 +45,12 @@ class Certificate:
 
     @property
     def leaf(self) -> x509.Certificate:
-        """The certificate of the name itself."""
+        """The certificate of the host name, without those of its authority."""
         return self.chain[0]
 
     @property
     def ends_at(self) -> datetime:
-        """The moment after which browsers refuse it."""
+        """The moment after which browsers refuse the certificate."""
         return self.leaf.not_valid_after_utc
 
     @property

@@ -1,4 +1,4 @@
-"""The daemon's doors as they stand at the public name: narrower than at the desk."""
+"""The operator's logins, decisions and approvals as the phone's pages may use them: less than on the computer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _refused(*_given: object, **_named: object) -> NoReturn:
 
 @frozen
 class PhoneLogins:
-    """The logins of passkeys at the public name. Nothing else of the operator's logins works here.
+    """The logins by passkeys at the phone's pages. No other kind of login works there.
 
     :ivar is_registered: returns whether there is a passkey with this id.
     """
@@ -51,7 +51,10 @@ class PhoneLogins:
         return self._operators.knows_passkey_cookie(cookie)
 
     def by_browser(self, asked: SignedRequest, renew: bool = True) -> OperatorSession | None:
-        """Return the session that signed this request, or None. The login of a removed passkey ends here."""
+        """Return the session that signed this request, or None if none did.
+
+        If its passkey was removed, end the session and return None.
+        """
         session = self._operators.by_passkey(asked, renew)
         # guard of the phone: a removed passkey opens nothing -> phone.test_door.LoginTests.test_removed
         if session is not None and not self._stays(session):
@@ -99,7 +102,7 @@ class PhoneLogins:
 
 @frozen
 class PhoneApprovers:
-    """The options and texts with which a passkey of the public name signs decisions."""
+    """Creates the options and texts with which a passkey signs decisions at the phone's pages."""
 
     _approvers: Approving
     _passkeys: Passkeys
@@ -144,7 +147,10 @@ class PhoneApprovers:
 @implementer(IDecisions)
 @frozen
 class PhoneDecisions:
-    """Decisions at the public name. Each approval is signed by a passkey, whatever the action's rule is."""
+    """The operator's decisions as made at the phone's pages: each approval must be signed by a passkey.
+
+    This holds for every action, whatever its rule is.
+    """
 
     _decisions: IDecisions
 
@@ -179,7 +185,7 @@ class PhoneDecisions:
 
 
 def _require_passkey(decision: Decision) -> None:
-    """Raise unless a passkey has signed an approval. The runner verifies the signature.
+    """Raise L{Forbidden} unless a passkey has signed the approval. The runner verifies the signature.
 
     :raises Forbidden: if none has. C{details["passkey"]} is true.
     """

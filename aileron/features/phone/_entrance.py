@@ -1,4 +1,4 @@
-"""The requests without a login at the public name: pairing with a code, and signing in with a passkey."""
+"""Serves the requests that need no login at the phone's pages: pairing a phone with a code, and signing in."""
 
 from __future__ import annotations
 
@@ -73,9 +73,10 @@ Serve = Callable[[IRequest, Dependencies, Shell], Awaitable[bytes]]
 
 @frozen
 class PhoneEntrance:
-    """The handlers of pairing and of signing in.
+    """The handlers of pairing a phone and of signing in with its passkey.
 
-    :ivar clears_cache: whether a sign-in empties the browser's cache. Another program may have served a page here.
+    :ivar clears_cache: whether a sign-in empties the browser's cache. Another program may have served a page at this
+        address.
     """
 
     _pairings: Pairings

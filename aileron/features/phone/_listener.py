@@ -1,4 +1,4 @@
-"""The listener of the public name: TLS with a key of the vault, and the checks of each request's head."""
+"""The listener of the phone's pages: TLS with a key from the vault, and the checks of each request's head."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _STRICT = {b"Strict-Transport-Security": b"max-age=31536000"}
 
 @frozen
 class PublicRules(SiteRules):
-    """The rules of the public name. They believe no header that a proxy could add.
+    """The rules by which the phone's pages accept requests. They trust no header that a proxy could add.
 
-    :ivar scheme: of the pages' origin.
+    :ivar scheme: the scheme of the pages' origin.
     """
 
     scheme: bytes = b"https"
@@ -42,7 +42,7 @@ class PublicRules(SiteRules):
     removes_workers: bool = True
 
     def check_browser(self, head: RequestHead) -> None:
-        """Refuse what a page of another origin could send, scripts of foreign workers, and long bodies.
+        """Refuse requests that a page of another origin could send, unknown service workers, and long bodies.
 
         :raises RequestRefused: if the request is refused, with 403, 405, 411, 413 or 415.
         :raises StaticAnswer: if the request is a navigation from another site, or for the script of a worker.
@@ -60,24 +60,24 @@ class PublicRules(SiteRules):
 
 
 class PublicChannel(Channel):
-    """A channel of the public name."""
+    """A connection of a browser to the phone's pages."""
 
     site: PublicSite
     carried: ClassVar[Mapping[bytes, bytes]] = _STRICT
 
     def connectionMade(self) -> None:
-        """Note the connection, so that it ends when the vault is locked."""
+        """Add the connection to the site's open ones, which are closed when the vault is locked."""
         self.site.enter(self)
         super().connectionMade()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Forget the connection."""
+        """Remove the connection from the site's open ones."""
         self.site.leave(self)
         super().connectionLost(reason)
 
 
 class PublicSite(GuardedSite):
-    """The site of the public name.
+    """The site that serves the phone's pages.
 
     :ivar channels: the open connections.
     """
@@ -96,11 +96,11 @@ class PublicSite(GuardedSite):
         self.channels: set[PublicChannel] = set()
 
     def enter(self, channel: PublicChannel) -> None:
-        """Note an open connection."""
+        """Add a connection to the open ones, all of which L{end_all} closes."""
         self.channels.add(channel)
 
     def leave(self, channel: PublicChannel) -> None:
-        """Forget a connection. Idempotent."""
+        """Remove a connection from the open ones. Idempotent."""
         self.channels.discard(channel)
 
     def end_all(self) -> None:
@@ -126,7 +126,7 @@ def over_tls(site: PublicSite, options: ssl.CertificateOptions, reactor: IReacto
 
 
 class ClosedFactory(Factory):
-    """A factory that closes each connection before a byte is read, while there is nothing to serve with.
+    """A factory that closes each new connection before a byte is read, while there is no certificate to serve with.
 
     :param site: the site, which starts and stops with this factory.
     :param find_inner: returns the factory of a new connection, or None to close it.

@@ -30,7 +30,7 @@ _ENDED = {
 
 
 class MakesPasskeys(Protocol):
-    """The passkeys of the public name, as pairing uses them."""
+    """The passkeys that can be used at the phone's pages, as far as pairing needs them."""
 
     def offer(self) -> Mapping[str, JSON]:
         """Return the options for C{navigator.credentials.create}."""
@@ -48,9 +48,9 @@ class MakesPasskeys(Protocol):
 
 @frozen
 class Pairing:
-    """One pairing. Codes are stored as SHA-256 only.
+    """The pairing of one phone: the registration of a passkey made there. Codes are stored as SHA-256 only.
 
-    :ivar maker: the id of the login that began it.
+    :ivar maker: the id of the login that began the pairing.
     :ivar name: the name of the passkey.
     :ivar page: SHA-256 of the secret of the page that used the code, or empty before.
     :ivar proposed: True once the page has made a passkey, and shows its words.
@@ -66,7 +66,7 @@ class Pairing:
 
 
 class Pairings:
-    """The pairing that is under way. A new one ends the one before."""
+    """The only pairing of a phone that can be under way. A new pairing ends the one before."""
 
     def __init__(
         self, passkeys: MakesPasskeys, clock: IReactorTime, randomness: Callable[[int], bytes] = secrets.token_bytes
@@ -75,7 +75,7 @@ class Pairings:
         self._pairing: Pairing | None = None
 
     def begin(self, maker: str, name: str) -> str:
-        """Begin a pairing, and return its code, which one page can use within two minutes.
+        """Begin the pairing of a phone, and return its code, which one page can use within two minutes.
 
         :param maker: the id of a terminal's login.
         :param name: the name of the passkey.
@@ -85,7 +85,10 @@ class Pairings:
         return code
 
     def state(self, maker: str) -> tuple[HandOverState, bool] | None:
-        """Return the state of this login's pairing, and whether a page shows words; or None if it has none."""
+        """Return the state of the pairing that this login began, and whether the phone's page shows its two words.
+
+        Return None if the login began none.
+        """
         found = self._now()
         return None if found is None or found.maker != maker else (found.state, found.proposed)
 
@@ -122,9 +125,9 @@ class Pairings:
         return words
 
     def progress(self, page: str) -> HandOverState:
-        """Return the state of the page's pairing.
+        """Return the state of the pairing to which a page belongs.
 
-        :raises Unauthorized: if this page has none.
+        :raises Unauthorized: if the page belongs to none.
         """
         return self._of(page).state
 

@@ -1,4 +1,4 @@
-"""Signing in with a passkey alone: it signs this daemon's process, a nonce, and the key of the page."""
+"""Signing in with a passkey alone. The passkey signs the daemon process's id, a nonce, and the key of the page."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _PER_SECOND, _AT_ONCE = 10.0, 40.0
 
 
 def signin_challenge(instance: str, nonce: str, public_key: str) -> bytes:
-    """Return the challenge that a passkey signs to let the holder of a page's key in."""
+    """Return the challenge for a passkey. Its signature logs in the page that has C{public_key}."""
     return hashlib.sha256(canonical([TAG, instance, nonce, public_key])).digest()
 
 
 class UsesPasskeys(Protocol):
-    """The passkeys of the public name, as signing in uses them."""
+    """The passkeys that can be used at the phone's pages, as far as signing in needs them."""
 
     def site(self) -> str | None:
-        """Return the site of the passkeys, or None if no address of the pages allows passkeys."""
+        """Return the WebAuthn rpId of the passkeys, or None if no address of the pages allows passkeys."""
 
     def is_registered(self, passkey_id: str) -> bool:
         """Return whether there is a passkey with this id."""
@@ -43,7 +43,10 @@ class UsesPasskeys(Protocol):
 
 
 class SignIns:
-    """The sign-ins of one daemon process. Only nonces that a passkey has signed are stored: strangers fill nothing."""
+    """The sign-ins at one daemon process.
+
+    It stores only nonces that a passkey has signed, so that strangers use no memory.
+    """
 
     def __init__(self, passkeys: UsesPasskeys, instance: str, clock: IReactorTime) -> None:
         self._passkeys, self._instance, self._clock = passkeys, instance, clock
@@ -83,7 +86,7 @@ def _refuse() -> Unauthorized:
 
 
 class StrangerLimit:
-    """The requests that those without a login may send: so many at once, then so many in a second, of all together."""
+    """The limit on requests without a login, of all senders together: some at once, then some in each second."""
 
     def __init__(self, clock: IReactorTime) -> None:
         self._clock, self._left, self._at = clock, _AT_ONCE, clock.seconds()

@@ -1,4 +1,7 @@
-"""The commands of C{aileron phone}: pair, list and remove phones, and the certificate of the public name."""
+"""The group of commands C{aileron phone}: they pair, list and remove phones, and set up the TLS certificate for them.
+
+A phone uses the operator's pages at the address C{phone.public_url} of config.yaml.
+"""
 
 from __future__ import annotations
 
@@ -97,9 +100,9 @@ async def _pair(cli: CliContext, terminal: Conversation, operator: Operator, nam
 
 
 async def _check(operator: Operator) -> None:
-    """Raise if the pairing has ended.
+    """Check that the pairing of the phone has not ended.
 
-    :raises CommandError: if it has.
+    :raises CommandError: if it has ended.
     :raises DaemonError: if the daemon does not answer, or refuses.
     """
     state = HandOverState((await operator.get("phone", "pairing"))["state"])

@@ -1,4 +1,4 @@
-"""The findings of C{aileron doctor} about the public name."""
+"""The findings of C{aileron doctor} about the phone's pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PLAIN = (
 
 
 def find_problems(status: Mapping[str, Any]) -> Iterator[DoctorFinding]:
-    """Report why nobody is served, a certificate that ends soon, and a way in that a program of yours can take over."""
+    """Yield findings about the phone's pages: they are not served, use plain HTTP, or the certificate expires soon."""
     phone = status.get("phone")
     if phone is None:
         return

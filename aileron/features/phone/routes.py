@@ -1,4 +1,4 @@
-"""The operator's routes of the public name: its state and certificate, and the pairing of phones."""
+"""The operator's routes about the phone's pages: their state and certificate, and the pairing of phones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The listener of the public name as the daemon runs it."""
+"""The listener of the phone's pages, as a feature that runs in the daemon."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ _LOCKED = "The vault is locked."
 
 
 class PhoneListener:
-    """The listener: closed until the vault is unlocked and there is a certificate.
+    """The listener of the phone's pages.
+
+    It accepts no connection until the vault is unlocked and there is a certificate.
 
     :ivar problem: why it serves nobody, as a sentence, or None.
     :ivar certificate: the certificate in use, or None.
@@ -61,7 +63,10 @@ class PhoneListener:
         return unlocked and (self._settings.tls is PhoneTls.NONE or self._options is not None)
 
     async def load(self) -> None:
-        """Use the certificate of the vault from now on. A failure closes the listener, and is told in C{problem}."""
+        """Load the certificate from the vault and use it from now on.
+
+        A failure closes the listener, and C{problem} has the reason.
+        """
         try:
             found = await self._store.load()
         except AileronError as error:
@@ -70,7 +75,10 @@ class PhoneListener:
             self.use(found, _NONE_YET)
 
     def use(self, certificate: Certificate | None, problem: str) -> None:
-        """Use a certificate from now on, or none because of C{problem}."""
+        """Use a certificate from now on, or stop serving if it is None.
+
+        :param problem: the reason if there is no certificate, else empty.
+        """
         self.certificate = certificate
         self._options = None if certificate is None else options_of(certificate)
         needs_one = self._settings.tls is not PhoneTls.NONE
@@ -111,9 +119,9 @@ class PhoneListener:
 
 @frozen(eq=False)
 class RunningPhone(RunningFeature):
-    """The public name in this daemon.
+    """The phone's pages as a feature that runs in the daemon.
 
-    :ivar passkeys: the passkeys of this name.
+    :ivar passkeys: the passkeys that can be used at these pages.
     """
 
     core: Core = field(repr=False)
@@ -145,7 +153,7 @@ class RunningPhone(RunningFeature):
         return {"phone": {"url": url, "tls": tls, "problem": problem, "certificate_ends_at": ends_at}}
 
     def list_passkeys(self) -> tuple[Any, ...]:
-        """Return the passkeys of this name, oldest first."""
+        """Return the passkeys that can be used at the phone's pages, oldest first."""
         return tuple(each for each in self.passkeys.passkeys() if each.site == self.settings.host)
 
     async def serve(self, sites: ListeningSites) -> None:
@@ -193,7 +201,7 @@ class RunningPhone(RunningFeature):
 
 
 def public_rules(settings: PhoneSettings, workers: Iterable[str] = ()) -> PublicRules:
-    """Return the rules of a public name.
+    """Return the rules by which the phone's pages accept requests.
 
     :param workers: the paths of the scripts that a browser may run as a service worker.
     """
@@ -208,7 +216,7 @@ def _landing() -> Any:
 
 
 def start_phone(core: Core, settings: PhoneSettings) -> RunningPhone:
-    """Build the listener. It listens once both sites do."""
+    """Build the listener of the phone's pages. It starts to listen when both sites listen."""
     process = core.process
     passkeys = Passkeys(core.vault, lambda: (settings.public_url,), process.reactor, needs_room=True)
     store = CertificateStore(settings, core.vault, process.reactor)

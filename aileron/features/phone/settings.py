@@ -1,4 +1,4 @@
-"""The key C{phone} of C{config.yaml}: the public name of the inbox."""
+"""The key C{phone} of C{config.yaml}: the address and the listener of the phone's pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The values of the listener for the public name."""
+"""The settings of the listener for the phone's pages."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ SERVICE, IDENTITY = "phone", "tls"
 
 
 class PhoneTls(StrEnum):
-    """The ends of TLS.
+    """The place where TLS ends. C{OWN}: at the daemon. C{PROXY}: at a proxy, which connects to the daemon by TLS again.
 
-    C{OWN}: the daemon.  C{PROXY}: a proxy, which checks the daemon's own certificate.  C{NONE}: a proxy that reaches
-    the daemon by plain HTTP.
+    C{NONE}: at a proxy that reaches the daemon by plain HTTP.
     """
 
     OWN = "own"
@@ -29,7 +28,7 @@ class PhoneTls(StrEnum):
 
 @frozen
 class PhoneSettings:
-    """The settings of the public name.
+    """The settings of the phone's pages.
 
     :ivar public_url: the origin of the pages, C{https://NAME} or C{https://NAME:PORT}.
     :ivar listen: the Twisted endpoint string of the listener.
@@ -41,7 +40,7 @@ class PhoneSettings:
 
     @property
     def host(self) -> str:
-        """The name, which is also the site of its passkeys."""
+        """The public host name, which is also the WebAuthn rpId of its passkeys."""
         return read_origin(self.public_url).host
 
     @property
@@ -50,5 +49,5 @@ class PhoneSettings:
         return read_origin(self.public_url).authority
 
     def scope(self) -> Scope:
-        """Return the scope that the certificate's key is sealed for."""
+        """Return the scope that the key of the TLS certificate is sealed for in the vault."""
         return Scope((f"{self.host}:443",), self.public_url, "key", "{key}")

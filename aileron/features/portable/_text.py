@@ -52,7 +52,10 @@ class PortableRequest:
         )
 
     def write_short(self) -> str:
-        """Return a short text, by which the reader finds the request elsewhere: the statement has run and digest."""
+        """Return a short text that names the request by its run and digest instead of showing the request.
+
+        The reader must look at the request elsewhere.
+        """
         title = self.review.title
         shown = title if len(title) <= _MOST_TITLE else f"{title[: _MOST_TITLE - 1]}…"
         return "\n".join((f"{self._verb} this request of Aileron? Details are left out.", *_quote(shown), ""))

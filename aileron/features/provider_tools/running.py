@@ -1,4 +1,4 @@
-"""The running watch over tools that providers run."""
+"""The feature that reads requests for tools that providers run, in the daemon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proving: tests connectors against doubles of services that misbehave, such as a service that answers too late."""
+"""Tests connectors against doubles of their services. A double misbehaves on purpose, for example answers too late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The test bench of a proof: a runner in a temporary home, a service, and a clock that advances when all is idle."""
+"""The environment of a proof: a runner in a temporary home, a double of the service, and a clock for tests.
+
+The clock advances when all is idle. A proof is the test of a connector by C{aileron connector prove}.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ _ENDS = (RunState.COMPLETED, RunState.FAILED, RunState.UNKNOWN)
 
 @frozen
 class Seen:
-    """Everything observed of a finished run.
+    """Everything that was observed of one run in a proof, after the run has ended.
 
     :ivar states: the final states of the run, in order: C{UNKNOWN} may be followed by another one.
     :ivar recorded: the run's row, its audit events and the log, as one text.
@@ -255,7 +258,7 @@ def _make_store(home: Home, clock: Clock) -> Store:
 
 
 def _accept_prover(vault: Vault, clock: Clock) -> Approvers:
-    """Return approvers that need no signature, because no person decides here."""
+    """Return a verifier that accepts decisions without a signature, because no person decides in a proof."""
     passkeys = Passkeys(vault, lambda: (), clock)
     return Approvers(passkeys, "", lambda _: None, clock, needs_signatures=False)
 

@@ -1,4 +1,4 @@
-"""Sets up the test bench for each kind of connector, and makes connectors as the daemon does."""
+"""Sets up the test of a connector for each kind of connector, and makes connectors as the daemon does."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BENCHES: Mapping[str, Callable[[Specimen, Bench], Rig | str]] = {
 
 
 def set_up(specimen: Specimen, bench: Bench) -> Rig | str:
-    """Set up the bench for a connector. Return its rig, or a clause with the reason why it cannot be tested."""
+    """Set up the test of a connector: return a L{Rig}, or a clause with the reason why it cannot be tested."""
     kind = specimen.kind
     if kind is None:
         return "its file has faults"

@@ -1,4 +1,4 @@
-"""The registry of connectors in a proof."""
+"""The registry of connectors while a connector is tested by C{aileron connector prove}."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The double of a service: it answers correctly or misbehaves as instructed, and counts the effects it performs."""
+"""The double of a service, against which a connector is tested.
+
+It answers correctly or misbehaves as instructed, and counts the effects it performs.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _GOOD = ServiceAnswer(204, {}, b"")
 
 @frozen
 class Case:
-    """One operation under test.
+    """One operation of a connector under test.
 
     :ivar looks: whether the double can answer a lookup of the effect.
     :ivar certain: whether a lookup that finds nothing proves that nothing was done.
@@ -83,7 +86,7 @@ def wire(answer: ServiceAnswer, method: str = "", reason: str = "Answer") -> byt
 
 
 class DoubleConnection(Protocol):
-    """The double's side of a connection.
+    """The connection of a connector under test to the double of its service, on the double's side.
 
     :ivar held: whether the double keeps the connection waiting on purpose.
     :cvar rests: whether an open connection counts as idle.
@@ -171,9 +174,11 @@ class Double:
     open: list[Any] = field(factory=list, init=False)
 
     def begin(self, case: Case, moves: Sequence[Any], shows: bool | None = None, twist: str = "") -> None:
-        """Reset the double for a run.
+        """Reset the double for a run of the connector under test.
 
-        :param moves: the script.
+        :param moves: the instructions for the next requests.
+        :param shows: see L{Double}.
+        :param twist: see L{Double}.
         """
         self.case, self.script, self.key, self.looking = case, list(moves), "", False
         self.shows, self.twist = shows, twist
@@ -196,7 +201,7 @@ class Double:
         return ""
 
     async def rest(self) -> None:
-        """Wait until work outside the reactor is idle. Here there is none."""
+        """Wait until work outside the reactor is idle. The base class has no such work."""
 
     def drop(self) -> None:
         """Abort all connections."""
@@ -217,7 +222,7 @@ class ServiceDouble(Double):
     _seen: set[object] = field(factory=set, init=False)
 
     def begin(self, case: Case, moves: Sequence[Any], shows: bool | None = None, twist: str = "") -> None:
-        """Reset the double for a run."""
+        """Reset the double for a run of the connector under test. See L{Double.begin}."""
         super().begin(case, moves, shows, twist)
         self._pages = self._looks = 0
         self.marked = False
@@ -255,13 +260,13 @@ class ServiceDouble(Double):
         return self._look(request) if self.looking else None
 
     def answer_well(self) -> bytes:
-        """Return the answer of a service that has carried out the request, page by page if recorded so."""
+        """Return the answer of a service that has carried out the request: the next page if there are pages."""
         pages = [self.case.good] if self.case.sample is None else self.case.sample.done(self.key)
         self._pages += 1
         return wire(pages[min(self._pages, len(pages)) - 1], self.case.method)
 
     def takes(self, request: bytes) -> bool:
-        """Perform the effect of a request, and return whether that was possible."""
+        """Perform the effect of a request. Return False if that is not possible."""
         return True
 
     def _identify(self, request: bytes) -> object:

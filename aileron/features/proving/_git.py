@@ -50,7 +50,10 @@ class GitDouble(ServiceDouble):
     _hidden_until: float = 0.0
 
     def begin(self, case: Case, moves: Sequence[Move], shows: bool | None = None, twist: str = "") -> None:
-        """Reset the double for a run, and place the case's ref where the case expects it."""
+        """Reset the double for a run of the connector under test.
+
+        The ref under test is set to the commit that the operation expects.
+        """
         super().begin(case, moves, shows, twist)
         ref, old, _ = _ends(case)
         self._hidden_until = 0.0
@@ -59,7 +62,10 @@ class GitDouble(ServiceDouble):
             self.refs.pop(ref, None)
 
     def answer_aside(self, request: bytes) -> bytes | None:
-        """Return the list of refs, or None if the request is a push or the case itself lists refs."""
+        """Return the list of refs as the answer to a request for it.
+
+        Return None if the request is a push, or the operation under test itself lists refs.
+        """
         if self.case.reads or request.startswith(b"POST "):
             return None
         refs, (ref, old, new) = dict(self.refs), _ends(self.case)
@@ -71,7 +77,7 @@ class GitDouble(ServiceDouble):
         return wire(_advertise(service, {name: at for name, at in refs.items() if at != _NOTHING}), "GET")
 
     def takes(self, request: bytes) -> bool:
-        """Move a ref, and return False if the client's expected commit is outdated."""
+        """Move a ref as the request asks. Return False if the commit that the client expects is outdated."""
         if self.case.reads:
             return True
         command = request.partition(b"\r\n\r\n")[2][4:].partition(b"\0")[0].decode()
@@ -91,7 +97,7 @@ def _advertise(service: str, refs: Mapping[str, str]) -> ServiceAnswer:
 
 
 def _ends(case: Case) -> tuple[str, str, str]:
-    """Return the ref of a case, its current commit and its future commit; zeros for no commit."""
+    """Return the ref of an operation under test, its current commit and its future commit; zeros for no commit."""
     inputs, name = {key: str(each) for key, each in case.inputs.items()}, case.operation.name
     ref = f"refs/tags/{inputs['tag']}" if "tag" in inputs else f"refs/heads/{inputs.get('branch', 'main')}"
     new = inputs.get("commit", _NOTHING)
@@ -99,7 +105,7 @@ def _ends(case: Case) -> tuple[str, str, str]:
 
 
 def set_up_git(specimen: Specimen, bench: Bench) -> Rig:
-    """Set up the bench for a git connector over HTTP. A proof cannot make credentials for SSH."""
+    """Set up the test of a git connector over HTTP. A proof cannot make credentials for SSH."""
     spec: GitSpec = specimen.spec
     old, new = _make_repository(bench.away / "repository.git")
     branch, tag = (next((each.replace("*", "proof") for each in names), "") for names in (spec.branches, spec.tags))

@@ -1,4 +1,4 @@
-"""The bench for connectors of the kind C{http}."""
+"""The test of connectors of the kind C{http} by C{aileron connector prove}."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._trials import Rig, list_controls, list_trials
 
 
 def set_up_http(specimen: Specimen, bench: Bench) -> Rig:
-    """Set up the bench for an HTTP connector."""
+    """Set up the test of an HTTP connector."""
     spec: HttpSpec = specimen.spec
     base_url = specimen.base_url
     cases = {

@@ -52,7 +52,10 @@ _REFUSALS = (b"NO no", b"550 no")
 
 
 def _at(stage: str, says: bytes = b"", does: int = 1, ends: str = "stay", **more: Any) -> Move:
-    """Return an instruction for one stage. In IMAP, the tag is written before C{says}."""
+    """Return an instruction to the double of a mail account for one stage of a conversation.
+
+    In IMAP, the tag is written before C{says}.
+    """
     return Move(says, does, ends, stage=stage, **more)
 
 
@@ -66,7 +69,10 @@ class MailDouble(Double):
     mailboxes: dict[bytes, list[bytes]] = field(factory=dict)
 
     def begin(self, case: Case, moves: Sequence[Any], shows: bool | None = None, twist: str = "") -> None:
-        """Reset the double for a run. Each mailbox then contains one message that is unrelated to the run."""
+        """Reset the double for a run of the connector under test.
+
+        Each mailbox then contains one message that is unrelated to the run.
+        """
         super().begin(case, moves, shows, twist)
         self.mailboxes = {name: [_LETTER] for name in (b"INBOX", b"Sent", b"Drafts")}
 
@@ -76,10 +82,12 @@ class MailDouble(Double):
         return found  # type: ignore[no-any-return]
 
     def turn(self, stage: str, mailbox: bytes = b"", message: bytes = b"") -> Move:
-        """Remove the first instruction for a stage from the script and return it, or return the usual one without one.
+        """Remove the first instruction for a stage from the script and return it.
 
-        If it performs the effect, save C{message}. At the stage that performs the effect, count it, but not during a
-        lookup.
+        Without one, return the usual instruction.
+
+        If the instruction performs the effect, save C{message}. At the stage that performs the effect, count it, but
+        not during a lookup.
         """
         turn: Move = next((each for each in self.script if each.stage == stage), _at(stage))
         if turn in self.script:
@@ -116,7 +124,11 @@ class MailConnection(DoubleConnection, _Lines):  # type: ignore[misc]
         self.sendLine(self.greeting)
 
     def take(self, turn: Move, usual: bytes) -> None:
-        """Carry out an instruction. If it has nothing to write, write C{usual}."""
+        """Carry out an instruction. If it has nothing to write, write C{usual}.
+
+        :param turn: the instruction.
+        :param usual: the reply of a server that works.
+        """
         said = turn.writes or usual
         self.act(evolve(turn, writes=said + b"\r\n" if said and turn.ends != "hold" else b""))
 
@@ -213,7 +225,7 @@ class ImapConnection(MailConnection):
 
 
 def set_up_mail(specimen: Specimen, bench: Bench) -> Rig:
-    """Set up the bench for the connector of a mail account, without TLS."""
+    """Set up the test of the connector of a mail account, without TLS."""
     spec: MailSpec = specimen.spec
     smtp, imap = spec.account.smtp, spec.account.imap
     origins = {smtp.origin: SMTP} if imap is None else {smtp.origin: SMTP, imap.origin: IMAP}

@@ -76,7 +76,10 @@ def _asks(method: str, number: str | None = "asked") -> dict[str, JSON]:
 
 
 class StdioConnection(DoubleConnection):
-    """The connection from the process that relays lines."""
+    """The connection from the process that runs in place of a local MCP server.
+
+    The process passes lines between the client and the double.
+    """
 
     rests = True
 
@@ -99,7 +102,7 @@ class StdioConnection(DoubleConnection):
                 self.act(self._service.decide(line))
 
     def ask(self) -> Deferred[None]:
-        """Return a Deferred that fires when the process has relayed everything, or has ended."""
+        """Return a Deferred that fires when the process has passed on every line, or has ended."""
         self._pong = Deferred()
         transport: Any = self.transport
         transport.write(_ASK)
@@ -131,7 +134,10 @@ class McpDouble(ServiceDouble):
     is_local: bool = field(kw_only=True)
 
     def begin(self, case: Case, moves: Sequence[Move], shows: bool | None = None, twist: str = "") -> None:
-        """Reset the double for a run. For a local server, advance the clock so that its process may restart at once."""
+        """Reset the double for a run of the connector under test.
+
+        For a local server, advance the clock so that its process may restart at once.
+        """
         super().begin(case, moves, shows, twist)
         if self.is_local:
             self.bench.clock.advance(_RECOVERY_SECONDS)
@@ -211,7 +217,10 @@ def write(*messages: JSON, is_local: bool) -> bytes:
 
 
 def set_up_mcp(specimen: Specimen, bench: Bench) -> Rig | str:
-    """Set up the bench for an MCP connector, with made-up tools and pins. Return the rig, or why there is none."""
+    """Set up the test of an MCP connector, with made-up tools and pins.
+
+    Return the L{Rig}, or a clause why the connector cannot be tested.
+    """
     spec: McpSpec = specimen.spec
     if spec.local is not None and spec.local.api is not None:
         return "its server gets no credential, and reaches its API only from a sandbox"
@@ -249,7 +258,7 @@ def _answer(message: JSON) -> ServiceAnswer:
 
 @frozen
 class _Trials:
-    """The trials of an MCP server, over HTTP or over pipes.
+    """The trials (faults of the service to be survived) of a connector to an MCP server, over HTTP or over pipes.
 
     :ivar calls: the operations that call a tool.
     """
@@ -258,11 +267,11 @@ class _Trials:
     calls: Collection[str]
 
     def write(self, *messages: JSON) -> bytes:
-        """Return messages as bytes for this transport."""
+        """Return messages as bytes, as the server under test sends them: lines over pipes, or an HTTP body."""
         return write(*messages, is_local=self.is_local)
 
     def trials(self, case: Case, secret: str) -> Iterator[Trial]:
-        """Yield all trials of a case."""
+        """Yield all trials of an operation: the faults of the service in which the connector is tested."""
         calls = case.operation.name in self.calls
         if self.is_local:
             yield from self._list_of_pipes(case)
@@ -273,7 +282,10 @@ class _Trials:
             yield from self._list_echoes(case, secret)
 
     def controls(self, case: Case, decoy: str) -> Iterator[tuple[str, Trial]]:
-        """Yield the controls of a case, each with the check that must notice it."""
+        """Yield the controls of an operation: trials in which a check of the proof must fail, each with that check.
+
+        They show that the checks work.
+        """
         whole = self.write(loads_strict(case.good.body))
         echoes = self._list_echoes(case, decoy) if case.operation.name in self.calls else ()
         yield from controls(case, decoy, echoes, idle=Move(whole, 0), twice=Move(whole, 2), lost=(_LOST,))

@@ -1,4 +1,4 @@
-"""The double of a declared program: a script in its place that misbehaves as instructed."""
+"""The double of a local program: a script that runs in its place, and misbehaves as instructed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BLOCK = 4096
 
 @frozen
 class ProgramCase(Case):
-    """One way to run a program.
+    """One way to run a program under test.
 
     :ivar success: the exit code of success.
     :ivar failure: the exit code for "nothing was done", or None if the file declares none.
@@ -70,7 +70,7 @@ class ProgramDouble(Double):
         return self.directory / f"alive-{self._run}"
 
     def begin(self, case: Any, moves: Sequence[Any], shows: bool | None = None, twist: str = "") -> None:
-        """Reset the double for a run: write its script and empty the journal."""
+        """Reset the double for a run of the connector under test: write its script and empty the journal."""
         super().begin(case, moves, shows, twist)
         self.pipe.unlink(missing_ok=True)
         self._run = secrets.token_hex(8)
@@ -102,7 +102,7 @@ class ProgramDouble(Double):
 
 
 def set_up_program(specimen: Specimen, bench: Bench) -> Rig:
-    """Set up the bench for a connector of local programs."""
+    """Set up the test of a connector of local programs."""
     spec: CommandSpec = specimen.spec
     directory = bench.away / "program"
     directory.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Tests connectors: runs every operation through every trial, and summarizes the results on a card."""
+"""Tests connectors: runs every operation in every trial (a fault of the service), and summarizes the results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HOLDS, FAILS, NOT_APPLICABLE = "holds", "fails", "not applicable"
 
 @frozen
 class Check:
-    """The result of one check over all runs.
+    """The result of one check over all runs of an operation or of an action in a proof.
 
     :ivar runs: the number of results; for an action, of trials.
     :ivar control: whether the check noticed a service that breaks it on purpose. False for an action, which has no such
@@ -51,7 +51,7 @@ class Check:
 
 @frozen
 class ProofCard:
-    """The results for one connector.
+    """The results of the proof of one connector, in which it was tested against a double of its service.
 
     :ivar operations: the operations that were tested.
     :ivar remarks: for each operation: why it was not tested, or what else the reader should know.
@@ -146,7 +146,10 @@ class _Proof:
     kept: bytes = field(repr=False)
 
     async def run(self, cases: Mapping[str, Case]) -> tuple[list[Result], set[str]]:
-        """Run all trials and controls; return the results, and the checks that noticed their control."""
+        """Run all trials, and all controls, which are trials in which a check must fail.
+
+        Return the results, and the names of the checks that failed in their control, as they should.
+        """
         self.bench.network.origins, self.bench.double = self.rig.origins, self.rig.double
         results, noticed = list[Result](), set[str]()
         await self._bind()
@@ -162,9 +165,9 @@ class _Proof:
         return [*results, *self._find_on_disk()], noticed
 
     async def run_action(self, action: Action, cases: Mapping[str, Case]) -> Check:
-        """Run an installed action through the trials for actions, if it can run against the double.
+        """Run an installed action in each trial for actions, if it can run against the double of the service.
 
-        If not, the check is not applicable.
+        If it cannot, the returned check is marked as not applicable.
         """
         try:
             call = call_action(action, self.rig.spec.description, cases)
@@ -209,7 +212,7 @@ class _Proof:
         await self.bench.bind(binding)
 
     def _find_on_disk(self) -> Iterator[Result]:
-        """Yield a failed result for each file of the bench's home that contains the secret unencrypted."""
+        """Yield a failed result for each file of the temporary home that contains the secret unencrypted."""
         forms = [each.text.encode("utf-8") for each in written_forms(self.secret)]
         for path in filter(lambda each: each.is_file(), self.bench.home.root.rglob("*")):
             data = path.read_bytes()

@@ -1,4 +1,4 @@
-"""The trials of an operation: how the double behaves in each, and what must hold of the run afterwards."""
+"""The trials of an operation under test: how the double of the service behaves in each, and what must hold then."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ Infect = Callable[[bytes, Sequence[str]], bytes]
 
 @frozen
 class Trial:
-    """One behaviour of the service.
+    """One behaviour of the service in which a connector is tested.
 
     :ivar title: the predicate of a sentence that begins with "The service".
-    :ivar moves: the script for the double. When it is used up, the double answers correctly.
+    :ivar moves: the instructions for the double. When they are used up, the double answers correctly.
     :ivar refusing: whether connections are refused or no program can be started.
     :ivar shows: the result of lookups, see L{Double}.
     :ivar twist: a permanent fault of the double, see L{Double}.
@@ -77,15 +77,16 @@ class Result:
 
 @frozen
 class Rig:
-    """A connector that is set up on the bench.
+    """A connector that is set up for a proof, with the double of its service and the trials to run.
 
     :ivar spec: the connector's specification, with local programs, directories and tool descriptions replaced.
     :ivar base_url: the base URL that the connector uses.
     :ivar origins: the protocols of the origins that the connector declares.
     :ivar cases: the operations to test, by name.
     :ivar without: the reasons of the operations that cannot be tested, by name.
-    :ivar trials: yields the trials of a case, given the secret.
-    :ivar controls: yields the controls of a case, each with the check that must notice it, given a decoy.
+    :ivar trials: yields the trials of an operation, given the secret.
+    :ivar controls: yields the controls of an operation, which are trials in which a check must fail, each with that
+        check. Answers contain a decoy instead of the secret.
     """
 
     spec: Spec
@@ -99,8 +100,12 @@ class Rig:
 
 
 def list_trials(case: Case, secret: str, infect: Infect | None = None) -> Iterator[Trial]:
-    """Yield the trials of an operation over HTTP. For an operation that only reads, leave out the trials of effects.
+    """Yield the trials of an operation over HTTP. A trial is one behaviour of the service, such as a late answer.
 
+    Trials that are about the effect, such as a repeated request, are left out for an operation that only reads.
+
+    :param case: the operation under test.
+    :param secret: the connector's secret. In some trials the service repeats it, and the connector must redact it.
     :param infect: adds forms of the secret to an answer's body; None for JSON, XML and plain text.
     """
     method, good = case.method, case.good
@@ -177,7 +182,12 @@ def _infect(body: bytes, forms: Sequence[str]) -> bytes:
 
 
 def list_controls(case: Case, decoy: str) -> Iterator[tuple[str, Trial]]:
-    """Yield the controls of a case over HTTP: for each check a service that breaks it, which the check must notice."""
+    """Yield the controls of an operation over HTTP: trials in which a check must fail, each with that check.
+
+    They show that the checks of the proof work.
+
+    :param decoy: a text that the service repeats in place of the secret. The connector does not redact it.
+    """
     whole, echoes = wire(case.good, case.method), _list_echoes(case, decoy, _infect)
     if not case.reads:
         yield TRUTH, Trial("does it, and refuses it", (Move(wire(ServiceAnswer(400, {}, b"{}"))),))
@@ -187,7 +197,7 @@ def list_controls(case: Case, decoy: str) -> Iterator[tuple[str, Trial]]:
 def controls(
     case: Case, decoy: str, echoes: Iterable[Trial], *, idle: Any, twice: Any, lost: tuple[Any, ...] = ()
 ) -> Iterator[tuple[str, Trial]]:
-    """Yield the controls of a case that all kinds share, each with the check that must notice it.
+    """Yield the controls that all kinds of connector share: trials in which a check must fail, each with that check.
 
     The answers repeat a decoy instead of the secret, as connectors redact only the secret.
 

@@ -1,4 +1,4 @@
-"""The actions of a proof: one generated for each operation, and installed ones with sample arguments."""
+"""The actions that a proof runs: one generated for each operation, and installed ones with sample arguments."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FORMATS = {
 
 @frozen
 class ProofCall:
-    """An action to run, with its arguments.
+    """An action that a proof runs, with its arguments.
 
     :ivar step: the id of the action's only step.
     :ivar text: the text of the action file.
@@ -45,7 +45,7 @@ class ProofCall:
 
 
 def make_call(about: ConnectorDescription, case: Case) -> ProofCall:
-    """Generate an action for one operation, with an argument for each input."""
+    """Generate an action for one operation under test, with an argument for each input."""
     fqn, version, name = (json.dumps(each) for each in (about.name, about.version, case.operation.name))
     lines = [f'name = "{_NAME}"', 'version = "1.0.0"', "timeout_seconds = 3600"]
     lines += ["[[requires.connectors]]", f"name = {fqn}", f"version = {version}", f"capabilities = [{name}]"]
@@ -62,7 +62,7 @@ def make_call(about: ConnectorDescription, case: Case) -> ProofCall:
 
 
 def call_action(action: Action, about: ConnectorDescription, cases: Mapping[str, Case]) -> ProofCall | str:
-    """Return a call of an installed action with sample arguments, or a clause why it cannot run against the double.
+    """Return a call of an installed action with sample arguments, or a clause why it cannot run in the proof.
 
     :raises InvalidRequest: if the action refuses the generated arguments.
     """

@@ -1,4 +1,4 @@
-"""The names that a kind of connector needs to set up its own bench."""
+"""The names that a package with its own kind of connector imports, to make the kind testable by C{connector prove}."""
 
 from ._bench import Bench
 from ._double import Case, Double, Move, ServiceDouble, wire

@@ -1,4 +1,7 @@
-"""Keeps the registered browsers and the daemon's key in the vault. A phone's browser is kept with its passkey."""
+"""Keeps the registered browsers, and the key by which push services recognize the daemon, in the vault.
+
+A phone's browser is kept together with the phone's passkey.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +42,10 @@ _MOST_AN_HOUR, _HOUR = 20, 3600.0
 
 
 def check_endpoint(endpoint: str) -> str:
-    """Return the host of an endpoint.
+    """Check the endpoint of a browser at its push service, and return its host.
 
-    The endpoint is chosen by a browser, or by who poses as one: only https, its own port and a public host are allowed.
-    The address that the host's name leads to is checked at each connection.
+    The endpoint is chosen by a browser, or by a program that claims to be one, so only https, its own port and a public
+    host are allowed. The address of the host is checked at each connection.
 
     :raises ValueError: if it is not allowed. The message is the end of a sentence.
     """
@@ -68,8 +71,8 @@ def identify(endpoint: str) -> str:
 class PushBrowsers:
     """The registered browsers. Each is an entry of the vault, and so is the daemon's key.
 
-    The target of an entry has the browser's ID. If a phone registered the browser, the mark of the phone's passkey
-    follows (L{mark_passkey}): the entry is valid as long as the passkey is registered.
+    The target of an entry has the browser's ID. If a phone registered the browser, an id of the phone's passkey follows
+    (L{mark_passkey}): the entry is valid as long as the passkey is registered.
 
     :param deliveries: what became of messages, by the browser's ID.
     :param passkeys: returns the registered passkeys, also while the vault is locked.
@@ -129,7 +132,8 @@ class PushBrowsers:
 
         :param told: the members C{endpoint}, C{p256dh} and C{auth} of the browser's subscription.
         :param pages: the origin of the page that registers it.
-        :param passkey: the ID of the passkey that let the page in, or None at the desk. The registration ends with it.
+        :param passkey: the ID of the passkey that logged a phone's page in. The registration ends with the passkey.
+            None for a page on the computer.
         :raises InvalidRequest: if the endpoint or a key is not allowed.
         :raises Conflict: if there are L{MOST_BROWSERS} already.
         :raises LimitExceeded: if too many were registered within an hour.
@@ -151,11 +155,11 @@ class PushBrowsers:
         return self._read(json.loads(kept))[0]
 
     async def remove(self, browser_id: str, actor: Actor = DAEMON, why: str = "", passkey: str | None = None) -> None:
-        """Remove a browser. It is sent nothing more. This is recorded.
+        """Remove a browser, so that it is notified no more, and record that in the audit log.
 
         :param why: the reason, if the daemon removes it.
-        :param passkey: the ID of the passkey of the phone that asks, or None at the desk.
-        :raises NotFound: if no such browser is registered, or another phone or the desk registered it.
+        :param passkey: the ID of the passkey of the phone that asks, or None if a page on the computer asks.
+        :raises NotFound: if no such browser is registered, or not by the phone or computer that asks.
         :raises VaultLocked: if the vault is not unlocked.
         """
         found = self._find(browser_id)
@@ -165,7 +169,10 @@ class PushBrowsers:
         await self._remove(found, actor, why)
 
     async def remove_orphans(self) -> None:
-        """Remove the browsers whose phone was removed, unless the vault is locked. They are sent nothing meanwhile."""
+        """Remove the browsers of phones whose passkey was removed. If the vault is locked, do nothing.
+
+        Such browsers are not notified in any case.
+        """
         phones = self._name_phones()
         for each in self._bound():
             if _mark_of(each) not in phones:
@@ -253,7 +260,10 @@ class PushBrowsers:
         raise _unknown()
 
     def _name_phones(self) -> Mapping[str, str | None]:
-        """Return the names of the registered passkeys by their marks, and the empty mark of the desk."""
+        """Return the name of each registered passkey, by the id that L{mark_passkey} makes.
+
+        The empty id stands for the computer's own pages.
+        """
         return {"": None, **{mark_passkey(each.id): each.name for each in self._passkeys()}}
 
     def _describe(self, binding: Binding) -> PushBrowser:
@@ -273,7 +283,7 @@ class PushBrowsers:
 
 
 def mark_passkey(passkey: str) -> str:
-    """Return the mark of a passkey in the targets of the browsers that its phone registered."""
+    """Return a short id of a passkey, which names a phone in the targets of the browsers that it registered."""
     return sha256(passkey.encode()).hexdigest()[:_ID_CHARACTERS]
 
 
@@ -294,6 +304,6 @@ def _name(browser_id: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """Return a browser's name in visible ASCII, short, and without the parentheses that follow it."""
+    """Return a browser's name in visible ASCII, shortened and without parentheses, which would confuse its label."""
     text = "".join(each for each in visible(name) if each.isascii() and each.isprintable() and each not in "()")
     return " ".join(text[:_MOST_NAME].split()) or "Browser"

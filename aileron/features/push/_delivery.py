@@ -1,4 +1,4 @@
-"""Records what a browser was last sent, and computes when it may be sent something again."""
+"""Records the last message to each browser, and computes when the next message may be sent."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class BrowserDelivery:
 
     @property
     def written(self) -> JSON:
-        """The members that outlive the daemon."""
+        """The values that are stored across restarts: newest request, count, and time of the last message."""
         return [self.newest, self.count, self.sent_at]
 
     def is_due(self, now: float, *, is_new: bool) -> bool:
-        """Return whether the next message may be sent now. If the clock was set back, nothing is waited for.
+        """Return whether the next message may be sent now. If the clock was set back, return True.
 
-        :param is_new: whether there is a new request. If fewer are pending, only the shortest pause counts.
+        :param is_new: whether there is a new request. If not, and fewer are pending, only the shortest pause applies.
         """
         if not 0 <= self._blocked_until - now <= RETRY_SECONDS[-1]:
             self._blocked_until = 0.0
@@ -53,7 +53,10 @@ class BrowserDelivery:
         return not rests and not self._blocked_until
 
     def succeed(self, message: PushMessage, now: float, *, is_test: bool) -> None:
-        """Record that the push service accepted a message. A test changes nothing of what the browser knows."""
+        """Record that the push service accepted a message.
+
+        :param is_test: whether it was a test. A test does not change which requests the browser counts as knowing.
+        """
         quiet = self.sent_at is None or abs(now - self.sent_at) > QUIET_SECONDS
         self.problem, self._failures, self._blocked_until = None, 0, 0.0
         if not is_test:

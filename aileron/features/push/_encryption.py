@@ -1,4 +1,4 @@
-"""Encrypts messages for a browser (RFC 8291), and signs for its push service who sends them (RFC 8292)."""
+"""Encrypts messages for a browser (RFC 8291), and signs requests to push services (RFC 8292)."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _CONTACT = "mailto:aileron@example.org"  # a service may require one; the operat
 
 
 def parse_point(point: bytes) -> EllipticCurvePublicKey:
-    """Parse an uncompressed point on P-256.
+    """Parse an uncompressed point on the curve P-256.
 
-    :raises ValueError: if it is none.
+    :raises ValueError: if the bytes are no such point.
     """
     if len(point) != _POINT_BYTES:
         raise ValueError("must be an uncompressed point on P-256")
@@ -43,9 +43,9 @@ def parse_point(point: bytes) -> EllipticCurvePublicKey:
 
 
 def check_keys(subscription: Subscription) -> None:
-    """Raise if messages cannot be encrypted for these keys.
+    """Check the public key and the shared secret that a browser sent, with which messages to it are encrypted.
 
-    :raises ValueError: if the public key is no point on P-256, or the secret has another size.
+    :raises ValueError: if the public key is no point on the curve P-256, or the secret is not 16 bytes long.
     """
     parse_point(subscription.p256dh)
     if len(subscription.auth) != _AUTH_BYTES:
@@ -53,7 +53,7 @@ def check_keys(subscription: Subscription) -> None:
 
 
 def pad(text: bytes) -> bytes:
-    """Return a text with the delimiter of the last record and zeros, so that all texts have one length.
+    """Pad a text with a delimiter and zeros, so that the length of a message reveals nothing.
 
     :raises ValueError: if the text is longer than L{MOST_BYTES}.
     """

@@ -1,4 +1,4 @@
-"""Keeps the registered browsers informed of how many requests are pending."""
+"""Notifies the registered browsers of how many requests are pending."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class PushNotifier:
     Nothing is queued, so nothing is lost: while the vault is locked or a push service does not answer, the difference
     remains. A browser that was just registered is sent changes only.
 
-    :param deliveries: what became of messages, by the browser's ID. L{PushBrowsers} lists it.
+    :param deliveries: the L{BrowserDelivery} of each browser, by its ID.
     """
 
     _audit: IAudit
@@ -125,7 +125,8 @@ class PushNotifier:
     async def look(self) -> bool:
         """Send every browser that is due what has changed since its last message. If the vault is locked, send nothing.
 
-        :return: whether a browser that is not due yet is to be sent something later. False if the vault is locked.
+        :return: whether to call this again later, because a browser has a change but its next message is not due yet.
+            False if the vault is locked.
         :raises StoreUnavailable: if the store cannot be read.
         """
         await self._browsers.remove_orphans()
@@ -162,9 +163,10 @@ class PushNotifier:
             await deferLater(self._clock, pause)
 
     def _compare(self, browser_id: str, message: PushMessage) -> bool | None:
-        """Return whether there is a request that a browser was not notified of.
+        """Compare the pending requests with what a browser was last sent.
 
-        :return: True if there is one, False if fewer are pending than the browser knows of, or None if nothing changed.
+        :return: True if there is a new request, False if fewer are pending than the browser knows of, or None if
+            nothing changed.
         """
         delivery = self._deliveries.get(browser_id)
         if delivery is None:
@@ -206,7 +208,7 @@ class PushNotifier:
             delivery.succeed(message, self._clock.seconds(), is_test=message.id == TEST)
 
     def _restore(self, text: str) -> None:
-        """Read what browsers were last sent. The row is no authority: what is malformed is ignored."""
+        """Load what browsers were last sent from the stored text. Malformed entries are ignored."""
         try:
             written = json.loads(text)
             for name, (newest, count, sent_at) in written.items():

@@ -1,4 +1,4 @@
-"""Writes the text of a push: an ID and a number, also in the form that Safari shows without a script."""
+"""Writes the text of a push message: the ID of a request and a number, also in the form that Safari shows by itself."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _data(message: PushMessage) -> Mapping[str, Any]:
 
 
 def _describe(message: PushMessage) -> str:
-    """Return the words that the worker uses too."""
+    """Return the words that the notification shows. The service worker of other browsers uses the same words."""
     if message.id == TEST:
         return "this is a test"
     if message.count == 1:

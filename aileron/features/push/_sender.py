@@ -38,12 +38,12 @@ _MOST_RETRY_SECONDS = 3600
 
 
 class BrowserGone(Exception):
-    """The error of a message to a browser that its push service no longer knows."""
+    """Raised if the push service of a browser no longer knows the browser, which then can never be notified again."""
 
 
 @frozen
 class PushRefused(Exception):
-    """The error of a message that the push service did not accept.
+    """Raised if a push service did not accept a message.
 
     :ivar problem: a sentence of our own, without the endpoint.
     :ivar retry_seconds: the seconds that the service asks to wait, or 0.
@@ -55,7 +55,7 @@ class PushRefused(Exception):
 
 @frozen(kw_only=True)
 class PushSender:
-    """The sender of messages. It follows no redirects and uses no proxy.
+    """Sends messages to browsers by their push services. It follows no redirects and uses no proxy.
 
     :param post: sends a request, such as C{HttpTransport.send}.
     :param check: L{check_endpoint}; a test double of a push service needs another one.
@@ -71,9 +71,10 @@ class PushSender:
     async def send(
         self, message: PushMessage, subscription: Subscription, key: EllipticCurvePrivateKey, *, urgent: bool
     ) -> None:
-        """Send a message in one attempt.
+        """Send a message to one browser by its push service, in one attempt.
 
-        :param key: the daemon's key.
+        :param subscription: the browser's address and keys.
+        :param key: the key by which push services recognize the daemon.
         :param urgent: whether a device that saves power is to be woken.
         :raises BrowserGone: if the push service answers 404 or 410.
         :raises PushRefused: if the push service does not accept the message, or may not be connected to.

@@ -1,4 +1,4 @@
-"""The parts of pages about Web Push: the registered browsers in the settings, and the button that adds this one."""
+"""The parts of pages about Web Push: the list of registered browsers, and the button that registers this one."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ async def draw_browsers(deps: Dependencies, visit: Visit, subject: None) -> Sequ
 
 
 async def draw_phone_button(deps: Dependencies, visit: Visit, subject: None) -> Sequence[Part]:
-    """Draw the button that registers a phone's browser, below the list of requests at the public name.
+    """Draw the button that registers a phone's browser, below the list of requests on the phone's pages.
 
-    Draw nothing at the desk, or if the phone can only watch.
+    Draw nothing on other pages, or if the phone may only read.
     """
     running, passkey = deps.features.find(RunningPush), visit.operator.passkey
     if running is None or passkey is None or visit.only_reads:
@@ -57,9 +57,9 @@ def _draw(running: RunningPush, pages: str) -> Iterator[Part]:
 
 
 def _draw_button(browsers: Sequence[PushBrowser]) -> Tag:
-    """Draw the button, which the script shows.
+    """Draw the button, hidden. The page's script shows it if this browser is not registered yet.
 
-    :param browsers: the browsers that pages of this address registered. The script finds out whether it is one of them.
+    :param browsers: the browsers that pages of this address registered, by which the script finds out.
     """
     known = " ".join(each.id for each in browsers)
     button = tags.button("Notify me when no page is open", type="button", id="push-here", **{"class": "small"})

@@ -1,6 +1,6 @@
 """The routes of Web Push: the registered browsers, the daemon's key, and a test.
 
-A phone that asks at the public name sees and removes the browsers that it registered, and no others.
+A phone sees and removes only the browsers that it registered itself.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _list(context: RequestContext, running: RunningPush) -> JSON:
 
 
 def _passkey_of(context: RequestContext) -> str | None:
-    """Return the ID of the passkey that let the caller in at the public name, or None at the desk."""
+    """Return the ID of the passkey by which a phone's page is logged in, or None for a page on the computer."""
     operator = context.caller.operator
     return None if operator is None else operator.passkey
 

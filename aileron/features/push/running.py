@@ -1,4 +1,4 @@
-"""Web Push as the daemon runs it."""
+"""Web Push as a feature that runs in the daemon."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ UNAVAILABLE = (
 
 @frozen
 class _PushScope:
-    """The object that tells the scope of this feature's entries in the vault."""
+    """The scope of this feature's entries in the vault, in the form in which features name scopes."""
 
     def scope(self) -> Scope:
         """Return the scope that the entries were sealed for."""
@@ -62,7 +62,7 @@ def explain_unavailable(pages: str) -> str | None:
 
 
 def find_pages(deps: Dependencies) -> str:
-    """Return the origin of the pages that a request is for: the desk's, or the public name."""
+    """Return the origin of the pages that a request comes from: those on the computer, or the phone's."""
     return read_origin(deps.review_url("")).url
 
 

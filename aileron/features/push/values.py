@@ -42,7 +42,7 @@ class Subscription:
 
 @frozen
 class PushMessage:
-    """The content of a push: how many requests wait. It has no text of a request.
+    """The content of a push message: how many requests are pending. It contains no text of a request.
 
     :ivar id: the ID of the newest pending request, C{test} for a test, or empty if no request is pending.
     :ivar count: the number of pending requests.

@@ -1,7 +1,7 @@
 """Checks, before an agent starts, that its sandbox can reach nothing but Aileron.
 
-A script inside tries each way out, as the agent could. This module provides the targets that it must not reach, and
-evaluates its report.
+A script inside the sandbox tries every way to reach something outside, as the agent could. This module provides the
+targets that it must not reach, and evaluates its report.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LOOPBACK = "127.0.0.1"
 
 
 class BoundaryCheck:
-    """A check of one sandbox: sockets that the sandbox must not reach, and the instructions for the script inside.
+    """A check that a sandbox reaches nothing outside, with sockets as targets that the script inside must not reach.
 
     :ivar proxy_port: the proxy's port inside.
     """
@@ -56,10 +56,10 @@ class BoundaryCheck:
         )
 
     def judge(self, piece: bytes) -> list[str] | None:
-        """Add a piece to the report from inside, and evaluate the report once it is complete.
+        """Add a piece to the report of the script in the sandbox, and evaluate the report once it is complete.
 
-        :return: the ways out that are open or were not tried, empty if there are none, or None if the report is
-            incomplete.
+        :return: the ways to reach something outside that are open or were not tried, empty if there are none, or None
+            if the report is incomplete.
         """
         self._answer += piece
         if piece and not self._answer.endswith(b"\n") and len(self._answer) < _MOST_BYTES:

@@ -62,10 +62,10 @@ class Snapshot:
 
 @frozen
 class RepositoryCopy:
-    """A copy and the snapshot of its original.
+    """A copy of a repository for a sandbox, and the snapshot of the original's refs.
 
-    :ivar directory: contains the copy (C{git}), the snapshot, the original files of the repository (C{before}), and
-        the files removed from the copy before the import (C{discarded}).
+    :ivar directory: contains the copy (C{git}), the snapshot, the original files of the repository (C{before}), and the
+        files removed from the copy before the import (C{discarded}).
     """
 
     directory: Path

@@ -1,10 +1,11 @@
-"""A script that runs in the sandbox before the agent: it listens like the daemon and passes the socket to the launcher.
+"""A script that starts in a sandbox before the agent, and connects the sandbox to the daemon by a socket.
 
-C{_entrypoint.py PORT DESCRIPTOR BOUNDARY PROGRAM [ARGUMENTS…]}.  The sandbox has an empty network of its own.
-The launcher, which is outside, accepts connections to that port and forwards them to the daemon.
+It is called as C{_entrypoint.py PORT DESCRIPTOR BOUNDARY PROGRAM [ARGUMENTS…]}. The sandbox has an empty network of its
+own. The script listens on C{PORT} there, and passes the listening socket to the launcher, which is outside. The
+launcher accepts connections to that port and forwards them to the daemon.
 
 C{BOUNDARY} is C{-}, or the launcher's instructions as JSON. With instructions, this script also listens on the proxy's
-port, and before it becomes the agent, it tries every other way out and reports the results.
+port, and before it becomes the agent, it tries every other way to reach something outside and reports the results.
 """
 
 from __future__ import annotations
@@ -28,9 +29,14 @@ _KINDS = (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET, socket.S
 
 
 def enter(ports: Sequence[int], descriptor: int, question: str, command: list[str]) -> None:
-    """Pass the listening sockets to the launcher, check the boundary if asked, and become C{command}.
+    """Prepare the sandbox's connection to the daemon, then replace this process by C{command}.
 
+    Listen on C{ports} and pass these sockets to the launcher, which runs outside. If there is a question, try every
+    other way to reach something outside, report the results, and wait for the launcher's permission to go on.
+
+    :param ports: the ports to listen on in the sandbox: the daemon's, and perhaps the proxy's.
     :param descriptor: a socket to the launcher, closed before the command starts.
+    :param question: C{-}, or the launcher's instructions for the attempts, as JSON.
     """
     with socket.socket(fileno=descriptor) as launcher:
         listening = [socket.create_server(("127.0.0.1", port), backlog=_BACKLOG) for port in ports]
@@ -50,10 +56,11 @@ def _wait(launcher: socket.socket) -> None:
 
 
 def probe(question: dict[str, int], known: set[int]) -> dict[str, list[str]]:
-    """Try every way out, and return the result of each, empty if it is closed.
+    """Try every way to reach something outside the sandbox.
 
     :param question: the ports of the launcher outside (C{tcp}, C{udp}), of the proxy inside, and the outside network.
     :param known: the descriptors that the agent will not inherit.
+    :return: for each way, what was reached, empty if nothing.
     """
     return {
         "network": list(_try_network(question["network"])),

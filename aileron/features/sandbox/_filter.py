@@ -108,7 +108,7 @@ def filter_for(machine: str) -> bytes | None:
 
 
 def _block(calls: _SystemCalls) -> bytes:
-    """Return the part of the program that decides the calls of one architecture.
+    """Return the part of the filter program that decides the system calls of one architecture.
 
     For a call of another architecture, it jumps to the next part.
     """
@@ -143,7 +143,7 @@ def _block(calls: _SystemCalls) -> bytes:
 
 
 def _rule(numbers: tuple[int, ...], decision: bytes) -> bytes:
-    """Return the instructions that apply C{decision} to the calls with these numbers.
+    """Return the instructions that apply C{decision} to the system calls with these numbers.
 
     For any other call, they jump behind the decision, with the number of the call still loaded.
     """

@@ -43,7 +43,7 @@ Entries = Mapping[bytes, frozenset[bytes]]
 
 
 class GitError(Exception):
-    """A git command failed; the message is the last line that git printed."""
+    """Raised if a git command failed. The message is the last line that git printed."""
 
 
 @frozen

@@ -25,7 +25,7 @@ _NAMING = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "AUTO_MERGE")
 
 @define
 class Import:
-    """One import.
+    """The import of an agent's work from the copy of a repository into the original.
 
     :ivar lines: the messages for the user.
     :ivar complete: True if no work of the agent exists only in the copy.
@@ -36,7 +36,10 @@ class Import:
     complete: bool = True
 
     def run(self) -> None:
-        """Import everything that can be imported. Idempotent. It raises nothing."""
+        """Import everything that can be imported. Idempotent.
+
+        Failures become lines of the report and are not raised.
+        """
         try:
             discarded, operation = sanitize(self.copy)
             for name in discarded:

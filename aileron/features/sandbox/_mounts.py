@@ -42,7 +42,7 @@ class Mount:
 
 
 def read_mounts(text: str | None = None) -> tuple[Mount, ...]:
-    """Return the mounts of this process in the kernel's order, or none if the kernel has no list.
+    """Return the mounts that this process sees, in the kernel's order, or none if the kernel has no list.
 
     :param text: a list in the form of C{/proc/self/mountinfo}, or None to read that file.
     """

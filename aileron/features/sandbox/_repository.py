@@ -198,7 +198,7 @@ def _paths(value: str) -> set[str]:
 
 
 def _settings(git: Git, root: str) -> Iterator[tuple[str, str, str]]:
-    """Yield each setting as file (empty for the environment), key and value."""
+    """Yield each setting of git: its file (empty for the environment), its key and its value."""
     try:
         records = list(git.at("", root).records("config", "--list", "--includes", "--show-origin", "-z"))
     except GitError:

@@ -1,4 +1,4 @@
-"""Reduces an agent's copy of a repository to data: refs, index and objects, with the settings of the original."""
+"""Reduces an agent's copy of a repository to its data (refs, index and objects), with the settings of the original."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forwards connections from inside a sandbox to the daemon. There is no other way out."""
+"""Forwards connections from inside a sandbox to the daemon. The sandbox has no other connection to the outside."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ _UNPROVEN = "Sandbox: the agent was not started, because its boundary could not 
 @implementer(IReadDescriptor)
 @define(eq=False)
 class SocketForwarder:
-    """A forwarder of connections from sockets that listen inside to the daemon, from L{open} until L{close}.
+    """Forwards connections from sockets that listen inside a sandbox to the daemon, from L{open} until L{close}.
 
     :ivar factories: the factories for the connections of each socket, in order.
     :ivar meeting: the socket by which the listening sockets arrive. The forwarder closes it.
     :ivar begun: called when the listening sockets have arrived, before the agent starts.
     :ivar say: shows the user one line.
-    :ivar check: the check of other ways out, which must pass before the agent starts, or None for no check.
+    :ivar check: the check that nothing else can be reached, which must pass before the agent starts, or None for no
+        check.
     :ivar proven: the message for the user when the check passed.
     """
 
@@ -44,7 +45,7 @@ class SocketForwarder:
     _listening: list[IListeningPort] = field(init=False, factory=list)
 
     def open(self) -> None:
-        """Start waiting for the listening sockets."""
+        """Start waiting for the listening sockets, which the script in the sandbox sends."""
         self._meeting.setblocking(False)
         self._reactor.addReader(self)
 
@@ -82,9 +83,9 @@ class SocketForwarder:
             self._leave()
 
     def _judge(self, piece: bytes) -> None:
-        """Tell the user the result of the check. Start the agent if it passed.
+        """Process a piece of the check's report. When the report is complete, show the user its result.
 
-        Otherwise the process inside ends without starting the agent.
+        If the check passed, let the agent start. Otherwise the process inside ends without starting the agent.
         """
         problems = None if self._check is None else self._check.judge(piece)
         if problems is None:

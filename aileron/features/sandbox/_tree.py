@@ -26,11 +26,11 @@ Signature = tuple[int, ...]
 
 @frozen
 class TreeSnapshot:
-    """A snapshot of the files in a directory that other programs obey.
+    """A snapshot of the files in a directory that other programs read automatically, such as settings.
 
     :ivar repositories: the paths of C{.git}, and of directories that git treats as a repository.
-    :ivar autorun: the files that shells, editors, package managers and agents obey automatically, and
-        files with a second hard link.
+    :ivar autorun: the files that shells, editors, package managers and agents obey automatically, and files with a
+        second hard link.
     :ivar configuration: other files that look like settings or recipes.
     :ivar directories: all directories.
     """
@@ -52,7 +52,7 @@ class TreeSnapshot:
         return (*known, *self._summed_up(others))
 
     def _summed_up(self, paths: Iterable[str]) -> Iterator[str]:
-        """Yield paths, but replace many paths in one new directory by the directory."""
+        """Yield paths, but if many of them are in one new directory, yield the directory instead."""
         places = {path: self._new_directory(path) for path in paths}
         counts = Counter(filter(None, places.values()))
         told: set[str] = set()

@@ -60,7 +60,9 @@ class SandboxProject:
     def prepared(
         self, processes: SandboxProcesses, *, first_descriptor: int | None = None
     ) -> Iterator[tuple[list[str], Mapping[int, int]]]:
-        """Provide the options of bubblewrap within the context. Afterwards import the agent's work, and report changes.
+        """Within the context, provide the options of bubblewrap.
+
+        Afterwards import the agent's work, and report changes.
 
         :param processes: the processes of the sandbox, which are ended first.
         :param first_descriptor: the first descriptor in which bubblewrap finds the mounted paths open, so that no link
@@ -173,7 +175,7 @@ class SandboxProject:
             (copy.directory / _KEPT).touch()
 
     def _report_read_only(self, root: str, repositories: Iterable[str], own: str) -> None:
-        """Show the user the repositories below the project, such as submodules, in which the agent cannot commit.
+        """Tell the user in which repositories below the project, such as submodules, the agent cannot commit.
 
         :param own: the repository of the project itself, or empty.
         """

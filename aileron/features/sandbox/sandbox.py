@@ -1,4 +1,4 @@
-"""Tests whether this machine can make sandboxes, and puts a planned process into one that reaches only Aileron."""
+"""Tests whether this machine can make sandboxes, and starts a process in a sandbox that reaches only Aileron."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ProcessPlan:
 
 @frozen
 class Sandbox:
-    """The sandboxes of this machine.
+    """Makes sandboxes with bubblewrap on this machine.
 
     :ivar reactor: provides TCP, adopts sockets, and reports when they are readable.
     :ivar program: the path of bubblewrap.

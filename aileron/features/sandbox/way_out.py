@@ -63,7 +63,7 @@ def proxy_variables(port: int) -> Mapping[str, str]:
 
 
 class _Outside(ProxyClient):
-    """The connection to the proxy, which begins with the bytes that the daemon gave."""
+    """The connection to the proxy. The first bytes on it are those that the daemon gave, which admit the connection."""
 
     peer: Any
     transport: Any

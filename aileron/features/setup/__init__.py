@@ -1,4 +1,4 @@
-"""Setup: from an empty home to an action that an agent can request."""
+"""Setup: guides the user from an empty home to an action that an agent can request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aileron.model.features import Command
 
 
 class Setup(Feature):
-    """The feature of C{aileron setup}."""
+    """The feature of C{aileron setup}, the guided first steps."""
 
     name = "setup"
     summary = "Sets up the vault, a service with its credential, and first actions, step by step."

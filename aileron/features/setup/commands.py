@@ -1,4 +1,4 @@
-"""The command C{aileron setup}: from an empty home to an action that an agent can request."""
+"""The command C{aileron setup}: guides the user from an empty home to an action that an agent can request."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def setup(cli: CliContext, words: tuple[str, ...], name: str, listing: bool, cho
 
 
 def _describe_steps(cli: CliContext, words: Sequence[str]) -> str:
-    """Return instructions for the steps without questions.
+    """Return instructions to set up a service by commands that ask no questions.
 
     :raises CommandError: if the words name no service.
     """

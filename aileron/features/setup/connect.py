@@ -112,7 +112,7 @@ def _find(words: Sequence[str]) -> ReadyService:
 
 
 def describe_steps(service: ReadyService) -> str:
-    """Return instructions to connect a service without questions."""
+    """Return instructions to connect a service by commands that ask no questions."""
     return (
         f"Do each step by itself: aileron credential setup {service.connector} --secret-fd N, then "
         f"aileron action new NAME --connector {service.connector} --op OPERATION, then aileron action trust"

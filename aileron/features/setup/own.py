@@ -116,10 +116,9 @@ def _read_fields(text: str) -> Sequence[str]:
 
 
 def _write(cli: CliContext, command: CurlCommand, name: str) -> tuple[WrittenFiles, str]:
-    """Make the files under a name that no other service has. Return the files and the action's kind.
+    """Make the files of the user's own service, under a name that no other service has. Nothing is stored.
 
-    The kind is one of those in L{ReadyAction.kind}. Nothing is stored.
-
+    :return: the files, and whether the action needs approval, as in L{ReadyAction.kind}.
     :raises NotImported: if the command cannot be expressed, or another service has the given name.
     :raises CommandError: if a file has errors.
     """

@@ -1,4 +1,4 @@
-"""Waking: tells an agent whose turn has ended the outcome of an action that was decided later."""
+"""Waking: passes an agent whose turn has ended the outcome of an action that was decided later."""
 
 from __future__ import annotations
 

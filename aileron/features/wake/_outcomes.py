@@ -1,6 +1,6 @@
-"""The outcomes that agents have not fetched yet, each given out once.
+"""The outcomes of runs that agents have not fetched yet. Each outcome is given to a waiting agent once.
 
-They are kept in memory. If the daemon restarts, an outcome from before that nobody fetched wakes nobody: at most once.
+They are kept in memory, so after a restart of the daemon older outcomes wake no agent.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _SessionOutcomes:
     :ivar told: the runs whose outcome the agent knows, the newest last.
     :ivar ready: the ended runs that wait to be given out, the oldest first.
     :ivar resting: the timers of ended runs that the agent may still fetch by itself.
-    :ivar version: grows whenever something here changes.
+    :ivar version: grows whenever an outcome or the session changes.
     :ivar waiter: the number of the newest request. Earlier ones have ended.
     """
 
@@ -67,7 +67,7 @@ class _SessionOutcomes:
     _news: Waiting = field(factory=Waiting)
 
     def tell(self, run_id: str) -> None:
-        """Note that the agent knows the outcome of a run."""
+        """Record that the agent knows the outcome of a run, so that the run does not wake it."""
         self.told[run_id] = None
         self.told.move_to_end(run_id)
         if len(self.told) > MOST_TOLD:
@@ -79,7 +79,7 @@ class _SessionOutcomes:
         self.change()
 
     def change(self) -> None:
-        """Tell waiting requests that an outcome may be ready."""
+        """Wake up the requests that wait for an outcome, so that they check whether one is ready."""
         self.version += 1
         self._news.fire()
 
@@ -100,7 +100,7 @@ class _SessionOutcomes:
 
 @define(eq=False)
 class OutcomeService:
-    """The outcomes of all sessions' runs that needed an approval.
+    """Collects the outcomes of runs that needed an approval, and gives each to the agent that waits for it.
 
     :param ids: returns a fresh ULID at each call.
     """
@@ -114,7 +114,7 @@ class OutcomeService:
     _sessions: OrderedDict[str, _SessionOutcomes] = field(factory=OrderedDict, init=False)
 
     async def begin(self) -> None:
-        """Begin with the next event of the audit log.
+        """Set the place from which L{follow} reads: after the last event of the audit log so far.
 
         :raises StoreUnavailable: if the audit log cannot be read.
         """
@@ -122,7 +122,10 @@ class OutcomeService:
         self._sequence = 0 if head is None else head[0]
 
     async def follow(self) -> None:
-        """Notice runs that end, until cancelled. Failures of the store, and of single events, are logged."""
+        """Read the audit log and collect runs that end, until cancelled.
+
+        Failures of the store, and of single events, are logged.
+        """
         while True:
             try:
                 news = await self._audit.news(self._sequence, _WAIT_SECONDS)
@@ -139,11 +142,11 @@ class OutcomeService:
                 await deferLater(self._clock, _PAUSE_SECONDS)
 
     def outcome_told(self, session_id: str, run_id: str) -> None:
-        """Note that the agent of a session was given the outcome of a run."""
+        """Record that the agent of a session was given the outcome of a run, so that the run does not wake it."""
         self._of(session_id).tell(run_id)
 
     def name_conversation(self, session_id: str, conversation: str) -> None:
-        """Note the agent's own ID of its conversation."""
+        """Store the agent's own ID of its conversation, by which the agent can be resumed."""
         self._of(session_id).conversation = conversation
 
     def session_ended(self, session_id: str) -> None:
@@ -243,7 +246,10 @@ class OutcomeService:
         own.change()
 
     def _rest(self, own: _SessionOutcomes, run_id: str) -> None:
-        """Give the agent time to fetch an outcome by itself."""
+        """Start a timer that gives the agent time to fetch an outcome by itself.
+
+        When it is over, the outcome is ready.
+        """
         if run_id in own.resting or run_id in own.ready:
             return
 

@@ -1,10 +1,9 @@
-"""The program that Claude Code runs in the background at the end of each turn. It waits for an outcome.
+"""The program that Claude Code runs in the background at the end of each turn, and which waits for an outcome.
 
 It is run by its path, uses the standard library alone, and gets its address and token from the environment. With an
-outcome it ends with 2, which wakes Claude Code, and the outcome is on standard error. It ends with 0 and says nothing
-if no outcome can come any more, the session has ended, or the daemon stays away.
-
-With the argument C{says} it only says which conversation Claude Code has.
+outcome it prints the outcome on standard error and ends with 2, which wakes Claude Code. It ends with 0 and prints
+nothing if no outcome can come any more, the session has ended, or the daemon stays away. With the argument C{says} it
+only reports to the daemon which conversation Claude Code has.
 """
 
 from __future__ import annotations

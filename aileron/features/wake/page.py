@@ -1,4 +1,4 @@
-"""The part of a session's page that tells when its agent was woken, and by which outcome."""
+"""The part of a session's page that lists when its agent was woken, and by which outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The programs by which idle agents learn outcomes."""
+"""The commands that agents run to learn of outcomes while they are idle."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WAITS, _SAYS = "waits", "says"
 
 
 def name_mode(*, waits: bool) -> str:
-    """Return what a hook does: C{waits} for outcomes, or only C{says} which conversation the agent has."""
+    """Return the hook program's argument: C{waits} to wait for outcomes, C{says} only to report the conversation."""
     return _WAITS if waits else _SAYS
 
 

@@ -1,4 +1,4 @@
-"""Waking as the daemon runs it."""
+"""Waking of agents, as a feature that runs in the daemon."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .values import WakeSettings
 
 @define(eq=False)
 class RunningWake(RunningFeature):
-    """The outcomes of this daemon's sessions."""
+    """The feature in the daemon that wakes agents with the outcomes of their runs."""
 
     outcomes: OutcomeService
     _following: Deferred[None] | None = field(default=None, init=False)
@@ -49,7 +49,7 @@ class RunningWake(RunningFeature):
 
 
 async def start_wake(core: Core, settings: WakeSettings) -> RunningWake:
-    """Build the service. It notices runs that end from now on.
+    """Start to collect the outcomes of runs that end from now on.
 
     :raises StoreUnavailable: if the audit log cannot be read.
     """

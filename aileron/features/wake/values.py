@@ -1,4 +1,4 @@
-"""The values of waking: the settings, and what an agent is told."""
+"""The settings of waking, and the messages that wake an agent."""
 
 from __future__ import annotations
 

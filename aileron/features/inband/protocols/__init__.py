@@ -1,4 +1,7 @@
-"""The three protocols of language models, each with a class of requests: parse, offer tools, and answer."""
+"""The three protocols of language models.
+
+Each has a class of requests, which adds tools to a request and reads replies.
+"""
 
 from .chat import ChatRequest
 from .exchange import Exchange

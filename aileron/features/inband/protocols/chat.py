@@ -78,7 +78,7 @@ class ChatExchange(Exchange):
         return {**data, **{key: value for key, value in self._first.items() if key in data}, **usage}
 
     def _show(self, delta: Mapping[str, Any], *, ended: bool) -> dict[str, Any]:
-        """Store a delta of the message for the history, and return the part of the delta for the client.
+        """Store a delta (a piece of the message) for the history. Return the part of the delta that the client may see.
 
         :raises BrokenReply: if too much is held.
         """
@@ -98,7 +98,7 @@ class ChatExchange(Exchange):
         return shown | {"tool_calls": calls} if calls or delta.get("tool_calls", True) in (None, []) else shown
 
     def _note_field(self, key: str, value: Any) -> None:
-        """Store a field of the message for the history.
+        """Store a field of the message, to be sent back to the provider as history in the next turn.
 
         :raises BrokenReply: if too much is held.
         """
@@ -110,7 +110,11 @@ class ChatExchange(Exchange):
             accumulate(self._round.message, {key: value} if key != "role" else {})
 
     def _fragment(self, piece: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Process a fragment of a call. If the call is known to be the client's, yield the fragment for the client.
+        """Process a fragment of a tool call.
+
+        If the tool is known to be one of the client's, yield the fragment for the client.
+
+        Fragments of calls of our tools, and of calls whose tool is not known yet, are only stored.
 
         :raises BrokenReply: if too much is held.
         """
@@ -135,7 +139,9 @@ class ChatExchange(Exchange):
             yield self._deliver(part)
 
     def _find(self, piece: Mapping[str, Any]) -> ReplyPart:
-        """Return the call of a fragment. Some providers use one index for all calls, with distinct identifiers.
+        """Return the tool call to which a fragment belongs, or a new one.
+
+        Some providers use one index for all calls, with distinct identifiers.
 
         :raises BrokenReply: if too much is held.
         """
@@ -151,7 +157,10 @@ class ChatExchange(Exchange):
         return found
 
     def _deliver(self, part: ReplyPart) -> dict[str, Any]:
-        """Return the first fragment of a client's call, with everything received of the call so far."""
+        """Start to pass a call of the client's own tool to the client: return everything received of the call so far.
+
+        Until then the fragments of the call were held back, because the name of its tool was incomplete.
+        """
         part.shown = self._shown
         self._shown += 1
         return {"index": part.shown, **self._rename(self._history(part))}
@@ -273,7 +282,12 @@ class ChatRequest(ClientRequest):
         place_results(self._document, order, results, mine, after=(results[-1][1] if results else message).end)
 
     def _restore_content(self, message: Any, rounds: Sequence[dict[str, Any]]) -> None:
-        """Restore each round's text if the client's message has the text as sent, else drop the earlier texts."""
+        """Restore the texts of an earlier reply, which the client stores joined into one, as separate messages.
+
+        If the client's message is not the joined text, drop all texts but the last.
+
+        :param rounds: the stored responses of the provider that made up the reply.
+        """
         texts = [each["message"].get("content") for each in rounds]
         if len(rounds) > 1 and message.value.get("content") == join_texts(texts):
             self._document.replace(next(self._document.within(message, "content")), dump(texts[-1]))
@@ -287,7 +301,7 @@ def _weigh(value: Any) -> int:
 
 
 def messages_of(remembered: Any) -> list[str]:
-    """Return a round as JSON texts of messages: the model's message, then the results of our tools."""
+    """Return one stored response as messages in JSON: the model's message, then the results of our tools."""
     calls = [call for _, call in remembered["parts"]]
     said = {key: value for key, value in remembered["message"].items() if value is not None and key != "role"}
     message = {"role": "assistant", "content": None, **said, "tool_calls": calls}
@@ -295,12 +309,15 @@ def messages_of(remembered: Any) -> list[str]:
 
 
 def break_between(before: str, after: str) -> str:
-    """Return C{after} with an empty line before it, unless C{before} is empty or a line ends between the two texts."""
+    """Return C{after} with an empty line before it, to append it to C{before}.
+
+    Return it unchanged if C{before} is empty or a line ends between the two texts.
+    """
     apart = not before or before.endswith("\n") or after.startswith("\n")
     return after if apart else f"\n\n{after}"
 
 
 def join_texts(texts: Iterable[str | None]) -> str | None:
-    """Return the joined texts of several rounds as sent to the client, or None if all are empty."""
+    """Return the texts of several responses, joined as the client was sent them, or None if all are empty."""
     found = [text for text in texts if text]
     return "".join(break_between(before, text) for before, text in pairwise(["", *found])) if found else None

@@ -1,4 +1,4 @@
-"""One reply of a provider over all its rounds: the code that the three protocols share."""
+"""One reply to a client, made of one or several responses ("rounds") of the provider. The three protocols share it."""
 
 from __future__ import annotations
 
@@ -175,7 +175,10 @@ class Exchange(ABC):
         return bytes(self._kept) if new == self._round.notes else dump(new).encode("ascii")
 
     def _own_keys(self) -> Iterable[str]:
-        """Return the keys of L{Memory} that identify the reply as a whole. Those of its parts are not included."""
+        """Yield the identifiers of the whole reply by which L{Memory} is found later.
+
+        Those of the reply's parts are not included.
+        """
         return ()
 
     def _remember(self, each: Round) -> dict[str, Any]:
@@ -195,7 +198,7 @@ class Exchange(ABC):
         return ModelCall(unique, self._names.ours[name].name, arguments, problem)
 
     def _sum(self) -> Mapping[str, Any]:
-        """Return the sum of the usage that the provider reported in all rounds."""
+        """Return the sum of the token counts that the provider reported in all of its responses."""
         total: Mapping[str, Any] = {}
         for each in self._all_rounds():
             total = add_usage(total, each.usage)
@@ -214,7 +217,7 @@ class Exchange(ABC):
         return b""
 
     def _hold(self, size: int) -> None:
-        """Count held bytes.
+        """Count bytes that are held in memory for the reply.
 
         :raises BrokenReply: if more than L{MOST_HELD} bytes are held.
         """
@@ -228,7 +231,7 @@ class Exchange(ABC):
             self._round.stop = why
 
     def _write_on(self, part: ReplyPart, text: Any) -> None:
-        """Append to a call's arguments.
+        """Append text to the arguments of a call.
 
         Arguments above the limit are truncated just past it, so that they are refused.
 
@@ -257,7 +260,7 @@ class Exchange(ABC):
 
     @abstractmethod
     def _write_end(self, event: StreamEvent) -> bytes:
-        """Return the bytes to send for a held event at the end of the client's response."""
+        """Return the bytes to send for an event that was stored until the end of the client's response."""
 
     @abstractmethod
     def _read_document(self, data: Mapping[str, Any]) -> None:
@@ -284,11 +287,14 @@ class Exchange(ABC):
 
     @abstractmethod
     def _append_round(self, now: Round) -> None:
-        """Append a round to the request's history."""
+        """Append one response of the provider, with the results of its calls, to the request's history."""
 
     @abstractmethod
     def _keys(self, part: ReplyPart) -> Iterable[str]:
-        """Yield the keys of a part in the client's history."""
+        """Yield the identifiers that a part of the reply will have in the client's history.
+
+        L{Memory} is found by them.
+        """
 
     def _choose(self, kind: str) -> None:
         """Set the request's choice of tools, such as C{auto} or C{none}."""
@@ -336,6 +342,6 @@ def _is_number(value: object) -> bool:
 
 
 def recall(memory: Memory) -> list[dict[str, Any]]:
-    """Parse the rounds of a memory."""
+    """Return the responses of the provider that are stored in a memory."""
     rounds: list[dict[str, Any]] = json.loads(memory.content)
     return rounds

@@ -205,7 +205,7 @@ class MessagesRequest(ClientRequest):
             self._place([message, *following[:1]], rounds[-1])
 
     def _place(self, messages: Sequence[Span], last: Mapping[str, Any]) -> None:
-        """Insert the results of our calls of the last round among the client's results, or as their own message."""
+        """Insert the results of our calls in the last response among the client's results, or as their own message."""
         order = [block.get("id") for _, block in last["parts"]]
         mine = [(each["tool_use_id"], dump(each)) for each in last["results"]]
         blocks = self._document.within(messages[-1], "content", EACH)
@@ -235,7 +235,7 @@ def _object(text: str) -> Mapping[str, Any]:
 
 
 def _block_keys(block: Any) -> Iterator[str]:
-    """Yield the keys that identify a block uniquely."""
+    """Yield the identifiers of a content block, which are unique at the provider."""
     kind = block.get("type") if isinstance(block, dict) else None
     if kind in _CALLS and isinstance(block.get("id"), str):
         yield block["id"]

@@ -53,7 +53,7 @@ class ReplyPart:
 
     @property
     def decided(self) -> bool:
-        """True if it is known whether the part is ours or the client's."""
+        """Return True if it is known whether the part is a call of one of our tools, or is for the client."""
         return self.ours or self.shown >= 0
 
     @property
@@ -64,11 +64,11 @@ class ReplyPart:
 
 @define
 class Round:
-    """One response of the provider.
+    """One response of the provider, of the one or several that make up the reply to a client.
 
     :ivar message: the fields outside of parts. C{texts} are the texts outside of parts.
     :ivar stop: the stop reason, or empty.
-    :ivar held: the final events, which the client gets if this is the last round.
+    :ivar held: the final events, which the client gets if this is the last response.
     :ivar results: the results of our calls, in order.
     :ivar notes: private data of the protocol's parser.
     """

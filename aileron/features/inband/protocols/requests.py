@@ -94,14 +94,18 @@ class ClientRequest(ABC):
 
     @abstractmethod
     def _entry_keys(self, entry: Any) -> Iterable[str]:
-        """Yield the keys of the reply that an entry of the history belongs to."""
+        """Yield the identifiers of the earlier reply to which an entry of the client's history belongs."""
 
     @abstractmethod
     def _restore(self, rounds: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:
-        """Restore the hidden parts of an earlier reply into the history, at the entries that have its keys."""
+        """Restore the hidden parts of an earlier reply into the history.
+
+        :param rounds: the stored responses of the provider that made up the reply.
+        :param keys: the identifiers of the reply, which its entries in the history have.
+        """
 
     def _find_keys(self) -> Iterable[str]:
-        """Yield the keys of earlier replies in the history."""
+        """Yield the identifiers of earlier replies in the history that the client sent."""
         entries = self._document.get(self.history)
         for number, entry in enumerate(entries if isinstance(entries, list) else ()):
             for key in self._entry_keys(entry):
@@ -109,9 +113,10 @@ class ClientRequest(ABC):
         yield from self._places
 
     def _find_last(self, keys: Sequence[str]) -> tuple[Span | None, list[Span]]:
-        """Return the last entry of the history that has one of the keys, or None, and the entries after it.
+        """Return the last entry of the history that has one of the identifiers C{keys}, and the entries after it.
 
-        If that entry also has other keys, return None: the client merged several replies into it.
+        Return None instead of the entry if there is none, or if it also has other identifiers: the client merged
+        several replies into it.
         """
         at = max((self._places[key][-1] for key in keys if key in self._places), default=None)
         if at is None:

@@ -75,7 +75,7 @@ class ResponsesExchange(Exchange):
         return self._number(event, {**event.data, "response": self._begun})
 
     def _number(self, event: StreamEvent, data: Mapping[str, Any]) -> bytes:
-        """Return an event with its number in the client's stream."""
+        """Return an event with another sequence number, since the client does not get all events of the provider."""
         if "sequence_number" not in data:
             return event.with_data(data).raw
         number = data["sequence_number"] if self._next_number is None else self._next_number
@@ -236,7 +236,10 @@ class ResponsesRequest(ClientRequest):
 
 
 def _flatten(rounds: Sequence[dict[str, Any]]) -> Iterator[tuple[bool, dict[str, Any]]]:
-    """Yield the items of all rounds in order, each with True if it was hidden from the client."""
+    """Yield the output items of all responses in order, each with True if the item was hidden from the client.
+
+    :param rounds: the stored responses of the provider that made up one reply.
+    """
     for each in rounds:
         yield from each["parts"]
         yield from ((True, result) for result in each["results"])
@@ -260,7 +263,10 @@ def _write_message(text: str) -> str:
 
 
 def _item_keys(item: Any) -> Iterator[str]:
-    """Yield the keys that identify an item uniquely. The output of a call has the call's key."""
+    """Yield the identifiers of an output item, which are unique at the provider.
+
+    The output of a call has that of the call.
+    """
     if isinstance(item, dict):
         yield from (item[key] for key in ("id", "call_id") if isinstance(item.get(key), str))
         if isinstance(secret := item.get("encrypted_content"), str):
