@@ -1,4 +1,4 @@
-"""The paths of one state directory."""
+"""The paths of the files in the state directory, and how the environment names that directory."""
 
 from __future__ import annotations
 

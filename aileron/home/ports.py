@@ -1,4 +1,4 @@
-"""The ports that the daemon used last."""
+"""Stores the ports that the daemon used last, so that the next start can use them again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _port = field(default=None, validator=attrs.validators.optional([instance_of(int
 
 @frozen
 class Ports:
-    """The ports to try first, so that agents survive a restart, each None if the system chooses the port."""
+    """The ports that the daemon tries first when it starts, so that running agents keep reaching it.
+
+    None means that the system chooses the port.
+    """
 
     agent: int | None = _port
     operator: int | None = _port

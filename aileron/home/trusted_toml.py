@@ -1,4 +1,4 @@
-"""A TOML file of a home that counts only as the operator trusts it."""
+"""A TOML file in the state directory that has no effect until the operator trusts its digest."""
 
 from __future__ import annotations
 
@@ -71,7 +71,10 @@ class TrustedToml(Generic[_T]):
         return (LoadError("untrusted", self._untrusted, str(self._path), None, _BOUNDARY),)
 
     def read_version(self) -> TomlVersion[_T]:
-        """Return the version on disk. If the file cannot be read, the version has an error and no bytes."""
+        """Read the file, and return its version on disk.
+
+        If it cannot be read, the version has an error and no bytes.
+        """
         try:
             data = read_private(self._path)
         except (Forbidden, InvalidRequest) as error:
@@ -81,7 +84,7 @@ class TrustedToml(Generic[_T]):
         return self._last
 
     def find_trusted_digest(self) -> str | None:
-        """Return the digest of the version that the operator trusts, or None if the operator trusts none."""
+        """Return the digest of the version of the file that the operator trusts, or None if no version is trusted."""
         word = self._trust.find(TrustKind.CONFIG, self._path.name)
         return None if word is None else word.digest
 
@@ -121,7 +124,7 @@ class TrustedToml(Generic[_T]):
 
     @contextmanager
     def replacing(self, before: TomlVersion[_T], after: TomlVersion[_T]) -> Iterator[None]:
-        """Write the version C{after} to the file, for the caller to trust in the context.
+        """Write the version C{after} to the file within the context, in which the caller has the operator trust it.
 
         If the context raises, the version C{before} is restored, unless another program wrote the file meanwhile.
 
