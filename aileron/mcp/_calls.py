@@ -36,12 +36,14 @@ _KEPT = ("action", "status", "gated", "received_at", "changed_at", "reason")
 
 @frozen
 class Calls:
-    """The implementation of all tools. Every response and error is a result. Cancelling a call ends only the wait.
+    """Implements all tools by requests to the daemon. Every response and error becomes a result.
+
+    Cancelling ends only the wait.
 
     :ivar wait_seconds: the longest wait for a change of a call's status that the tool's schema offers.
     :ivar withdrawals: cancels the runs of calls that their clients cancelled.
-    :ivar shortlist: selects the listed actions.
-    :ivar index: searches the unlisted actions.
+    :ivar shortlist: selects the actions that are listed as tools.
+    :ivar index: searches the actions that are not listed.
     """
 
     daemon: Daemon
@@ -119,7 +121,10 @@ _VAULT_REMEDIES = {
 
 
 async def diagnose(daemon: Daemon, link: DaemonLink, shortlist: Shortlist) -> ToolResult:
-    """Check the daemon now, and return the findings as a result. Errors of the daemon are findings."""
+    """Check the daemon now, and return what was found as the result of the diagnostics tool.
+
+    Errors of the daemon are findings, too, and are not raised.
+    """
     try:
         status = await daemon.status()
     except DaemonError as error:

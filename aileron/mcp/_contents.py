@@ -70,7 +70,7 @@ def attachment_blocks(result: ToolResult, *, sound: bool = True) -> Iterator[t.C
 
 
 def _is_picture(attachment: Attachment) -> bool:
-    """Return whether the attachment is a picture that models accept: by type, size and its first bytes."""
+    """Return whether the attachment is a picture that language models accept: by its type, size and first bytes."""
     beginning = _BEGINNINGS.get(attachment.media_type)
     if beginning is None or attachment.size > _MOST_PICTURE_BYTES:
         return False

@@ -62,7 +62,7 @@ def find_daemon(session: SessionEnvironment, connections: Connections) -> Daemon
 
 @frozen
 class _NoClient:
-    """A client whose every request fails with a reason."""
+    """A client of the daemon whose every request fails with the same reason, because no daemon can be used."""
 
     reason: str
 

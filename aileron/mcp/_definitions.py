@@ -115,7 +115,10 @@ def _check_name(name: Any) -> str:
 
 
 def _split(body: str) -> tuple[str, str]:
-    """Split a body into its heading and the rest. The heading is empty if the body does not begin with one."""
+    """Split an action's body into its heading and the rest.
+
+    The heading is empty if the body does not begin with one.
+    """
     first, _, rest = body.strip().partition("\n")
     if first.startswith("# "):
         return first[2:].strip(), rest.strip()

@@ -1,4 +1,4 @@
-"""Answers a client's first requests, including the list of tools, until the SDK is loaded."""
+"""Answers the first requests of an MCP client, including that for the list of tools, until the MCP SDK is loaded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _log = Logger()
 
 
 class EarlyAnswers:
-    """The handler of one client's messages before the SDK is loaded.
+    """Handles the messages of one MCP client before the MCP SDK is loaded.
 
     :param opening: the state of the client's first messages.
     :param listing: the tools offered to the client.
@@ -46,7 +46,7 @@ class EarlyAnswers:
         listing.link.notify(self._note_changed)
 
     def receive(self, line: bytes) -> None:
-        """Answer one message, or leave it to the SDK."""
+        """Answer one message, or store it for the MCP SDK, which answers it later."""
         answer = self._opening.take(line)
         if isinstance(answer, ToolsRequest):
             self._answer_list(answer, line)

@@ -81,10 +81,7 @@ def _for_a_person(definition: ToolDefinition) -> Mapping[str, Mapping[str, JSON]
 
 
 def _check_plainly(schema: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Return the parts of a schema that can be checked here in bounded time for any input.
-
-    The daemon checks the whole schema.
-    """
+    """Return the parts of a schema that can be checked in bounded time for any value. The daemon checks the rest."""
     found = {key: value for key, value in schema.items() if key in _PLAIN}
     for options in (schema.get("oneOf"), schema.get("anyOf")):
         if isinstance(options, (list, tuple)):
@@ -115,7 +112,7 @@ class Continuation:
     forms: int = 0
 
     def as_state(self) -> str:
-        """Serialize the state. The client receives it sealed."""
+        """Return the state as text. The client gets it encrypted, and returns it when it repeats the call."""
         return json.dumps([self.key, self.answers, self.shown, self.forms])
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Notifies clients of changes, with and without a handshake. Everything here runs in the asyncio loop."""
+"""Notifies MCP clients of changes, both those with and those without a handshake. All code runs in the asyncio loop."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Context = ServerRequestContext[Any, Any]
 
 
 class Subscriber:
-    """One client that completed the handshake, until its connection ends.
+    """One MCP client that completed the handshake, until its connection ends.
 
     The client is notified of changes to every list and to the documents that it subscribed to.
     """
@@ -123,7 +123,10 @@ class ChangeNotifier:
         return result
 
     async def _keep(self, session: ServerSession) -> None:
-        """Notify a client until its connection ends, which cancels this coroutine. Then unregister the client."""
+        """Send notifications to a client until its connection ends, which cancels this coroutine.
+
+        Then unregister the client.
+        """
         key = _key(session)
         if session.client_params is None or key in self.subscribers:
             return
@@ -199,7 +202,7 @@ class Subscriptions:
         return definitions
 
     async def _address(self, uri: str) -> str:
-        """Return the listed URI of the document at C{uri}.
+        """Return the URI under which the document at C{uri} is listed. The two may be encoded differently.
 
         :raises MCPError: if there is no such document.
         """

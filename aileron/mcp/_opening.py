@@ -59,7 +59,7 @@ _COMPLETE = {
 
 
 class Opening:
-    """The first messages of one client.
+    """The first messages of one client, before the MCP SDK is loaded.
 
     :ivar lines: the messages to pass to the SDK, in order.
     :ivar answered: the ID of the request in C{lines} that was answered here, so that the SDK's response must be
@@ -98,7 +98,10 @@ class Opening:
         return answer
 
     def leave(self, line: bytes) -> None:
-        """Leave a message to the SDK, which must answer it."""
+        """Store a message for the MCP SDK, which must answer it.
+
+        No later message is answered before the SDK is loaded.
+        """
         self.lines.append(line)
         self.over = True
 

@@ -72,7 +72,7 @@ class ToolServer:
         await self._subscriptions.refresh_actions()
 
     async def announce_missed_change(self) -> None:
-        """Notify the client that the lists changed: now if it is connected, else after its handshake."""
+        """Notify the client that the lists of tools and documents changed: now, or after its handshake."""
         self.notifier.publish_or_defer(ToolsListChanged(), ResourcesListChanged())
 
     async def _call(self, ctx: Context, params: t.CallToolRequestParams) -> CallAnswer:
@@ -86,7 +86,10 @@ class ToolServer:
 
 
 class _Promising(Server[Any]):
-    """The SDK's server with our notification options as defaults, because the SDK's HTTP transport passes none."""
+    """The SDK's server, which declares to clients that it sends notifications.
+
+    The SDK's HTTP transport would omit that.
+    """
 
     def create_initialization_options(
         self,

@@ -34,9 +34,10 @@ _log = Logger()
 
 
 class StdioProcess:
-    """The server of one client, from L{start} until its input ends, its output breaks, or L{stop} is called.
+    """The MCP server of one client on standard streams, from L{start} until its input ends or L{stop} is called.
 
-    The reactor owns the client's two streams. The SDK is loaded in a thread and runs there.
+    It also ends if its output breaks. The reactor owns the client's two streams. The SDK is loaded in a thread and runs
+    there.
 
     :param environment: the environment variables that name the daemon and the session, or the client program.
     :param streams: descriptors to read from and to write to.

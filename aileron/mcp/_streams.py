@@ -1,4 +1,4 @@
-"""The SDK's server of one client, whose lines the reactor reads and writes."""
+"""Connects the MCP SDK's server of one client to the lines that the reactor reads and writes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from .request_ids import refuse_unusable_id
 
 
 class _Stream:
-    """The base of streams: the methods that the SDK needs besides reading and writing. Closing does nothing."""
+    """The base of the two streams to and from the MCP SDK: the methods that the SDK calls besides reading and writing.
+
+    Closing does nothing.
+    """
 
     async def aclose(self) -> None:
         """Do nothing: the process closes the stream."""
@@ -33,7 +36,10 @@ class _Stream:
 
 
 class InputStream(_Stream):
-    """The ordered stream of messages that the SDK reads in the loop."""
+    """The stream from which the MCP SDK reads the client's messages, in order and in the asyncio loop.
+
+    L{put} adds a message, and the SDK calls L{receive}.
+    """
 
     def __init__(self) -> None:
         # Unbounded: the client cannot be slowed down, but limits itself by waiting for responses.
@@ -92,7 +98,7 @@ def parse_line(line: bytes) -> SessionMessage | Exception:
 
 
 class StreamServer:
-    """The server of one agent over lines.
+    """The MCP server of one agent, which exchanges messages with its client as lines.
 
     :param output: the stream that the SDK writes to.
     """

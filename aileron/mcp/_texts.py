@@ -238,7 +238,7 @@ def _note(body: Mapping[str, Any]) -> str | None:
 
 
 def _identifier(body: Mapping[str, Any]) -> str | None:
-    """Return the run's ID from the first field of the response that contains it, or None if no field does."""
+    """Return the run's ID from the first field of the response that contains one, or None if no field does."""
     return body.get("approval_id") or body.get("run_id") or body.get("id")
 
 

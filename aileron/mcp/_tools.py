@@ -132,7 +132,7 @@ class NotifyingCalls:
                 await self._notify()
 
     async def _notify_if_new(self, what: str, how: str) -> None:
-        """Call C{notify} if the status C{how} differs from the last status of C{what}."""
+        """Call C{notify} if the status C{how} differs from the last known status of the run C{what}."""
         heard = hash(how)
         if self._seen.get(what) == heard:
             return

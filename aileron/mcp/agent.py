@@ -35,7 +35,7 @@ _log = Logger()
 
 @frozen
 class BridgedTools:
-    """An implementation of L{ITools} for the loop, whose calls run in the reactor.
+    """An L{ITools} for the asyncio loop. Each call runs in the reactor's thread.
 
     :ivar room: limits concurrent calls. Calls of disconnected clients may continue and count too.
     """

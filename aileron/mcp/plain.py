@@ -27,7 +27,10 @@ _MOST_KEYS = 64  # as many as there may be live sessions
 
 
 class _KnownTools(NamedTuple):
-    """The tools of one session, as the offered actions of a generation define them."""
+    """The tools of one session at one moment.
+
+    The generation tells whether the offered actions have changed since.
+    """
 
     generation: object
     definitions: tuple[ToolDefinition, ...]

@@ -1,1 +1,1 @@
-"""The offer to a client: actions as tools, search for unlisted actions, documents and prompts."""
+"""Offers the daemon's actions to an MCP client: as tools, by a search, as documents and in prompts."""

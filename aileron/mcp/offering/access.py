@@ -1,4 +1,4 @@
-"""Selects the actions listed as tools, and implements the tools that find, describe and run unlisted actions."""
+"""Selects which actions are listed as tools. Implements the tools that find, describe and run the other actions."""
 
 from __future__ import annotations
 
@@ -70,9 +70,13 @@ ACCESS_DEFINITIONS = (
 
 
 def render_matches(index: ActionIndex, definitions: Sequence[ToolDefinition], query: object) -> ToolResult:
-    """Search the actions and return the matches, or words that there are none, as a result.
+    """Search the actions for the words of C{query}, and return the matches as the result of the search tool.
 
-    If the query is unusable, or there is no search, return an error result.
+    If nothing matches, the result says so. If the query is no text or too long, or SQLite has no full-text index, it is
+    an error result.
+
+    :param index: the index of actions.
+    :param definitions: the actions to search.
     """
     if not isinstance(query, str) or not query.strip():
         return ToolResult("query must be a few words.", is_error=True)
@@ -100,7 +104,7 @@ def find_action(definitions: Sequence[ToolDefinition], name: object) -> ToolDefi
 
 
 def describe_action(definitions: Sequence[ToolDefinition], name: object) -> ToolResult:
-    """Return a result with one action's document, or an error result if there is no such action."""
+    """Return a tool result with the document of one action, or an error result if there is no such action."""
     definition = find_action(definitions, name)
     return definition if isinstance(definition, ToolResult) else ToolResult(render_action(definition))
 
@@ -182,7 +186,7 @@ class Shortlist:
     _all_were: bool = False
 
     async def of(self, definitions: Sequence[ToolDefinition]) -> tuple[ToolDefinition, ...]:
-        """Return the listed actions among C{definitions}, in their order."""
+        """Return those of C{definitions} that are listed as tools, in their order."""
         most = self.limit * (2 if self._all_were else 1)
         if len(definitions) <= most and len(_fitting(definitions, most)) == len(definitions):
             self._all_were = self._all_were or bool(definitions)

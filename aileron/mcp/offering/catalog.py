@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 class Catalog:
-    """The handlers of requests for tools, resources, prompts and completions, for one MCP server.
+    """Answers an MCP client's requests for tools, resources, prompts and completions.
 
     :param session: the launcher's settings for the agent.
     """

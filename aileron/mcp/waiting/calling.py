@@ -1,4 +1,4 @@
-"""Answers one C{tools/call} in the form that its client supports, and processes the client's cancellations.
+"""Answers C{tools/call} requests in the form that the client supports, and processes the client's cancellations.
 
 The SDK ends our wait if a client cancels, and also if the client disconnects. Only a cancellation requests to cancel
 the run, and only the client's notification distinguishes it from a disconnection. A notification for a call that was
@@ -75,7 +75,10 @@ class Cancelling:
 
 
 def _name(ctx: Context, request_id: object) -> _Name:
-    """Return the key of a request: the header that identifies the connection over HTTP, and the request's ID."""
+    """Return a key that identifies a request among all clients.
+
+    Over HTTP it consists of the header that identifies the connection, and the request's ID.
+    """
     headers: Mapping[str, Any] = getattr(ctx.request, "headers", None) or {}
     return str(headers.get(_SESSION_HEADER, "")), f"{type(request_id).__name__}:{request_id}"
 
@@ -88,7 +91,7 @@ CallAnswer = t.CallToolResult | t.InputRequiredResult | dict[str, Any]
 
 @frozen
 class ClientPolicy:
-    """The rules for serving clients.
+    """The settings and helpers with which tool calls of clients are answered.
 
     :ivar session: the launcher's settings for the agent.
     :ivar beats: the intervals between a waiting call's progress reports.
@@ -103,7 +106,7 @@ class ClientPolicy:
 
 
 class CallHandler:
-    """A handler of tool calls."""
+    """Answers tool calls: runs the tool, and asks the person for missing values or shows the review page meanwhile."""
 
     def __init__(self, calls: NotifyingCalls, policy: ClientPolicy) -> None:
         self._calls = calls

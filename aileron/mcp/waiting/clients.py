@@ -67,7 +67,7 @@ Beats = Callable[[], Iterator[float]]
 
 
 def usual_beats() -> Iterator[float]:
-    """Yield a few short intervals, then equal ones."""
+    """Yield the seconds between progress reports: a few short intervals, then equal ones."""
     return itertools.chain(_EARLY_SECONDS, itertools.repeat(_BEAT_SECONDS))
 
 

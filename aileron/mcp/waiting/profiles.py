@@ -21,7 +21,7 @@ MARGIN_SECONDS = 15.0
 
 
 class Learns(Enum):
-    """The times at which a client learns that the list of tools has changed."""
+    """When a client learns that the list of tools has changed, if at all."""
 
     LIVE = "at once"
     ANEW = "when it is restarted"

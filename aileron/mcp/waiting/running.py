@@ -75,7 +75,7 @@ class Withdrawals:
 
 
 class _Begun:
-    """The first request that starts the run of one call, and its response. Several callers may await the response."""
+    """The first request of one call, which starts its run, and the response. Several callers may await the response."""
 
     def __init__(self, asking: Coroutine[Any, Any, DaemonAnswer]) -> None:
         self._over = Waiting()
@@ -205,5 +205,5 @@ class ActionRunner:
 
 
 def _is_enough(first: DaemonAnswer, options: CallOptions) -> bool:
-    """Return whether the first response already answers the call."""
+    """Return whether the first response already answers the call, so that nothing has to be waited for."""
     return first.status != _UNSETTLED or (options.early and first.body.get("status") == "pending_approval")

@@ -122,7 +122,7 @@ class McpTasks:
         return {}
 
     async def _run(self, ctx: Context, run_id: str) -> Mapping[str, Any]:
-        """Return a run of this session.
+        """Return a run of this session, for a request about the task with its ID.
 
         :raises MCPError: if the client did not declare tasks, there is no such run, or the daemon did not return it.
         """
