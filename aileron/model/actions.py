@@ -54,7 +54,7 @@ class Input:
 
 @frozen
 class ConnectorPin:
-    """The connector, version and (if written) content that an action was made for, and the operations it may call."""
+    """The connector, version and (if written) content that an action was made for, with the operations it may call."""
 
     name: str
     version: str

@@ -1,4 +1,4 @@
-"""Audit events, records as stored, and checkpoints, which sign the record up to a sequence."""
+"""Audit events, the records that store them, and checkpoints, which are signatures over all records so far."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aileron.base.json import JSON, digest
 
 @frozen
 class Actor:
-    """The agent, person or service that caused an event.
+    """The agent, person or service that caused an audit event.
 
     :ivar type: C{agent}, C{human} or C{service}.
     :ivar id: for an agent the session's id, for a person the operator session's public id, and for a service its name:
@@ -127,7 +127,9 @@ ROW = (
 
 @frozen
 class Checkpoint:
-    """A signed statement that the record had reached C{sequence} with the hash C{head}. It covers every earlier record.
+    """A signed statement that the audit log had reached record C{sequence} with the hash C{head}.
+
+    It covers every earlier record.
 
     :ivar vault: the id of the vault that contains the private key.
     :ivar at: the time, as written by L{aileron.base.json.timestamp}.
@@ -156,7 +158,7 @@ class Checkpoint:
 
 @frozen
 class Break:
-    """The first invalid part of a record.
+    """The first invalid part of an audit log.
 
     :ivar kind: C{altered removed reordered inserted rewritten truncated checkpoint unreadable decision}.
     :ivar sequence: the sequence of the first record concerned.
@@ -215,9 +217,10 @@ differ(Verdict, computed={"sound": attrgetter("sound")})
 
 @frozen
 class LockedPeriod:
-    """A part of the record that was written while the vault was locked. It cannot be signed.
+    """A part of the audit log that was written while the vault was locked, so that it could not be signed.
 
-    :ivar key: the first key of the period. Each later key is derived from the previous key and replaces it.
+    :ivar key: the first key for the MACs of the records. Each later key is derived from the previous key and replaces
+        it.
     """
 
     id: str
@@ -226,7 +229,7 @@ class LockedPeriod:
 
 @frozen
 class Maced:
-    """The hash of a record, and the MAC of the record, or None if it has no MAC."""
+    """The hash of a record, and its MAC, or None if the record was written while the vault was unlocked."""
 
     sequence: int
     hash: str

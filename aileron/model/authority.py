@@ -32,7 +32,7 @@ class Pause:
 
 @frozen
 class Halt:
-    """A pause and the runs that were executing when it took effect.
+    """The result of a pause: the pause itself, and the runs that were executing when it took effect.
 
     :ivar under_way: the runs that had started and continue.
     :ivar saved: True if the pause survives a restart, or False while the database accepts no writes (full disk).
@@ -120,7 +120,7 @@ class PredicateKind(StrEnum):
 
 @frozen
 class Predicate:
-    """A predicate that one argument must satisfy.
+    """A condition on the value of one argument, as part of a grant.
 
     :ivar given: the parameter of the predicate, see L{PredicateKind}.
     """
@@ -130,7 +130,7 @@ class Predicate:
     given: JSON = None
 
     def in_words(self) -> str:
-        """Return words for the operator that follow the argument's name.
+        """Return the condition in words for the operator, which follow the argument's name.
 
         The caller makes invisible characters visible.
         """
@@ -304,7 +304,7 @@ _PREDICATE_MEMBERS = frozenset(("argument", "kind", "given"))
 
 
 def decision_item(run_id: str, decision: Decision, wish: NewGrant | None) -> Mapping[str, JSON]:
-    """Return a decision as a member of a signed list: everything in the decision, and the grant requested with it."""
+    """Return the member of a signed list that states a decision, with the grant that is requested with it."""
     return {
         "run": run_id,
         "digest": decision.digest,
@@ -316,12 +316,15 @@ def decision_item(run_id: str, decision: Decision, wish: NewGrant | None) -> Map
 
 
 def verdict_of(approved: bool) -> str:
-    """Return a verdict as it is signed."""
+    """Return the word for a decision that is signed: C{approved} or C{denied}."""
     return "approved" if approved else "denied"
 
 
 def is_decision(item: Mapping[str, JSON], run_id: str, decision: Decision, wish: NewGrant | None) -> bool:
-    """Return whether a member of a signed list is this decision. Times and grants may be written in any form."""
+    """Return whether a member of a signed list states exactly this decision.
+
+    Times and grants may be written in any form.
+    """
     said = (item["run"], item["digest"], item["verdict"], item["reason"])
     # guard of signing: a signature is for one verdict on one digest -> vault.test_approvers.SignatureTests.test_other
     if said != (run_id, decision.digest, verdict_of(decision.approved), decision.reason):

@@ -42,7 +42,7 @@ PRESENTATIONS: Mapping[str, tuple[str, ...]] = {
 
 @frozen
 class Presentation:
-    """A hint for presenting an operation's inputs to a person.
+    """A hint for showing an operation's inputs to a person.
 
     :ivar kind: a key of L{PRESENTATIONS}.
     :ivar parts: the inputs that make up each part, in order.
@@ -327,7 +327,7 @@ class Outcome:
 
 @frozen
 class Sought:
-    """An effect whose outcome is unknown, described for a search.
+    """A search for an effect whose outcome is unknown: all that a connector needs to find it at the service.
 
     :ivar inputs: the operation's inputs from which its request was built.
     :ivar effect_key: the effect key in the request.

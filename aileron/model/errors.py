@@ -1,4 +1,4 @@
-"""The exception tree, which is the failure taxonomy: each class with its HTTP status, its side and whether to retry."""
+"""The exceptions for all failures: each class with its HTTP status, the side that failed, and if a retry may help."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .runs import Run
 
 @define(eq=False)
 class AileronError(Exception):
-    """An error that the caller can handle.
+    """The base of errors that the caller can handle.
 
     :ivar message: the message for the user. It contains no secret and no stack.
     :ivar details: further data for programs.
@@ -39,11 +39,11 @@ class AileronError(Exception):
 
 
 class InternalError(AileronError):
-    """A bug in Aileron. The message contains no internals."""
+    """Raised for a bug in Aileron. The message contains no internals."""
 
 
 class InvalidRequest(AileronError):
-    """An invalid input. C{details["problems"]}: C{[{"pointer": "/args/x", "message": …}]}."""
+    """Raised if an input is invalid. C{details["problems"]}: C{[{"pointer": "/args/x", "message": …}]}."""
 
     kind, status, boundary = "invalid_request", 400, "user"
 
@@ -57,150 +57,153 @@ class InvalidRequest(AileronError):
 
 
 class Unauthorized(AileronError):
-    """A missing or unknown credential."""
+    """Raised if a request has no credential or an unknown one."""
 
     kind, status, boundary = "unauthorized", 401, "user"
 
 
 class LoginLapsed(AileronError):
-    """A browser's login that may only read. Its two words must be typed again before it decides."""
+    """Raised if a browser's login may only read, but the request decides something.
+
+    The browser must be confirmed again first, by its two words or a passkey.
+    """
 
     kind, status, boundary = "login_lapsed", 401, "user"
 
 
 class Forbidden(AileronError):
-    """A valid credential that does not allow this request."""
+    """Raised if the caller's credential is valid but does not allow this request."""
 
     kind, status, boundary = "forbidden", 403, "user"
 
 
 class ApprovalDenied(AileronError):
-    """A denial by the operator. C{details["reason"]} is the reason, if they wrote one."""
+    """Raised for a call that the operator denied. C{details["reason"]} is the reason, if they wrote one."""
 
     kind, status, boundary = "approval_denied", 403, "user"
 
 
 class CapabilityDenied(AileronError):
-    """A use of an operation or host that the action or connector does not declare."""
+    """Raised if an operation or host is to be used that the action or connector does not declare."""
 
     kind, status, boundary = "capability_denied", 403, "connector_manifest"
 
 
 class NotFound(AileronError):
-    """A thing that does not exist, or does not belong to the caller."""
+    """Raised if a thing does not exist, or does not belong to the caller."""
 
     kind, status, boundary = "not_found", 404, "user"
 
 
 class Conflict(AileronError):
-    """A conflict with the present state, which C{details} contains."""
+    """Raised if a request conflicts with the present state, which C{details} contains."""
 
     kind, status, boundary = "conflict", 409, "user"
 
 
 class ApprovalStale(AileronError):
-    """A decision about something that has changed. The operator must review it again."""
+    """Raised for a decision about a request that has changed since. The operator must review the request again."""
 
     kind, status, boundary = "approval_stale", 409, "runtime"
 
 
 class Cancelled(AileronError):
-    """A run that was withdrawn before anything was sent."""
+    """Raised for a run that was withdrawn before anything was sent."""
 
     kind, status, boundary = "cancelled", 409, "user"
 
 
 class ApprovalExpired(AileronError):
-    """An approval that expired without a decision."""
+    """Raised for a run whose approval expired without a decision."""
 
     kind, status, boundary = "approval_expired", 410, "user"
 
 
 class BindingRequired(AileronError):
-    """A missing or ambiguous binding: the connector needs exactly one credential."""
+    """Raised if a binding is missing or ambiguous: the connector needs exactly one credential."""
 
     kind, status, boundary = "binding_required", 412, "runtime"
 
 
 class BindingFailed(AileronError):
-    """A bound credential that could not be opened or that the service rejects."""
+    """Raised if a bound credential cannot be opened, or the service rejects it."""
 
     kind, status, boundary = "binding_failed", 412, "runtime"
 
 
 class CredentialNeedsYou(BindingFailed):
-    """A bound credential that only a person can renew. C{details["reason"]} is the reason."""
+    """Raised if a bound credential can only be renewed by a person. C{details["reason"]} is the reason."""
 
 
 class HashMismatch(AileronError):
-    """Content that differs from its pin."""
+    """Raised if content differs from the digest by which it is pinned."""
 
     kind, status, boundary = "hash_mismatch", 422, "runtime"
 
 
 class SignatureFailure(AileronError):
-    """An invalid signature."""
+    """Raised if a signature is invalid."""
 
     kind, status, boundary = "signature_failure", 422, "runtime"
 
 
 class VaultLocked(AileronError):
-    """A vault that is not unlocked: locked, missing or lost, as in C{details["state"]}."""
+    """Raised if the vault is not unlocked: locked, missing or lost, as in C{details["state"]}."""
 
     kind, status, boundary = "vault_locked", 423, "runtime"
 
 
 class LimitExceeded(AileronError):
-    """A limit that is reached. C{details["retry_after"]} is the number of seconds to wait."""
+    """Raised if a limit is reached. C{details["retry_after"]} is the number of seconds to wait."""
 
     kind, status, boundary, retriable = "limit_exceeded", 429, "user", True
 
 
 class ConnectorRuntimeError(AileronError):
-    """A connector that broke its contract."""
+    """Raised if a connector broke its contract."""
 
     kind, status, boundary = "connector_runtime_error", 500, "sandbox"
 
 
 class OutcomeUnknown(AileronError):
-    """An effect that may have happened. A person must settle it."""
+    """Raised for an effect that may or may not have happened. A person must settle it."""
 
     kind, status, boundary = "outcome_unknown", 500, "external"
 
 
 class NetworkError(AileronError):
-    """A service that could not be reached. Nothing was sent."""
+    """Raised if a service could not be reached. Nothing was sent."""
 
     kind, status, boundary, retriable = "network_error", 502, "external", True
 
 
 class ExternalApiError(AileronError):
-    """A response which says that the service did not perform the request."""
+    """Raised if a service responded that it did not perform the request."""
 
     kind, status, boundary = "external_api_error", 502, "external"
 
 
 class Paused(AileronError):
-    """A refusal to start anything while the session, or everything, is paused. C{details} describes the pause."""
+    """Raised if something should start while the session, or everything, is paused. C{details} describes the pause."""
 
     kind, status, boundary, retriable = "paused", 503, "runtime", True
 
 
 class StoreUnavailable(AileronError):
-    """A failed write to the database (full, locked, damaged or closing). Nothing was stored."""
+    """Raised if the database cannot be written (full, locked, damaged or closing). Nothing was stored."""
 
     kind, status, boundary, retriable = "store_unavailable", 503, "runtime", True
 
 
 class ResourceLimitExceeded(AileronError):
-    """A size or time above its limit."""
+    """Raised if a size or time is above its limit."""
 
     kind, status, boundary = "resource_limit_exceeded", 507, "sandbox"
 
 
 @define(eq=False)
 class StateConflict(Exception):
-    """A failed compare-and-set: the run is no longer in the state that the transition starts from.
+    """Raised if a run cannot change its state, because it is no longer in the state that the change starts from.
 
     :ivar present: the run as it is now.
     """
@@ -209,26 +212,26 @@ class StateConflict(Exception):
 
 
 class WrongPassphrase(Unauthorized):
-    """A passphrase that does not open this vault. An altered wrapped key gives the same error."""
+    """Raised if a passphrase does not open this vault. An altered vault file gives the same error."""
 
 
 class WeakPassphrase(InvalidRequest):
-    """A new passphrase that could be guessed."""
+    """Raised if a new passphrase is so weak that it could be guessed."""
 
 
 class NoVault(VaultLocked):
-    """A missing vault file."""
+    """Raised if there is no vault file."""
 
 
 class VaultDamaged(BindingFailed):
-    """A vault file that the key's owner did not write last.
+    """Raised if a vault file was damaged or altered by a program that does not have the vault's key.
 
-    It is never replaced automatically: a person restores a copy.
+    The file is never replaced automatically: a person restores a copy.
     """
 
 
 def damaged(reason: str) -> VaultDamaged:
-    """Return an error with C{reason} and with advice for the person."""
+    """Return the error for a damaged vault file, with C{reason} and with advice for the person."""
     return VaultDamaged(f"{reason} Put secrets.json back from a copy, or run `aileron vault reset`.")
 
 

@@ -1,4 +1,4 @@
-"""A failure as a value that is stored and sent, and advice for its reader."""
+"""A failure as a value that is stored and sent, and the advice that its reader gets."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ _METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 
 @frozen
 class RelayedPath:
-    """A path of the agent site that the gateway serves, as published in the API document.
+    """A path of the agent site that a feature such as the gateway serves, as published in the API document.
 
     :ivar path: the path, with variables as C{<path:rest>}.
     :ivar providers: the names of the providers that requests are sent to. If there are two, the second gets requests of
@@ -115,5 +115,8 @@ class RelayedPath:
 
     @classmethod
     def each(cls, path: str, methods: Iterable[str] | None, providers: tuple[str, ...]) -> list[RelayedPath]:
-        """Return the path once for each method. If C{methods} is None or empty, use the methods that clients send."""
+        """Return a value for each method of the path, to be published in the API document.
+
+        If C{methods} is None or empty, use the methods that clients send.
+        """
         return [cls(method, path, providers) for method in sorted(methods or _METHODS)]

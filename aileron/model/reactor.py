@@ -1,4 +1,4 @@
-"""The turns of the daemon's reactor that took too long."""
+"""The counts of iterations ("turns") of the daemon's reactor that took too long."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from attrs import frozen
 
 @frozen
 class LongTurns:
-    """The turns of the reactor that exceeded the limit.
+    """The iterations ("turns") of the reactor that exceeded the time limit.
 
     :ivar busy: the number of turns in which the reactor's thread computed for too long.
     :ivar blocked: the number of turns in which the reactor's thread was blocked.

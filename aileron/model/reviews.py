@@ -164,7 +164,7 @@ class Card:
 
 
 class PreviewStatus(StrEnum):
-    """The state of a preview.
+    """The state of a preview, which is what a service shows of the thing that would be changed.
 
     C{FETCHING}: the read has not ended. C{SHOWN}: the values are known. C{UNAVAILABLE}: the read failed.
     """
@@ -188,7 +188,7 @@ class Cut:
 
 @frozen
 class PreviewField:
-    """One value from the service, as text.
+    """One value of a preview, as text.
 
     :ivar value: the text, or None if C{missing}.
     """
@@ -213,7 +213,7 @@ class PreviewFault:
 
 @frozen
 class Preview:
-    """The result of one read from the service, or the reason why there is none.
+    """The thing that would be changed, as its service shows it: the result of one read, or the reason for its lack.
 
     :ivar carried: the values that steps use, by path. A step cannot use a value that is not in it.
     """
@@ -224,7 +224,7 @@ class Preview:
     carried: Mapping[str, JSON] = field(factory=dict)
 
     def digest(self) -> str:
-        """Return the digest of everything shown and carried. Of a fault, only the class is covered.
+        """Return the digest of everything that the preview shows and carries. Of a fault, only the class is covered.
 
         :raises ValueError: if a value cannot be part of a digest.
         """

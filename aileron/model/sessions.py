@@ -138,17 +138,18 @@ class Session:
 
 @frozen
 class OperatorSession:
-    """One login of the operator. It ends with the daemon's process.
+    """One login of the operator, in a terminal or a browser. It ends with the daemon's process.
 
     A terminal's login ends when it may no longer decide. A browser's login may then still read.
 
-    :ivar id: the public id for the record, which is not the token.
+    :ivar id: the public id for the audit log, which is not the token.
     :ivar used_at: the time of its last use. Requests that a page sends by itself do not count.
     :ivar expires_at: when the login may no longer decide, if it is not used before.
     :ivar ends_at: when the login may no longer decide, even if it is used.
     :ivar decides: True while the login may decide.
-    :ivar proved_at: when the passphrase or the two words were last typed for it. A touch that raises it does not count.
-    :ivar passkey: the id of the passkey that alone opened it, at the public name, or None.
+    :ivar proved_at: when the passphrase or the two words were last typed for it. A passkey that lets the login decide
+        again does not change this time.
+    :ivar passkey: the id of the passkey that alone opened it, on the phone's pages, or None.
     """
 
     id: str
@@ -179,10 +180,10 @@ class SignedRequest:
 
 
 class HandOverState(StrEnum):
-    """The progress of handing a login over to a browser. The last four states are final.
+    """The state of handing a terminal's login over to a browser by a code. The last four states are final.
 
-    C{MADE}: no browser has opened the code.  C{OPENED}: a browser has opened the code, and waits until the person
-    confirms its two words. C{TWICE}: the code was used twice, so another person may have it.  C{WRONG}: the words were
+    C{MADE}: no browser has opened the code. C{OPENED}: a browser has opened the code, and waits until the person
+    confirms its two words. C{TWICE}: the code was used twice, so another person may have it. C{WRONG}: the words were
     wrong.
     """
 
@@ -196,10 +197,10 @@ class HandOverState(StrEnum):
 
 @frozen
 class SignIn:
-    """A browser's login that a passkey is asked to confirm. The passkey's signature covers C{code} and C{public_key}.
+    """A browser's request to be logged in by a passkey. The passkey's signature covers C{code} and C{public_key}.
 
     :ivar login: the id of the terminal's session that started the hand-over.
-    :ivar code: the SHA-256 of the code that the browser brought, in hexadecimal.
+    :ivar code: the SHA-256 of the code that the browser used, in hexadecimal.
     :ivar public_key: the browser's public key, as L{aileron.base.signatures.write_public_key} writes it.
     """
 
@@ -224,7 +225,7 @@ class LapsedLogin:
 
 @frozen
 class HandOver:
-    """The state of a hand-over as its browser may see it.
+    """The state of a login's hand-over by a code, as the browser that used the code may see it.
 
     :ivar words: the words to type in the terminal, or empty if none are needed.
     :ivar cookie: the cookie of the new login, or empty if there is none yet, or if the browser's present login may
@@ -240,7 +241,9 @@ class HandOver:
 
 @frozen
 class NewPasskeyPage:
-    """A page that waits for its two words and may make a passkey. The words let the browser in and add the passkey.
+    """A page that waits for its two words to be typed in the terminal, and may make a passkey before.
+
+    The words log the browser in and add the passkey.
 
     :ivar login: the id of the terminal's session that started the hand-over.
     """

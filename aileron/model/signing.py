@@ -1,4 +1,4 @@
-"""Decisions as signed texts: what an approver's key signs, and the verification of that without a daemon (ADR 78)."""
+"""The text that an approver's key signs for a decision, and its verification without a daemon (ADR 78)."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ RAISE_TAG = "aileron.raise.v1"
 
 
 class KeyKind(StrEnum):
-    """The kinds of an approver's key.
+    """The kinds of keys that sign the operator's decisions.
 
-    C{BROWSER}: of one browser, registered when it logged in.  C{TERMINAL}: of one command that proved the passphrase.
-    C{PASSKEY}: of an authenticator that verifies the person at each use.
-    C{SSH}: of OpenSSH, such as a security key, used on any machine (ADR 82).
+    C{BROWSER}: of one browser, registered when it logged in. C{TERMINAL}: of one command that proved the passphrase.
+    C{PASSKEY}: of an authenticator that verifies the person at each use. C{SSH}: of OpenSSH, such as a security key,
+    used on any machine (ADR 82).
     """
 
     BROWSER = "browser"
@@ -52,7 +52,7 @@ class KeyKind(StrEnum):
 
 @frozen
 class EnrolledKey:
-    """The public key of an approver, as L{aileron.base.signatures.write_public_key} writes it.
+    """A public key whose signatures decide, as L{aileron.base.signatures.write_public_key} writes it.
 
     That of an SSH key is written as in a C{.pub} file, without its comment.
     """
@@ -75,7 +75,7 @@ class Statement:
     items: tuple[Mapping[str, JSON], ...]
 
     def of(self, run_id: str) -> Mapping[str, JSON] | None:
-        """Return the decision on a run, or None if the list has none."""
+        """Return the decision on a run in the signed list, or None if the list has none."""
         return next((each for each in self.items if each["run"] == run_id), None)
 
 
@@ -230,9 +230,9 @@ def write_file(text: str, statement: str) -> str:
 
 
 def begins_as_signed(signed: JSON, recorded: JSON) -> bool:
-    """Return whether a recorded earliest start is at or after the signed one. The time to undo may make it later.
+    """Return whether a run starts no earlier than was signed. The time to undo a decision may delay the start.
 
-    :param signed: a time, or None for at once.
+    :param signed: the signed earliest start, or None for at once.
     :param recorded: the recorded earliest start, or the time of the decision if it may start at once.
     """
     if signed is None:
@@ -249,5 +249,5 @@ def is_embedded(client_data: Mapping[str, JSON]) -> bool:
 
 
 def challenge_of(statement: str) -> str:
-    """Return the challenge by which a passkey signs a text: its SHA-256 in base64url."""
+    """Return the challenge for a passkey's signature over a text: the SHA-256 of the text in base64url."""
     return write_base64url(hashlib.sha256(statement.encode()).digest())

@@ -66,7 +66,12 @@ def cut_title(text: str, most: int = MOST_TITLE) -> str:
 
 
 def count_more(title: str, more: int) -> str:
-    """Return C{title}, shortened to fit, with the number of further steps. If C{more} is 0, return it unchanged."""
+    """Return C{title}, shortened to fit, with the number of further steps after it.
+
+    If C{more} is 0, return it unchanged.
+
+    :param more: the number of further steps.
+    """
     if not more:
         return title
     words = f" and {more} more step{'' if more == 1 else 's'}"

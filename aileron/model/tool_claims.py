@@ -1,4 +1,4 @@
-"""Claims: the right of a tool's later request to the answer that an earlier run of the same request got."""
+"""Claims: a command-line tool that sends a request again gets the answer of the run that its first request started."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_TOLD = 100
 
 @frozen
 class ToolClaim:
-    """The claim on the answer of one run of an agent's own tool.
+    """The right to the answer of one run of an agent's own tool, for the tool's later requests.
 
     :ivar form: the digest of the request in its normal form. Equal commands have equal forms.
     :ivar size: the bytes of the request's target, headers and body.

@@ -55,7 +55,7 @@ class Candidate:
 
     @property
     def key(self) -> tuple[TrustKind, str]:
-        """The kind and name that identify the file among the trusted files."""
+        """The kind and name of the file, by which the operator's trust in it is found."""
         return self.kind, self.name
 
 
@@ -86,7 +86,7 @@ class TrustItem:
 
 
 class Mark(StrEnum):
-    """The result of verifying the mark of a stored decision.
+    """The result of verifying the mark (the vault's signature) of a stored decision.
 
     C{EARLIER}: the mark names a key that is not this vault's. The decision does not count, and no alarm is raised.
     """

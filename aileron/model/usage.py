@@ -42,7 +42,7 @@ class UsageSum:
 
 @frozen
 class SpendKey:
-    """The key by which requests to language models are added up.
+    """The key by which the use of language models is summed up.
 
     :ivar day: the day on which the requests began, in the daemon's time zone.
     :ivar session_id: the session, or empty for requests without one.
@@ -57,7 +57,7 @@ class SpendKey:
 
 @frozen
 class Spent:
-    """The use of a number of requests.
+    """The use of language models by a number of requests: tokens and cost.
 
     :ivar input: the input tokens, cached or not.
     :ivar cached: the input tokens from the provider's cache.

@@ -1,4 +1,4 @@
-"""The vault and its bindings, as far as they are known without opening a credential."""
+"""The values that describe the vault and its bindings while no credential is opened."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class NewBinding:
 
 @frozen
 class BindingFlag:
-    """A flag on one revision of a binding that warns before further use, such as that a response contained its secret.
+    """A warning that is stored for one revision of a binding, such as that a response contained its secret.
 
     :ivar reason: the reason, as a sentence for people.
     """

@@ -1,1 +1,1 @@
-"""The zope interfaces between rooms."""
+"""The zope interfaces by which the packages below C{aileron/} use each other."""

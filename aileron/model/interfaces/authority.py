@@ -108,7 +108,9 @@ class IGrants(Interface):
         """
 
     def use(grant_id: str, sequence: int, head: str) -> Grant:
-        """Count one use, and seal the sequence and hash that the record has reached.
+        """Count one use of a grant.
+
+        In the same write, store the sequence and hash of the newest record of the audit log.
 
         :return: the grant after this use.
         :raises NotFound: if there is no such grant.
@@ -138,12 +140,11 @@ class IGrants(Interface):
 
 
 class IControl(Interface):
-    """The key that authenticates the operator's decisions. It is in memory only while the vault is unlocked.
+    """The vault's key that authenticates the operator's decisions. It is in memory only while the vault is unlocked.
 
-    The vault also stores which decisions were used, and the newest sequence and hash of the record, so that restoring
-    an old row or database cannot repeat a decision.
-
-    Every method raises L{BindingFailed} if the vault file is damaged or another program wrote it.
+    The vault also stores which decisions were used, and the sequence and hash of the newest record of the audit log
+    (the "sealed" record), so that restoring an old row or database cannot repeat a decision. Every method raises
+    L{BindingFailed} if the vault file is damaged or another program wrote it.
     """
 
     def sign(statement: Mapping[str, JSON]) -> bytes:
@@ -170,14 +171,14 @@ class IControl(Interface):
         """
 
     def sealed() -> tuple[int, str] | None:
-        """Return the newest sealed (sequence, hash) of the record, or None if none was sealed.
+        """Return the sequence and hash that L{seal} stored last, or None if it was never called.
 
         :raises VaultLocked: if the vault is not unlocked.
         :raises BindingFailed: if the vault file is damaged, or another program wrote it.
         """
 
     def seal(sequence: int, head: str) -> None:
-        """Durably store the sequence and hash that the record has reached.
+        """Store the sequence and hash of the newest record of the audit log in the vault, durably.
 
         :raises VaultLocked: if the vault is not unlocked.
         :raises BindingFailed: if the vault file is damaged, or another program wrote it.
@@ -192,9 +193,10 @@ class IControl(Interface):
         """
 
     def outdate(run: str, until: datetime, sequence: int, head: str) -> None:
-        """In one durable write, store until C{until} that decisions on C{run} are outdated, and seal the record.
+        """Store until C{until} that all decisions on C{run} are outdated and may not be used.
 
-        Decisions are named by the run's id, not by their marks, because an altered row could contain another mark.
+        The same write stores the sequence and hash of the newest record of the audit log, as L{seal} does. Decisions
+        are named by the run's id, not by their marks, because an altered row could contain another mark.
 
         :raises VaultLocked: if the vault is not unlocked.
         :raises StoreUnavailable: if the file could not be written. Nothing was stored.
@@ -202,14 +204,16 @@ class IControl(Interface):
         """
 
     def outdated(run: str) -> datetime | None:
-        """Return the latest C{until} that L{outdate} stored for C{run}, or None if there is none or it has expired.
+        """Return the latest time until which L{outdate} stored that decisions on C{run} are outdated.
+
+        Return None if there is none or it has passed.
 
         :raises VaultLocked: if the vault is not unlocked.
         :raises BindingFailed: if the vault file is damaged, or another program wrote it.
         """
 
     def forgotten() -> datetime | None:
-        """Return the latest C{until} of all deleted entries, or None if none was deleted.
+        """Return the latest C{until} of all entries of used decisions that were deleted, or None if none was deleted.
 
         A decision that expires at this time or earlier must count as used, because its entry may be deleted.
 
@@ -218,8 +222,9 @@ class IControl(Interface):
         """
 
     def spend(mark: bytes, until: datetime, sequence: int, head: str) -> None:
-        """In one durable write, mark a decision as used, and seal the sequence and hash that the record has reached.
+        """Store that a decision was used. The same write stores the newest record of the audit log, as L{seal} does.
 
+        :param mark: the mark of the decision, from L{sign}.
         :param until: when the decision expires. The entry is stored until then.
         :raises Conflict: if the decision was already used.
         :raises VaultLocked: if the vault is not unlocked.
@@ -229,7 +234,7 @@ class IControl(Interface):
 
 
 class IRecordKeys(Interface):
-    """The keys in the vault that prove that a record is unaltered.
+    """The keys in the vault that prove that the audit log is unaltered.
 
     If the vault is not unlocked, every method but L{public_key} raises L{aileron.model.errors.VaultLocked}. If its file
     is damaged or another program wrote it, they raise L{aileron.model.errors.BindingFailed}.

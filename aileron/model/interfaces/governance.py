@@ -82,9 +82,9 @@ class ILimitService(Interface):
     """The operator's pauses, caps and lifted denials."""
 
     async def hold() -> None:
-        """Stop starting effects in this process, and return when none is executing. Then the vault can be locked.
+        """Stop starting effects in this process, and return when none is executing, so that the vault can be locked.
 
-        Cancelling ends the wait, not the hold. Idempotent.
+        Cancelling ends the wait. No effect starts afterwards in any case. Idempotent.
         """
 
     def pauses() -> tuple[Pause, ...]:

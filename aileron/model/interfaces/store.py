@@ -16,7 +16,7 @@ from aileron.model.vault import BindingFlag
 
 
 class IRuns(Interface):
-    """The rows of runs. A row changes only by compare-and-set, in one transaction with the events about the change.
+    """The stored runs. A row changes only if it is in the expected state, in one transaction with the events about it.
 
     Every method that writes returns after the commit and raises L{StoreUnavailable} if nothing was stored. Cancelling a
     waiting caller never undoes a write.
@@ -102,7 +102,7 @@ class IRuns(Interface):
         """List attempts, in order."""
 
     async def room(charges: Sequence[Charge]) -> None:
-        """Check that a transition with these C{charges} could be applied now. Nothing is counted.
+        """Check that a transition with these C{charges} would not exceed a limit now. Nothing is counted.
 
         :raises LimitExceeded: if the limit of one of them is reached.
         """
@@ -227,9 +227,9 @@ class IInBandMemories(Interface):
 
 
 class IAudit(Interface):
-    """The append-only, hash-chained record.
+    """The append-only, hash-chained audit log. L{IRuns} records changes of runs together with the change.
 
-    L{IRuns} records changes of runs together with the change. This interface records all other events.
+    This interface records all other events.
     """
 
     async def append(*events: Event) -> None:
@@ -250,9 +250,9 @@ class IAudit(Interface):
         """Return one record, or None."""
 
     async def news(sequence: int, seconds: float) -> tuple[Record, ...]:
-        """Return at most 256 records after that sequence, oldest first. If there are none yet, wait for C{seconds}.
+        """Return at most 256 records after that sequence, oldest first, once there is at least one.
 
-        If none arrive in that time, return an empty tuple. Many callers may wait. Cancelling ends the wait.
+        If none arrives within C{seconds}, return an empty tuple. Many callers may wait. Cancelling ends the wait.
         """
 
     async def count_daily(since: datetime, types: Sequence[str]) -> Sequence[tuple[date, str, int]]:
@@ -278,7 +278,7 @@ class IAudit(Interface):
 
 
 class IWatermarks(Interface):
-    """Short texts by name that mark how far something had progressed, to detect restored old files."""
+    """Short texts by name that store how far the vault and the log had progressed, to detect restored old files."""
 
     async def all() -> dict[str, str]:
         """Return all texts by name."""
