@@ -25,7 +25,7 @@ _SIGN = re.compile(r"[%\\&\0\n]")
 
 @frozen
 class Undone:
-    """A text with one layer of escapes decoded.
+    """A text with one layer of escapes decoded, and the places of the escapes.
 
     :ivar text: the decoded text.
     :ivar ends: for each escape, the index of its end in C{text}.

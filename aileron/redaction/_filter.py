@@ -135,7 +135,7 @@ class SecretFilter:
         raise self._refused
 
     def _let_go(self, keep: int) -> bytes:
-        """Return the held pieces, except for the last C{keep} bytes of content, which stay held."""
+        """Return the bytes that are held back, except for the last C{keep} bytes of content."""
         held, kept = self._held, list[BodyPart]()
         while keep:
             piece = held.pop()

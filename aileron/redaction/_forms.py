@@ -1,4 +1,4 @@
-"""The table of forms: the encodings in which a sent secret may come back."""
+"""The encodings in which a service may send back a secret that it received, each with the text to search for."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _forms(secret: str) -> Iterator[SecretForm]:
 
 
 def _collapse(secret: str) -> Iterator[SecretForm]:
-    """Yield C{secret} with its own escapes decoded once, twice and so on.
+    """Yield C{secret} with the escapes that it happens to contain decoded once, twice and so on.
 
     Short results are skipped, except for those of a secret with NULs or line breaks: decoding drops these characters
     from the searched text, so the complete secret never appears there.

@@ -162,12 +162,15 @@ def _list(value: JSON) -> Sequence[JSON]:
 
 
 def _fits(form: str) -> bool:
-    """Return True if L{REDACTED}, together with the text around it, cannot form the secret again."""
+    """Return True if the text L{REDACTED} in place of C{form} cannot make up a secret again with the text around it."""
     return not {"[", "]"} & set(form) and form not in REDACTED
 
 
 def _widen(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the span, extended by neighbouring base64 characters that may hold bits of the secret and by padding."""
+    """Return the start and end of a found secret, extended by neighbouring base64 characters.
+
+    These may hold bits of the secret, or be padding.
+    """
     start -= start > 0 and text[start - 1] in BASE64_CHARACTERS
     end += end < len(text) and text[end] in BASE64_CHARACTERS
     while end < len(text) and text[end] == "=":
