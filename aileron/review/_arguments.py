@@ -9,7 +9,7 @@ from aileron.model.runs import Approval
 
 
 def list_arguments(approval: Approval) -> tuple[ReviewedArgument, ...]:
-    """Return every argument of the run with the review's labels, then the arguments that only the review has."""
+    """Return every argument of the run with its label from the review, then those that the review does not have."""
     given = dict(approval.run.arguments)
     shown = [evolve(each, value=given.pop(each.name, each.value)) for each in approval.review.arguments]
     return (*shown, *(ReviewedArgument(name, name, value) for name, value in given.items()))

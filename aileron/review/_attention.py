@@ -1,4 +1,4 @@
-"""Sorts requests into two groups: those to review closely, and routine ones."""
+"""Sorts pending requests into two groups for the inbox: those to review closely, and routine ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DESTROYS = frozenset(("destructive", "irreversible"))
 
 
 class InboxGroup(StrEnum):
-    """The group of a request in lists."""
+    """The group of a request in the inbox: to review closely, or routine."""
 
     LOOK_CLOSELY = "look_closely"
     ROUTINE = "routine"

@@ -1,4 +1,4 @@
-"""Reads cards: a card's values as one text, and the arguments that a card shows."""
+"""Reads cards, which show the inputs of a step in a familiar form, such as a message."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _Key: TypeAlias = tuple[type, JSON]
 
 @frozen
 class _Done:
-    """The completed calls of one action, newest first, and the approval of the newest.
+    """The completed calls of one action, newest first, and the approval of the newest of them.
 
     :ivar whole: True if these are all completed calls of the action.
     """
@@ -68,7 +68,10 @@ def _compare(approval: Approval, done: _Done, known: Mapping[str, set[_Key]]) ->
 
 
 def _affordable(runs: Sequence[Run]) -> Iterator[Run]:
-    """Yield the first runs that have at most L{MOST_PIECES} values together, but at least one run."""
+    """Yield the first runs of C{runs} that together have at most L{MOST_PIECES} values, but at least one run.
+
+    This limits the time for comparing them.
+    """
     pieces = 0
     for number, run in enumerate(runs):
         pieces += sum(len(_beginning(value)) for value in run.arguments.values())
@@ -107,7 +110,7 @@ def _novel(run: Run, known: Mapping[str, set[_Key]]) -> dict[str, tuple[JSON, ..
 
 
 def _key(piece: JSON) -> _Key:
-    """Return the key by which a value is compared: 1 differs from 1.0 and from "1"."""
+    """Return the key by which a value is compared with others. In it, 1 differs from 1.0 and from "1"."""
     return type(piece), piece
 
 

@@ -1,4 +1,4 @@
-"""Collects what a person must see of a request before the decision."""
+"""Collects everything that a person must see of a request before the decision."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class RequestReview:
 async def review_requests(
     decisions: IDecisions, offers: Mapping[str, Offer], approvals: Sequence[Approval]
 ) -> tuple[RequestReview, ...]:
-    """Compare requests with earlier calls, and return their reviews in the same order.
+    """Compare requests with earlier calls, and return everything to be shown of each, in the same order.
 
     If there are several requests, large ones are reviewed without cards: each card needs a plan, which takes
     milliseconds, and a list may have a hundred requests.

@@ -1,4 +1,4 @@
-"""Groups identical requests, and describes the order and state of those of one session."""
+"""Groups identical requests, and describes the order and state of those of one session ("twins")."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def describe_standing(run: Run) -> str:
 def describe_twins(run: Run, twins: Sequence[Run]) -> str:
     """Return sentences on the other identical requests of the session, or an empty text if there are none.
 
-    The sentences say the position of C{run} among these requests, the state of the first one, and whether a denial
-    denies all.
+    The sentences say the position of C{run} among these requests, the state of the first one, and that a denial denies
+    all.
 
     :param twins: the other requests, oldest first.
     """
@@ -70,7 +70,7 @@ def group_identical(approvals: Sequence[Approval]) -> tuple[tuple[Approval, ...]
 
 
 def _find_question(approval: Approval) -> Hashable:
-    """Return all data of an approval, beside the call, that must be equal for its question to be the same.
+    """Return all data of an approval that must be equal in two approvals for them to be shown as identical.
 
     A request's body and headers are left out. They are computed from these data and from the effect key of the run, and
     the digest of each approval covers them.
@@ -90,7 +90,7 @@ def _find_question(approval: Approval) -> Hashable:
 
 
 def _find_step(step: ReviewedStep, run: Run) -> Hashable:
-    """Return the data of a step that must be equal: connector, operation, binding, and where its request goes."""
+    """Return the data of a step that are equal in two identical requests: connector, operation, binding and target."""
     request = step.request
     target = None
     if request is not None:

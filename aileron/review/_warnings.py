@@ -283,7 +283,7 @@ def host_of(step: ReviewedStep) -> str:
 
 
 def _compare_with_earlier(approval: Approval, before: Precedents) -> dict[str, str]:
-    """Return the warnings that rest on earlier calls, by id. An empty text means no warning."""
+    """Return the warnings that result from a comparison with earlier calls, by id. An empty text means no warning."""
     names = ", ".join(visible(name) for name in recipients(before))
     others = ", ".join(map(visible, before.connectors_changed))
     parent = approval.run.parent_id
@@ -300,7 +300,7 @@ def _compare_with_earlier(approval: Approval, before: Precedents) -> dict[str, s
 
 
 def _judge_requests(approval: Approval, offer: Offer | None) -> dict[str, str]:
-    """Return the warnings that rest on what would be sent, by id. An empty text means no warning."""
+    """Return the warnings about what would be sent, by id. An empty text means no warning."""
     steps = approval.review.steps
     inside = [host for host in dict.fromkeys(map(host_of, steps)) if host and may_be_private(host)]
     declared = frozenset[str]() if offer is None else offer.own_hosts
@@ -333,14 +333,14 @@ def _describe_repeats(before: Precedents) -> str:
 
 
 def recipients(before: Precedents) -> Iterator[str]:
-    """Yield the arguments that name a recipient or destination and have a new value."""
+    """Yield the names of arguments that name a recipient or destination and have a value that no earlier call had."""
     for name, pieces in before.novel.items():
         if _says_who(name.lower()) or any(map(_is_address, pieces)):
             yield name
 
 
 def new_here(name: str, before: Precedents | None) -> str:
-    """Return a note on the new values of the argument C{name}, or an empty text.
+    """Return a note that says which values of the argument C{name} no earlier call had, or an empty text.
 
     There is no note if there are no earlier calls, or the argument names no recipient or has no new value.
     """
