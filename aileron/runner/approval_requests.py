@@ -1,4 +1,4 @@
-"""Requests approvals for the plan of a run, again when the plan changes, and fetches their previews."""
+"""Requests approvals for the plan of a run, requests them again when the plan changes, and fetches previews."""
 
 from __future__ import annotations
 
@@ -127,7 +127,9 @@ class ApprovalRequests:
         return await self._refresh(await self._runs.approval(run_id))
 
     async def fresh(self, approval: Approval) -> Approval:
-        """Return an up-to-date approval: requested again if the plan made now differs from the one that it shows.
+        """Return an up-to-date approval.
+
+        If the run as planned now differs from what the approval shows, request it again.
 
         The review of a pending approval always comes from the new plan, never from the stored row.
         """
@@ -200,7 +202,10 @@ class ApprovalRequests:
         )
 
     async def show(self, approval: Approval) -> Approval:
-        """Return the result of L{fresh}, or the stored approval marked as stale if the result cannot be stored."""
+        """Return an up-to-date approval, as L{fresh} does.
+
+        If it cannot be stored, return the stored one marked as stale.
+        """
         try:
             return await self.fresh(approval)
         except StoreUnavailable:
@@ -330,7 +335,7 @@ def require_digest(shown: str) -> Verify:
 
 
 def _bare_review(run: Run) -> Review:
-    """Return a review of a run whose approval row is missing and that cannot be planned."""
+    """Return a review without contents, for a run whose approval row is missing and that cannot be planned."""
     return Review(action=ReviewedAction(run.action, run.action_version), manifest_digest=run.manifest_digest)
 
 

@@ -1,4 +1,4 @@
-"""The gate between an approval and its effect: records decisions, and verifies them before the effect."""
+"""Records decisions, and verifies them again before the effect of the run."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class SignatureCheck(Protocol):
 
 @define(eq=False)
 class ApprovalGate:
-    """The gate between a gated run and its effect. No other class records decisions."""
+    """Records the operator's decisions, and verifies them again before the effect. No other class records decisions."""
 
     _runs: RunRepository
     _planner: Planner
@@ -272,7 +272,7 @@ class ApprovalGate:
             raise ApprovalStale(objection)
 
     async def spend(self, approval: Approval) -> None:
-        """Record the use of the decision before anything is sent. If recording fails, withdraw the decision.
+        """Record in the vault that the decision is used, before anything is sent. If that fails, withdraw the decision.
 
         :raises Conflict: if the decision was used before.
         :raises AileronError: if the use cannot be recorded.
@@ -294,7 +294,7 @@ class ApprovalGate:
             await self._decisions.refuse_repetition(run.parent_id)
 
     async def _sound(self, run: Run) -> Approval:
-        """Read the files again and return the approval of C{run} after verifying its decision.
+        """Read the files again and return the approval of C{run}, after verifying its decision.
 
         :raises ApprovalStale: if there is no valid decision.
         :raises StateConflict: if the stored run is in another state than C{run}.
@@ -421,7 +421,7 @@ class ApprovalGate:
         return plan.action.approval
 
     def _as_approved(self, approval: Approval, preview: Preview | None) -> Plan:
-        """Plan the run and return the plan if its digest is the approved one.
+        """Plan the run with this preview, and return the plan if its digest is the approved one.
 
         :raises ApprovalStale: if the plan has another digest, or the run cannot be planned.
         """

@@ -129,7 +129,7 @@ def build(with_: Collaborators) -> Runner:
 
 
 class _Assembly:
-    """The construction of one runner. Its parts are built in the order of their dependencies."""
+    """Builds the parts of one runner in the order of their dependencies."""
 
     def __init__(self, given: Collaborators) -> None:
         self.given = given

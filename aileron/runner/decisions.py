@@ -87,7 +87,7 @@ class NotYet(Exception):
 
 
 class EarlierKey(ApprovalStale):
-    """Raised for a decision signed with an earlier key of the vault."""
+    """Raised for a decision that was signed with an earlier key of the vault, so that it must be made again."""
 
 
 @define(eq=False)
@@ -222,10 +222,7 @@ class Decisions:
         await self._outdate(run.id, up_to + _REMEMBERED)
 
     async def give_up(self, run: Run) -> None:
-        """Withdraw every decision on a run made up to now.
-
-        If that cannot be recorded yet, log it. Then L{settle_up} retries.
-        """
+        """Withdraw every decision on a run made up to now. If the vault refuses that now, L{settle_up} retries."""
         self._owed[run.id] = self._events.now() + _REMEMBERED
         await self.settle_up()
         if run.id in self._owed:
@@ -236,7 +233,7 @@ class Decisions:
 
     @property
     def owing(self) -> bool:
-        """True if L{settle_up} has something to write."""
+        """Return True if a withdrawal of decisions could not be written yet, so that L{settle_up} must write it."""
         return bool(self._owed)
 
     async def settle_up(self) -> None:

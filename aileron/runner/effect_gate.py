@@ -35,11 +35,14 @@ class EffectGate:
         return not self._held and self._vault.state() is VaultState.UNLOCKED
 
     def hold(self) -> None:
-        """Refuse every effect from now on, until the daemon is restarted."""
+        """Refuse every effect from now on, until the daemon is restarted. Used before the vault is locked."""
         self._held = True
 
     def refuse_paused(self, session_id: str | None) -> None:
-        """Raise L{Paused} if runs of the session are paused."""
+        """Check that runs of the session are not paused.
+
+        :raises Paused: if they are.
+        """
         self._pauses.refuse(session_id)
 
     def is_paused(self, session_id: str | None) -> bool:
@@ -58,7 +61,10 @@ class EffectGate:
         return self._pauses.guarded(verify)
 
     def note_rate(self, planned: PlannedStep, outcome: Outcome, *, of_preview: bool = False) -> Outcome:
-        """Store the rate limit that C{outcome} asks for, if any, and return C{outcome}. See L{RateLimits.noted}."""
+        """If the service's response asks for no further requests for some time, store that, and return C{outcome}.
+
+        :param of_preview: whether the response is that to the read of a preview. See L{RateLimits.noted}.
+        """
         return self._rates.noted(planned, outcome, of_preview=of_preview)
 
     def note_waiting(self) -> None:
@@ -87,7 +93,7 @@ class EffectGate:
     async def in_turn(self, planned: PlannedStep, run: Run, seconds: float) -> None:
         """Wait until the rate limit of the step's service is over. Return at once if there is none.
 
-        :raises LimitExceeded: if the wait, or a pause that begins meanwhile, lasts longer than C{seconds}.
+        :raises LimitExceeded: if the wait lasts longer than C{seconds}, also because of a pause that begins meanwhile.
         """
         left = self._rates.seconds_left(planned, run.id)
         if not left:
@@ -98,7 +104,7 @@ class EffectGate:
             raise LimitExceeded(why, {"retry_after": max(1, round(left))})
 
     def require(self) -> None:
-        """Refuse unless effects may begin now.
+        """Check that effects may begin now.
 
         :raises VaultLocked: if L{may_act} is false.
         """

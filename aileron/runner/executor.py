@@ -64,7 +64,7 @@ _BROKEN = Outcome(
 
 @define(eq=False)
 class _Execution:
-    """The progress of one executing run."""
+    """The progress of one executing run: its outputs, and the attempts and events that are not stored yet."""
 
     run: Run
     plan: Plan
@@ -99,7 +99,9 @@ class Executor:
     _probe: Callable[[str], None]
 
     def opening(self, run: Run, plan: Plan, *, actor: Actor = DAEMON, verify: Verify | None = None) -> Transition:
-        """Return the transition to C{executing}, with the first attempt's row. Commit it before calling L{carry_out}.
+        """Return the transition by which a run starts executing, with the first attempt's row.
+
+        Commit it before calling L{carry_out}.
 
         :param run: the run in its approved state.
         :param actor: the actor who starts the run.
@@ -148,8 +150,9 @@ class Executor:
         return await self._complete(execution)
 
     async def abandon(self, run: Run, plan: Plan, opening: Transition, fault: Fault, *found: Event) -> Run:
-        """Store a run whose C{opening} is committed as failed, without sending anything.
+        """End a run whose C{opening} is committed as failed with C{fault}. Nothing is sent.
 
+        :param opening: the transition from L{opening}.
         :param found: further events to record.
         """
         now = self._runs.now()
@@ -355,7 +358,7 @@ class Executor:
         return ended
 
     def _listen(self, execution: _Execution, position: int, run: Run) -> None:
-        """If the last attempt's response may still arrive, wait for it in the background and record it.
+        """If the last attempt timed out and its response may still arrive, wait for it in the background and record it.
 
         :param run: the run, already stored as uncertain.
         """
@@ -389,7 +392,7 @@ class Executor:
         return await self._runs.insist(execution.run.id, lambda: self._runs.apply(ending))
 
     async def _contested(self, execution: _Execution, present: Run, state: str) -> Run:
-        """Record that another program changed the run's row, and the run's events. The row stays as it is.
+        """Record that another program changed the row of an executing run. The row stays as it is.
 
         :param present: the run as the changed row has it, returned unchanged.
         :param state: the state in which the run should have been.

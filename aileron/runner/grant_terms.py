@@ -31,7 +31,7 @@ _PATTERN_MEMORY_BYTES = 64 * 1024
 
 
 class Absent:
-    """The type of L{ABSENT}, which stands for a missing argument."""
+    """The type of L{ABSENT}, which stands for the value of an argument that a call does not have."""
 
 
 ABSENT = Absent()

@@ -135,7 +135,7 @@ class GrantMatcher:
         return None
 
     def end_what_is_over(self) -> None:
-        """Revoke grants that have expired, so that setting the clock back does not revive them.
+        """Revoke grants that have expired, so that setting the clock back does not make them valid again.
 
         A failure is ignored.
         """
@@ -168,7 +168,7 @@ class GrantMatcher:
         return found
 
     def _for_caller(self, run: Run) -> Iterator[Grant]:
-        """Yield the grants in force for the run's action and session."""
+        """Yield the grants in force that the run's session may use for the run's action."""
         now = self._runs.now()
         for grant in self._grants.all():
             meant = grant.action == run.action and grant.session_id in (None, run.session_id)
@@ -296,7 +296,7 @@ class GrantService:
         )
 
     async def _take_back(self, grant: Grant, actor: Actor) -> None:
-        """Revoke a grant whose call was not approved after all. A failure is logged."""
+        """Revoke a grant that was just issued, because its call was not approved after all. A failure is logged."""
         try:
             self._grants.revoke(grant.id, self._runs.now())
             await self._note()

@@ -49,7 +49,10 @@ class Limits:
         await self._denials.learn()
 
     def require_effects(self) -> None:
-        """Raise L{VaultLocked} unless effects may begin now."""
+        """Check that effects may begin now.
+
+        :raises VaultLocked: if they may not.
+        """
         self._effects.require()
 
     async def refuse_full(self, plan: Plan, arguments: Mapping[str, JSON], session_id: str | None) -> None:

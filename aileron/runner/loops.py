@@ -111,7 +111,7 @@ class LoopBreaker:
 
 
 def _list_concerned(run: Run) -> list[_Which]:
-    """Return the session and the action that a denial of C{run} is counted for. Empty for the operator's own runs."""
+    """Return the session and the action for which a denial of C{run} is counted. Empty for the operator's own runs."""
     return [] if run.session_id is None else [(_SESSION, run.session_id), (_ACTION, run.action)]
 
 
@@ -151,7 +151,10 @@ class CallCounts:
 
 
 def count(times: deque[datetime], most: int, since: datetime, now: datetime) -> bool:
-    """Add C{now} to C{times}, drop times up to C{since}, and return whether more than C{most} are left."""
+    """Count an event: add C{now} to C{times} and drop times up to C{since}.
+
+    :return: whether more than C{most} are left.
+    """
     times.append(now)
     while len(times) > most + 1 or times[0] <= since:
         times.popleft()

@@ -175,7 +175,7 @@ class Offerings:
         )
 
     def _own_host(self, fqn: str) -> str:
-        """Return the host of the base URL that a connector's file declares, or an empty text if it declares none."""
+        """Return the host of the base URL that a connector's file declares, or an empty text if there is none."""
         base_url = self._describe(fqn).base_url
         return "" if base_url is None else host_shown(base_url)
 

@@ -145,7 +145,9 @@ def find_echoes(pen: EventFactory, run: Run, planned: PlannedStep, outcome: Outc
 
 @frozen
 class UncertainEffect:
-    """The step of an C{unknown} run whose effect may have happened. Earlier steps completed, later ones did not start.
+    """The step of a run of unknown outcome whose effect may have happened.
+
+    Earlier steps completed, later ones did not start.
 
     :ivar position: the index of the step in the plan.
     :ivar done: the outputs of the earlier steps, by step id.
@@ -290,7 +292,7 @@ class LateAnswers:
         return run_id in self._open
 
     def drop(self) -> None:
-        """Close all connections, and from now on each new one at once. Idempotent."""
+        """Close the open connections of timed-out attempts, and from now on each new one at once. Idempotent."""
         self._closed = True
         while self._open:
             self._open.popitem()[1].cancel()
@@ -331,7 +333,7 @@ class LateAnswers:
 
 
 def _silent(outcome: Outcome, effect: str) -> bool:
-    """Return whether there is nothing to record: no response arrived in the extra time, nor was a credential echoed."""
+    """Return whether a late attempt has nothing to record: no response arrived, and no credential was sent back."""
     over = outcome.fault is not None and outcome.fault.kind == "resource_limit_exceeded" and outcome.status is None
     return over and classify(outcome, effect) is Meaning.IN_DOUBT and not outcome.notes.get("echoed")
 
@@ -378,7 +380,9 @@ def cancel_answer(answer: Deferred[Outcome]) -> CancelledError:
 
 
 def _relay(result: Outcome | Failure, there: Deferred[Outcome | None]) -> Outcome | Failure | None:
-    """Pass the result to the Deferred C{there}, or return it if C{there} has fired because the wait ended.
+    """Pass the result of a request to the Deferred C{there}.
+
+    If that has fired, because the wait ended, return the result.
 
     A separate Deferred is needed because a failed Deferred cannot be awaited within its own callback.
     """

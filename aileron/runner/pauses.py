@@ -160,7 +160,10 @@ class Pauses:
         return {name: pause for name, pause in self._standing.items() if name != session_id}
 
     def settle_up(self) -> None:
-        """Write the pauses to the vault if it does not have the latest ones. If it refuses, the next call retries."""
+        """Write the pauses to the vault if it does not have the latest ones.
+
+        If the vault refuses, the next call retries.
+        """
         if not self._owed:
             return
         try:

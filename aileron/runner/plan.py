@@ -46,7 +46,7 @@ def make_unavailable(fault: Fault) -> Preview:
 
 @frozen
 class PlannedStep:
-    """A step with its connector, credential, URL and request.
+    """A step of a run, ready to be sent: with its connector, credential, URL and request.
 
     :ivar request: the request, or None if it can be built only from an earlier step's output or C{lacks} is set.
     :ivar lacks: a sentence on the value that the step uses and the preview does not show, or None.
@@ -105,7 +105,7 @@ class PlannedStep:
         )
 
     def pinned(self) -> dict[str, JSON]:
-        """Return the step's review as JSON, for the digest and the audit log."""
+        """Return what the operator is shown of the step as JSON, for the digest and the audit log."""
         return to_json(self.review())
 
 

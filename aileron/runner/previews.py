@@ -107,7 +107,10 @@ class PreviewReader:
         return render_preview(planned.rule, outcome, planned.carried), echoes
 
     def _recent(self) -> dict[str, float]:
-        """Return the runs whose preview was fetched in the last L{AGAIN_SECONDS}, without times in the future."""
+        """Return the time of the last fetch of each run's preview, for the last L{AGAIN_SECONDS}, by the run's id.
+
+        Times in the future are left out.
+        """
         now = self._clock.seconds()
         return {run_id: at for run_id, at in self._tried.items() if 0 <= now - at < AGAIN_SECONDS}
 
@@ -159,7 +162,7 @@ def _text(value: JSON, room: int) -> tuple[str, Cut | None]:
 
 
 def _ties(value: JSON) -> bool:
-    """Return whether a step's request may use C{value}: a number, or a text of a limited length that is not empty."""
+    """Return whether a step's request may use C{value} of a preview: a number, or a text that is not empty or long."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return False
     try:

@@ -1,4 +1,4 @@
-"""The rate limits of services, which postpone steps."""
+"""Stores until when services asked for no further requests, and postpones the steps that would send some."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_EXCUSED_SECONDS = 24 * 3600.0
 
 @frozen
 class _Hold:
-    """An account of a service that is rate-limited.
+    """A rate limit that is in force for one account of a service.
 
     :ivar account: the connector and the credential.
     :ivar of_preview: whether the response to a preview set the limit. An agent can cause previews without approval.
@@ -30,10 +30,11 @@ class _Hold:
 
 @define(eq=False)
 class RateLimits:
-    """The rate limits of services, in memory: until when a service asked for no further requests.
+    """Stores, in memory, until when services asked for no further requests ("rate limits").
 
-    A limit applies to one connector and credential and lasts at most an hour, so that a service cannot delay its runs
-    for ever. Previews cannot either: they do not extend a limit, and they postpone each run only once.
+    A limit applies to one connector and credential, and lasts at most an hour, so that a service cannot delay runs for
+    ever. Previews are reads that an agent can cause without an approval, so their responses are trusted less: they do
+    not extend a limit, and the limits that they set postpone each run only once.
     """
 
     _clock: IReactorTime
@@ -41,9 +42,14 @@ class RateLimits:
     _excused: dict[str, float] = field(factory=dict, init=False)  # runs that previews postponed, and when
 
     def noted(self, planned: PlannedStep, outcome: Outcome, *, of_preview: bool = False) -> Outcome:
-        """Store the rate limit that the response C{outcome} asks for, if it asks for one, and return C{outcome}.
+        """If the response C{outcome} asks for no further requests for some time, store that as a rate limit.
 
-        A limit never becomes shorter. A preview (C{of_preview}) sets none while another limit applies to the account.
+        A limit never becomes shorter.
+
+        :param planned: the step whose response it is.
+        :param of_preview: whether the step is the read of a preview. Then nothing is stored while another limit
+            applies.
+        :return: C{outcome}.
         """
         now = self._clock.seconds()
         self._until = {hold: until for hold, until in self._until.items() if now < until <= now + _MOST_HELD_SECONDS}

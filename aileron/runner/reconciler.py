@@ -70,7 +70,7 @@ class Reconciler:
         self._began, self._timers = self._monotonic(), Timers(self._tasks.clock)
 
     async def schedule_recent(self) -> None:
-        """Schedule look-ups for runs that became uncertain within the last day, at most the newest 200."""
+        """Schedule look-ups of the effects of runs that became uncertain within a day: at most the newest 200."""
         since, looked_at = self._runs.now() - _TAKEN_UP, 0
         async for run in self._runs.all(RunQuery(states=(RunState.UNKNOWN,), limit=_MOST_TAKEN_UP)):
             looked_at += 1
@@ -80,7 +80,7 @@ class Reconciler:
                 self.follow(run)
 
     def follow(self, run: Run) -> None:
-        """Schedule look-ups of the effect of C{run}, at each time of L{LOOKS_AFTER_SECONDS} from now."""
+        """Schedule look-ups of the effect of C{run} at the service: one after each time in L{LOOKS_AFTER_SECONDS}."""
         self._since[run.id] = self._monotonic()
         self._wait(run.id, 0)
 

@@ -38,7 +38,7 @@ _NOT_ASKED = "The run says that it needed no approval, but there is one."
 
 @frozen
 class _Reached:
-    """The progress of a vault: its revision and the last audit record that it sealed.
+    """The progress of a vault: its revision, and the newest audit record that it stores.
 
     :ivar vault: the vault's id.
     :ivar sequence: the sequence of that record, or 0 if there is none.
@@ -50,15 +50,18 @@ class _Reached:
 
     @property
     def name(self) -> str:
-        """The name of the watermark that stores this vault's progress."""
+        """The name under which the database stores this vault's progress."""
         return f"{_CURRENT} {self.vault}"
 
     def written(self) -> str:
-        """Return the text of the watermark."""
+        """Return the progress as text, to be stored in the database."""
         return f"{self.revision} {self.sequence}"
 
     def behind(self, watermark: str | None) -> bool:
-        """Return whether this progress is behind the stored C{watermark}, or the watermark is invalid."""
+        """Return whether this progress is behind the stored one, which shows that the vault is an older copy.
+
+        :param watermark: the stored progress as text. If it is not valid, return True. None if none is stored.
+        """
         if watermark is None:
             return False
         try:
@@ -161,7 +164,7 @@ class RollbackDetector:
 
     @property
     def moved(self) -> bool:
-        """True if L{note} has something to write."""
+        """Return True if the vault has progressed since the last write, so that L{note} must store its progress."""
         return _reached_by(self._control) not in (None, self._noted)
 
     async def _in_record(self) -> bool:
@@ -276,7 +279,7 @@ class Recovery:
         return self._rollbacks.moved or self._decisions.owing
 
     async def _settle_up(self) -> None:
-        """Retry withdrawals of decisions that the vault refused, and store the vault's progress."""
+        """Retry withdrawals of decisions that the vault refused earlier, and store the vault's progress."""
         await self._decisions.settle_up()
         await self._rollbacks.note()
 

@@ -449,5 +449,5 @@ def require_unchanged(read: Run) -> Verify:
 
 
 def _standing(run: Run) -> tuple[object, ...]:
-    """Return the fields of a run that every change of the row writes, for comparing two versions of the row."""
+    """Return the fields of a run that differ after every change of its row, for comparing two versions of the row."""
     return run.state, run.changed_at, run.reason, compact(None if run.fault is None else to_json(run.fault))

@@ -58,7 +58,10 @@ class RunScheduler:
     _restarted: set[str] = field(factory=set, init=False)  # runs that were scheduled while their task was running
 
     def start(self, run: Run) -> None:
-        """Schedule a gated run that is approved or waiting. If its task is running, that checks the run once more."""
+        """Schedule a gated run that is approved or waiting.
+
+        If its task is running, the task checks the run once more.
+        """
         self._start(run.id)
 
     def _start(self, run_id: str) -> None:
@@ -71,7 +74,10 @@ class RunScheduler:
         self._start(run_id)
 
     async def _run_until_idle(self, run_id: str) -> None:
-        """Check the run. If it is scheduled meanwhile, check it again, because the row may have changed."""
+        """Check whether the run may begin, and start it. If it is scheduled again meanwhile, check again.
+
+        Its row may have changed between the two checks.
+        """
         self._restarted.add(run_id)
         while run_id in self._restarted:
             self._restarted.discard(run_id)
@@ -222,7 +228,10 @@ class RunScheduler:
         return None
 
     def _until_room(self, full: LimitExceeded) -> str:
-        """Return a sentence that says which cap is reached and when the next run is allowed."""
+        """Return a sentence that says which cap is reached and when the next run may start.
+
+        :param full: the error about the cap.
+        """
         left = full.details.get("retry_after")
         if not isinstance(left, int | float):
             return full.message

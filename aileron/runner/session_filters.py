@@ -12,12 +12,12 @@ from aileron.model.sessions import Session
 
 
 class SessionFilter(Protocol):
-    """A rule of a feature on the actions that sessions may use."""
+    """A rule by which a feature restricts the actions that sessions may use."""
 
     def open(self, session: Session) -> Session:
-        """Return the session with what the rule adds to it. Called before the session is stored.
+        """Return the session with the data that the rule adds to it. Called before the session is stored.
 
-        :raises InvalidRequest: if the session asks for what the rule does not know.
+        :raises InvalidRequest: if the session asks for a restriction that the rule does not know.
         """
 
     def allows(self, session: Session, offer: Offer) -> bool:
@@ -38,7 +38,9 @@ class SessionFilters:
         self._filters.append(rule)
 
     def open(self, session: Session) -> Session:
-        """Return the session with the profile that applies to it. Call before the session is stored.
+        """Return the session with the profile that restricts its actions, if one applies.
+
+        Call before the session is stored.
 
         :raises InvalidRequest: if the session names an unknown profile, or nothing can apply its restriction.
         """
@@ -50,7 +52,10 @@ class SessionFilters:
         return session
 
     def narrow(self, session: Session | None, offering: Offering) -> Offering:
-        """Return the offering with only the actions that the session may call. Without a session, return all."""
+        """Return C{offering} with only the actions that the session may call.
+
+        If C{session} is None, return it unchanged.
+        """
         if session is None:
             return offering
         kept = {
@@ -64,9 +69,9 @@ class SessionFilters:
         return evolve(offering, offers=kept)
 
     def check(self, session: Session | None, offer: Offer) -> None:
-        """Check that the session may use the action. Without a session, do nothing.
+        """Check that the session may use the action in C{offer}. If C{session} is None, do nothing.
 
-        :raises Forbidden: if it may not.
+        :raises Forbidden: if the session may not use the action.
         """
         # guard of promise 2: an action outside of the session's profile is refused -> ProfileTests.test_hidden
         if session is not None and not self._allows(session, offer):

@@ -39,7 +39,10 @@ _NO_PREVIEW = make_unavailable(Cancelled("A dry run reads nothing from the servi
 
 @define(eq=False)
 class Proposals:
-    """Stores gated runs, pending or approved by a standing grant, and withdraws runs that have not begun."""
+    """Stores runs that need an approval, and withdraws runs that have not begun.
+
+    A standing grant can approve a run at once.
+    """
 
     _runs: RunRepository
     _requests: ApprovalRequests
@@ -77,7 +80,8 @@ class Proposals:
     async def _replace_older(self, newest: Run) -> None:
         """Withdraw the older pending runs of which C{newest} is a repetition, whichever session requested them.
 
-        A run that was edited, decided or withdrawn meanwhile is skipped. If the daemon ends in between, both wait.
+        A run that was edited, decided or withdrawn meanwhile is skipped. If the daemon stops before the older run is
+        withdrawn, both stay pending.
         """
         query = RunQuery(states=(RunState.PENDING,), action=newest.action)
         for run in [each async for each in self._runs.all(query) if _is_repeated(each, newest)]:

@@ -1,4 +1,4 @@
-"""Sends the reads of agents' own tools. Like previews, they are no runs: they have no effect."""
+"""Sends the reads that agents' own command-line tools request. Like previews, they have no effect and are no runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_AT_ONCE = 32
 
 @define(eq=False)
 class ToolReads:
-    """Sends reads of agents' own tools.
+    """Sends reads that an agent's own command-line tools request.
 
     :param send: sends a planned read once, and returns its outcome within the given number of seconds.
     """
