@@ -1,4 +1,4 @@
-"""Test tools for other packages: contract mixins, implementations in memory, fakes."""
+"""Test tools for other packages: tests that every implementation of an interface must pass, and fakes in memory."""
 
 from ._authority import MemoryControl, MemoryTrust
 from ._authority_contract import ControlContract, TrustContract, trusted_word

@@ -1,4 +1,4 @@
-"""The contract of L{IRuns} for changing a run."""
+"""The tests that every implementation of L{IRuns} must pass, for changing a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _S = RunState
 
 
 class ApplyContract(RunsCase):
-    """Tests of transitions.  Mix into a test case with C{make_runs}."""
+    """Tests of transitions, which are changes of a run's state. Mix into a test case with C{make_runs}."""
 
     def test_applied(self) -> None:
         """A transition changes the run's fields and records its event."""

@@ -1,4 +1,4 @@
-"""Trust and the control key in memory, for tests of the runner and the API."""
+"""Trust and the control key (which signs decisions) in memory, for tests of the runner and the API."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _KEY = b"memory control".ljust(32)
 
 @implementer(ITrust)
 class MemoryTrust(KeptInMemory):
-    """Trust records in memory.
+    """An L{ITrust} in memory.
 
     :param vault: the vault whose state applies, by default an unlocked one.
-    :param words: records of an earlier process, loaded if the vault is or was unlocked.
+    :param words: trust that an earlier process stored, loaded if the vault is or was unlocked.
     """
 
     def __init__(self, vault: MemoryVault | None = None, words: Sequence[Trusted] = ()) -> None:
@@ -63,7 +63,9 @@ def _by_name(words: Sequence[Trusted]) -> dict[tuple[TrustKind, str], Trusted]:
 
 @implementer(IControl)
 class MemoryControl(KeptInMemory):
-    """Valid marks under a key that all L{MemoryControl} share, with used marks and seals in memory.
+    """An L{IControl} in memory. Its marks are valid under a key that all L{MemoryControl} share.
+
+    Used decisions and the sealed end of the audit log are in memory, too.
 
     :ivar vault_id: set another id to simulate a replaced vault.
     :ivar file_revision: set a lower value to simulate a restored older vault.
@@ -110,7 +112,9 @@ class MemoryControl(KeptInMemory):
         return mark in self._spent
 
     def spend(self, mark: bytes, until: datetime, sequence: int, head: str) -> None:
-        """Record a mark as used, and seal this end of the audit log. Expired marks are stored too.
+        """Record a mark as used, and store the sequence and hash of the newest audit record.
+
+        Expired marks are stored too.
 
         :raises Conflict: if the mark was used before.
         :raises VaultLocked: if the vault is locked.

@@ -1,4 +1,4 @@
-"""The contracts of L{ITrust} and L{IControl}."""
+"""The tests that every implementation of L{ITrust} and L{IControl} must pass."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNTIL = NOON + timedelta(hours=1)
 
 
 def trusted_word(name: str = "ship-update", kind: TrustKind = TrustKind.ACTION, digest: str = _DIGEST) -> Trusted:
-    """Return a trust record for one file."""
+    """Return the operator's trust in one file, as an example."""
     return Trusted(kind, name, digest, NOON, "operator-1")
 
 
@@ -30,7 +30,7 @@ class TrustContract(VaultCase):
     """Tests of L{ITrust}.  Mix into a test case whose L{make_trust} returns the empty trust of an unlocked vault."""
 
     def make_trust(self) -> ITrust:
-        """Return trust without records."""
+        """Return an L{ITrust} that trusts no file yet."""
         raise NotImplementedError
 
     def test_provides(self) -> None:
@@ -38,7 +38,7 @@ class TrustContract(VaultCase):
         self.assertTrue(verifyObject(ITrust, self.make_trust()))
 
     def test_nothing(self) -> None:
-        """Without records nothing is trusted."""
+        """Without an entry nothing is trusted."""
         trust = self.make_trust()
         self.assertEqual((trust.trusted(), trust.find(TrustKind.ACTION, "ship-update")), ((), None))
 
@@ -136,7 +136,7 @@ class ControlContract(VaultCase):
         self.assertTrue(verifyObject(IControl, self.make_control()))
 
     def test_sound(self) -> None:
-        """A signed statement verifies, in any thread and with its keys in any order."""
+        """A signed statement is valid, in any thread and with the members of its JSON in any order."""
         control = self.make_control()
         mark, verify = control.sign(_STATEMENT), control.verifier()
         found: list[Mark] = []
@@ -146,7 +146,7 @@ class ControlContract(VaultCase):
         self.assertEqual(found, [Mark.SOUND])
 
     def test_false(self) -> None:
-        """An altered statement, an altered mark and a missing mark are false."""
+        """An altered statement, an altered mark and a missing mark are not valid."""
         control = self.make_control()
         mark, verify = control.sign(_STATEMENT), control.verifier()
         self.assertIs(verify({**_STATEMENT, "approved": 1}, mark), Mark.FALSE)
@@ -155,7 +155,7 @@ class ControlContract(VaultCase):
             self.assertIs(verify(_STATEMENT, other), Mark.FALSE)
 
     def test_total(self) -> None:
-        """A statement without a canonical form, and a mark that is not bytes, are false."""
+        """A statement without a canonical form, and a mark that is not bytes, are not valid. No exception is raised."""
         control = self.make_control()
         mark, verify = control.sign(_STATEMENT), control.verifier()
         endless: list[JSON] = []
@@ -166,14 +166,14 @@ class ControlContract(VaultCase):
             self.assertIs(verify(_STATEMENT, not_bytes), Mark.FALSE)  # type: ignore[arg-type]
 
     def test_earlier(self) -> None:
-        """A mark with the id of another key is an earlier one."""
+        """A mark with the id of another key is reported as that of an earlier key."""
         control, other = self.make_control(), self.make_other()
         mark, verify = control.sign(_STATEMENT), control.verifier()
         self.assertIs(verify(_STATEMENT, other.sign(_STATEMENT)), Mark.EARLIER)
         self.assertIs(verify(_STATEMENT, bytes([mark[0] ^ 1]) + mark[1:]), Mark.EARLIER)
 
     def test_spend(self) -> None:
-        """A decision can be used once, and the end of the record is sealed with the use."""
+        """A decision can be used once. The end of the audit log is stored with the use."""
         control = self.make_control()
         self.assertEqual((control.sealed(), control.spent(b"mark")), (None, False))
         control.spend(b"mark", _UNTIL, 7, "head-7")
@@ -188,7 +188,10 @@ class ControlContract(VaultCase):
         )
 
     def test_outdate(self) -> None:
-        """The time until which a run's decisions are superseded is stored, never moves back, and is sealed."""
+        """The time until which a run's decisions are outdated is stored together with the end of the audit log.
+
+        It never moves back.
+        """
         control = self.make_control()
         self.assertIsNone(control.outdated("run-1"))
         control.outdate("run-1", _UNTIL, 7, "head-7")
@@ -199,7 +202,7 @@ class ControlContract(VaultCase):
         self.assertEqual(control.sealed(), (9, "head-9"))
 
     def test_seal(self) -> None:
-        """A new seal replaces the earlier one."""
+        """A newly stored end of the audit log replaces the earlier one."""
         control = self.make_control()
         control.seal(3, "head-3")
         control.seal(5, "head-5")
@@ -217,7 +220,7 @@ class ControlContract(VaultCase):
         self.assertLess(second, control.revision()[1])
 
     def test_locked(self) -> None:
-        """While locked, nothing can be signed, used, sealed or read."""
+        """While the vault is locked, nothing can be signed, used, sealed or read."""
         control = self.make_control()
         mark, verify = control.sign(_STATEMENT), control.verifier()
         self.lock()
@@ -237,7 +240,7 @@ class ControlContract(VaultCase):
         self.assertIs(verify(_STATEMENT, mark), Mark.SOUND)
 
     def test_full_disk(self) -> None:
-        """If a write fails, nothing is used or sealed."""
+        """If a write fails, no decision counts as used and the sealed end of the log stays as it was."""
         control = self.make_control()
         control.seal(3, "head-3")
         revision = control.revision()

@@ -1,4 +1,4 @@
-"""The bases of contracts: test cases to the type checker, but no tests until a test case mixes them in."""
+"""The bases of shared tests. They run only when a test case mixes them in; the type checker sees them as test cases."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ LIMITS = PendingLimits(per_session=2, per_home=3)
 
 
 class StoreCase(MixedIn):
-    """The base of tests of coroutines that finish at once."""
+    """The base of tests of coroutines that finish without waiting."""
 
     def do(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Return the result of C{coroutine}, which must be there at once."""
+        """Return the result of C{coroutine}, which must finish without waiting."""
         return self.successResultOf(Deferred.fromCoroutine(coroutine))
 
     def refused(self, coroutine: Coroutine[Any, Any, object], error: type[BaseException]) -> Any:
@@ -41,7 +41,7 @@ class VaultCase(MixedIn):
     """The base of tests with one vault, which may be locked or fail to write."""
 
     def lock(self) -> None:
-        """Lock the vault that was created first."""
+        """Lock the vault that the test created first."""
         raise NotImplementedError
 
     def break_disk(self) -> None:

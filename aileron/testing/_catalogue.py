@@ -1,4 +1,4 @@
-"""A catalogue in memory, and the contract of L{ICatalogue}."""
+"""A catalogue of actions in memory, and the tests that every implementation of L{ICatalogue} must pass."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class CatalogueContract(MixedIn):
         raise NotImplementedError
 
     def test_interface(self) -> None:
-        """It provides the interface."""
+        """The catalogue provides the interface."""
         self.assertTrue(verifyObject(ICatalogue, self.make()))
 
     def test_refreshed(self) -> None:

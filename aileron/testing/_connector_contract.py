@@ -1,4 +1,4 @@
-"""The contract of L{IConnector}, as tests to mix in."""
+"""The tests that every implementation of L{IConnector} must pass, to mix into a test case."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class MemoryCredential:
 
 
 class ConnectorRig(Protocol):
-    """A connector that uses a credential, and a simulated service for it.
+    """The connector under test, which uses a credential, and a simulated service for it.
 
     :ivar reads: an operation declared C{read}.
     :ivar writes: an operation declared C{write} and not idempotent that sends the effect key.
@@ -139,11 +139,11 @@ class ConnectorContract(MixedIn):
         return started
 
     def test_provides_the_interface(self) -> None:
-        """It provides IConnector with matching signatures."""
+        """The connector provides L{IConnector} with matching signatures."""
         self.assertTrue(verifyObject(IConnector, self.rig().connector))
 
     def test_describes_itself_alike(self) -> None:
-        """Its description never changes."""
+        """The connector's description never changes."""
         connector = self.rig().connector
         self.assertEqual(connector.describe(), connector.describe())
 

@@ -36,9 +36,9 @@ def example_grant(grant_id: str = "grant-1", **changes: Any) -> Grant:
 
 @implementer(IGrants)
 class MemoryGrants(KeptInMemory):
-    """Grants in memory.
+    """An L{IGrants} in memory.
 
-    :param control: receives the end of the record at each use.
+    :param control: stores the newest record of the audit log at each use of a grant.
     """
 
     def __init__(self, vault: MemoryVault, control: MemoryControl, clock: IReactorTime) -> None:

@@ -1,4 +1,4 @@
-"""The contract of L{IGrants}."""
+"""The tests that every implementation of L{IGrants} must pass."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class GrantsContract(VaultCase):
         self.assertEqual(grants.all(), (example_grant(),))
 
     def test_use(self) -> None:
-        """Each use is counted and sealed, and uses beyond the limit are refused."""
+        """Each use is counted and stored with the end of the audit log. Uses beyond the limit are refused."""
         grants, control = self.make_grants(), self.make_control()
         grants.put(example_grant(uses=2))
         self.assertEqual(grants.use("grant-1", 7, "head-7").left, 1)

@@ -1,4 +1,4 @@
-"""The contract of L{IKeySource}."""
+"""The tests that every implementation of L{IKeySource} must pass."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class KeySourceContract(MixedIn):
         raise NotImplementedError
 
     def make_absent(self) -> IKeySource:
-        """Return a source that is not available in this process."""
+        """Return a source whose private key is not available in this process."""
         raise NotImplementedError
 
     def make_refused(self) -> IKeySource:
-        """Return a source that must not or cannot be used."""
+        """Return a source that must not be used, or cannot be read."""
         raise NotImplementedError
 
     def test_provides(self) -> None:
-        """It provides the interface."""
+        """The source provides L{IKeySource}."""
         self.assertTrue(verifyObject(IKeySource, self.make_source()))
 
     def test_reads_the_same(self) -> None:

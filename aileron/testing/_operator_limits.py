@@ -1,4 +1,4 @@
-"""The operator's pauses and caps in memory, and the contract of L{IOperatorLimits}."""
+"""The operator's pauses and caps in memory, and the tests that every L{IOperatorLimits} must pass."""
 
 from __future__ import annotations
 

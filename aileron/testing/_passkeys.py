@@ -30,7 +30,7 @@ _ATTESTATION = bytes.fromhex("a363666d74646e6f6e656761747453746d74a0686175746844
 
 @implementer(IPasskeyBook)
 class MemoryPasskeyBook:
-    """Passkeys and their rule in memory.
+    """An L{IPasskeyBook} in memory.
 
     :param vault: the vault whose state applies, by default an unlocked one.
     """

@@ -1,4 +1,4 @@
-"""The contract of L{IRuns} for receiving a run."""
+"""The tests that every implementation of L{IRuns} must pass, for receiving a run."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ReceiveContract(RunsCase):
         self.assertEqual(self.recorded(), ["one", "two"])
 
     def test_refused_by_verify(self) -> None:
-        """If verify raises, neither the run nor its events are stored."""
+        """If the verify function of a transition raises, neither the run nor its events are stored."""
 
         def no(run: Run, approval: Approval | None) -> None:
             raise ValueError("no")
@@ -55,7 +55,7 @@ class ReceiveContract(RunsCase):
         self.assertEqual(self.recorded(), [])
 
     def test_same_key(self) -> None:
-        """A repeated key with equal arguments returns the first run, and writes nothing."""
+        """A repeated idempotency key with equal arguments returns the first run, and writes nothing."""
         first = self.pending(idempotency_key="k")
         again = example_run("run-2", idempotency_key="k")
         asked = example_transition(again, _S.PENDING, "again", ask=example_ask())
@@ -64,7 +64,7 @@ class ReceiveContract(RunsCase):
         self.assertEqual(self.recorded(), ["approval.requested"])
 
     def test_same_key_other_arguments(self) -> None:
-        """A repeated key with other arguments conflicts. True is not 1."""
+        """A repeated idempotency key with other arguments conflicts. True is not 1."""
         self.received(example_run(idempotency_key="k", arguments={"n": 1}))
         other = example_run("run-2", idempotency_key="k", arguments={"n": True})
         error = self.refused(self.runs.receive(other, (), LIMITS), Conflict)
@@ -72,13 +72,13 @@ class ReceiveContract(RunsCase):
         self.assertIsNone(self.do(self.runs.get("run-2")))
 
     def test_same_key_other_manifest(self) -> None:
-        """A repeated key for another manifest conflicts."""
+        """A repeated idempotency key for another version of the action's file conflicts."""
         self.received(example_run(idempotency_key="k"))
         other = example_run("run-2", idempotency_key="k", manifest_digest="sha256:" + "b" * 64)
         self.refused(self.runs.receive(other, (), LIMITS), Conflict)
 
     def test_key_is_of_session_and_action(self) -> None:
-        """Keys of other sessions, of other actions and of no session are independent."""
+        """Equal idempotency keys of other sessions, of other actions or of no session are independent."""
         self.received(example_run(idempotency_key="k"))
         others: tuple[dict[str, Any], ...] = ({"session_id": "session-2"}, {"session_id": None}, {"action": "other"})
         for number, changes in enumerate(others):
@@ -86,14 +86,14 @@ class ReceiveContract(RunsCase):
             self.assertEqual(self.do(self.runs.receive(run, (), LIMITS)), (run, True))
 
     def test_keys_without_session(self) -> None:
-        """Runs without a session share one space of keys."""
+        """Runs without a session share their idempotency keys."""
         first = self.received(example_run(session_id=None, idempotency_key="k"))
         again = example_run("run-2", session_id=None, idempotency_key="k")
         self.assertEqual(self.do(self.runs.receive(again, (), LIMITS)), (first, False))
         self.assertEqual(self.do(self.runs.find_by_key(None, "ship-update", "k")), first)
 
     def test_key_forgotten(self) -> None:
-        """A key can be reused after seven days, and not before."""
+        """An idempotency key can be used again after seven days, and not before."""
         first = self.received(example_run(idempotency_key="k"))
         nearly = example_run("run-2", idempotency_key="k", received_at=NOON + _WEEK - timedelta(seconds=1))
         self.assertEqual(self.do(self.runs.receive(nearly, (), LIMITS)), (first, False))
@@ -101,7 +101,7 @@ class ReceiveContract(RunsCase):
         self.assertEqual(self.do(self.runs.receive(later, (), LIMITS)), (later, True))
 
     def test_find_by_key(self) -> None:
-        """A run is found by the combination of key, session and action."""
+        """A run is found by the combination of idempotency key, session and action."""
         run = self.received(example_run(idempotency_key="k"))
         self.assertEqual(self.do(self.runs.find_by_key("session-1", "ship-update", "k")), run)
         for other in (("session-2", "ship-update", "k"), ("session-1", "x", "k"), ("session-1", "ship-update", "x")):

@@ -1,4 +1,4 @@
-"""The record's keys in memory, and the contract of L{IRecordKeys}."""
+"""The keys of the audit log in memory, and the tests that every implementation of L{IRecordKeys} must pass."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ._vault import MemoryVault
 
 @implementer(IRecordKeys)
 class MemoryRecordKeys:
-    """Valid signatures with a key made from C{secret}.
+    """An L{IRecordKeys} in memory. Its key pair is made from C{secret}, and its signatures are valid.
 
     :param vault: the vault whose state applies, by default an unlocked one.
     """

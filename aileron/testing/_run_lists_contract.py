@@ -1,4 +1,4 @@
-"""The contract of L{IRuns} for searches and lists."""
+"""The tests that every implementation of L{IRuns} must pass, for searches and lists."""
 
 from __future__ import annotations
 

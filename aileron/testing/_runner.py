@@ -1,4 +1,4 @@
-"""A runner controlled by a test, for tests of the API and others that need a daemon without effects."""
+"""A runner whose outcomes a test determines, for tests of the API and of other parts that need no real effects."""
 
 from __future__ import annotations
 
@@ -114,7 +114,10 @@ class ScriptedRunner(ScriptedTrust):
         return changed
 
     def restage(self, run_id: str, review: str) -> Approval:
-        """Change the digest of a pending run's approval, as a changed action file does, and return the approval."""
+        """Change the digest of a pending run's approval, as if its action file had changed, and return the approval.
+
+        :param review: the text that the approval then shows.
+        """
         approval = evolve(self._approvals[run_id], digest=digest_of(review), stale="the action file changed")
         self._approvals[run_id] = approval
         return approval

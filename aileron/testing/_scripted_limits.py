@@ -1,4 +1,4 @@
-"""Limits and grants of a scripted runner, which are stored but not enforced."""
+"""The pauses, caps and grants of a runner for tests. They are stored but not enforced."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from aileron.model.runs import Approval, Decision, Run, RunState
 
 @define
 class ScriptedLimits:
-    """Pauses, limits and grants.  Mix into a runner that stores runs.
+    """Stores pauses, caps and grants. Mix into a runner for tests that stores runs.
 
     :ivar suspended: by action, the reason why its grants do not apply.
     :ivar shown_cards: by run, the cards that describe what its approval would send.
@@ -44,11 +44,11 @@ class ScriptedLimits:
 
     @abstractmethod
     async def runs(self, query: RunQuery) -> Page[Run]:
-        """Return runs. Implemented by the runner."""
+        """Return a page of runs. The runner that this class is mixed into implements this."""
 
     @abstractmethod
     def finish(self, run_id: str, state: RunState, **changes: Any) -> Run:
-        """Set the state of a run."""
+        """Set the state of a run, and return the run. The runner that this class is mixed into implements this."""
 
     @abstractmethod
     def _now(self) -> datetime:
@@ -56,14 +56,14 @@ class ScriptedLimits:
 
     @abstractmethod
     async def approval(self, run_id: str, *, only_read: bool = False) -> Approval:
-        """Return one approval. Implemented by the runner.
+        """Return one approval. The runner that this class is mixed into implements this.
 
         :raises NotFound: if there is no such approval.
         """
 
     @abstractmethod
     async def decide(self, run_id: str, decision: Decision) -> Approval:
-        """Decide an approval. Implemented by the runner."""
+        """Record a decision. The runner that this class is mixed into implements this."""
 
     async def count(self, query: RunQuery) -> int:
         """Return the number of runs that C{runs} returns for the query."""
@@ -168,7 +168,7 @@ class ScriptedLimits:
         return self.shown_cards.get(approval.run.id, ())
 
     def suggested(self, approval: Approval) -> tuple[Predicate, ...]:
-        """Return a domain predicate for every argument that contains an at sign."""
+        """Return a suggested predicate for a grant: the domain of each argument that contains an at sign."""
         found = ((name, value) for name, value in approval.run.arguments.items() if isinstance(value, str))
         return tuple(
             Predicate(name, PredicateKind.DOMAIN, [text.rpartition("@")[2]]) for name, text in found if "@" in text

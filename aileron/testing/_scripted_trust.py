@@ -1,4 +1,4 @@
-"""Trust in files for a scripted runner: simulated files, and trust records for them."""
+"""The operator's trust in files, for a runner for tests. The files are simulated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._scripted_limits import ScriptedLimits
 
 @define
 class ScriptedTrust(ScriptedLimits):
-    """Files and their trust records in memory.  Mix into a runner."""
+    """Simulated files and the operator's trust in them, in memory. Mix into a runner for tests."""
 
     _on_disk: dict[tuple[TrustKind, str], Candidate] = field(factory=dict, init=False)
     _trusted: dict[tuple[TrustKind, str], Trusted] = field(factory=dict, init=False)

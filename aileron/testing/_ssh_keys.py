@@ -24,7 +24,7 @@ _PRESENT, _VERIFIED = 0x01, 0x04
 
 @implementer(ISshKeyBook)
 class MemorySshKeyBook:
-    """SSH keys in memory.
+    """An L{ISshKeyBook} in memory.
 
     :param vault: the vault whose state applies, by default an unlocked one.
     """
@@ -43,7 +43,7 @@ class MemorySshKeyBook:
 
 @define
 class SoftwareSshKey:
-    """An OpenSSH key that signs in this process.
+    """An OpenSSH key for tests that signs in this process, without C{ssh-keygen}.
 
     :ivar application: the application of a security key, or empty for a plain key.
     :ivar touches: whether the person touches the security key.
@@ -82,7 +82,7 @@ class SoftwareSshKey:
         return f"{self.kind} {base64.b64encode(self.blob).decode()}"
 
     def sign(self, text: str, namespace: str) -> str:
-        """Return what C{ssh-keygen -Y sign -n namespace} writes."""
+        """Return a signature in the form that C{ssh-keygen -Y sign -n namespace} writes."""
         hashed = hashlib.new(self.hash, text.encode()).digest()
         head = namespace.encode(), b"", self.hash.encode()
         signature = self._sign(b"SSHSIG" + _strings(*head, hashed))

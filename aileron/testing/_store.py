@@ -34,7 +34,7 @@ class AuditProxy(proxyForInterface(IAudit)):  # type: ignore[misc]
 
 
 def seals(observer: CommitObserver | None = None) -> Seals:
-    """Return the real seals, with numbered salts."""
+    """Return the functions that compute the hash chain in the daemon, but with numbered instead of random salts."""
     numbers = count(1)
     return Seals(GENESIS, seal, payload_digest, lambda: f"salt-{next(numbers)}", observer)
 

@@ -1,4 +1,4 @@
-"""The contracts of L{IAudit} and L{ISessions}."""
+"""The tests that every implementation of L{IAudit} and L{ISessions} must pass."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _RecordCase(StoreCase):
     audit: IAudit
 
     def types(self, query: AuditQuery | None = None) -> list[str]:
-        """Return the types of the matching events, newest first."""
+        """Return the types of the events that match the query, newest first."""
         return [record.event.type for record in self.do(self.audit.list(query or AuditQuery())).items]
 
 
@@ -58,7 +58,7 @@ class AuditContract(_RecordCase):
         self.assertIsNone(self.do(self.audit.get("other")))
 
     def test_chained(self) -> None:
-        """Records are numbered from 1 without a gap, each has the previous hash, and salts differ."""
+        """Records are numbered from 1 without a gap, each contains the previous hash, and their salts differ."""
         self.do(self.audit.append(example_event("a"), example_event("b")))
         self.do(self.audit.append(example_event("c")))
         records = self.do(self.audit.list(AuditQuery())).items[::-1]
@@ -67,7 +67,7 @@ class AuditContract(_RecordCase):
         self.assertEqual(len({record.salt for record in records}), 3)
 
     def test_head(self) -> None:
-        """The newest record is found, and the hash of each by its number. An empty log has none."""
+        """The newest record can be read, and the hash of each record by its number. An empty log has neither."""
         self.assertIsNone(self.do(self.audit.head()))
         self.do(self.audit.append(example_event("a"), example_event("b")))
         newest, older = self.do(self.audit.list(AuditQuery())).items
@@ -160,7 +160,7 @@ class AuditContract(_RecordCase):
         self.assertEqual((found, cursor), ([["3"], ["2"], ["1", "0"]], None))
 
     def test_bytes_by_default(self) -> None:
-        """Pages and news are limited to 4 MiB by default."""
+        """Pages of records, and the records that a reader waited for, are limited to 4 MiB by default."""
         payload: dict[str, JSON] = {"text": "x" * (MOST_PAGE_BYTES // 3)}
         self.do(self.audit.append(*(example_event(str(number), payload=payload) for number in range(4))))
         page = self.do(self.audit.list(AuditQuery()))
@@ -217,7 +217,7 @@ class SessionsContract(_RecordCase):
         self.assertEqual(self.types(), ["session.started"])
 
     def test_unknown(self) -> None:
-        """Unknown tokens and ids return None, and a gateway key is not a token."""
+        """For unknown tokens and ids, None is returned. A gateway key is not accepted as a token."""
         self.opened()
         self.assertIsNone(self.find_by_token("other"))
         self.assertIsNone(self.find_by_token("gateway session-1"))
@@ -225,7 +225,7 @@ class SessionsContract(_RecordCase):
         self.refused(self.sessions.end("other", 0, ()), NotFound)
 
     def test_gateway_key(self) -> None:
-        """A session is found by its gateway key, and by no other."""
+        """A session is found by its own gateway key, and not by another one."""
         session, other = self.opened(), self.opened("session-2")
         self.assertEqual(
             (self.find_by_gateway_key("session-1"), self.find_by_gateway_key("session-2")), (session, other)
@@ -233,7 +233,7 @@ class SessionsContract(_RecordCase):
         self.assertIsNone(self.find_by_gateway_key("other"))
 
     def test_each_key_its_own(self) -> None:
-        """A token is no gateway key, and a gateway key is no token, even for a session used with both."""
+        """A token is not accepted as a gateway key, nor a gateway key as a token, even for a session used with both."""
         session = self.opened()
         self.find_by_token(session.id)
         self.find_by_gateway_key(session.id)

@@ -39,7 +39,7 @@ _CREATED_AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 @implementer(IVault)
 class MemoryVault:
-    """A vault that stays in its initial state until it is locked."""
+    """An L{IVault} in memory. It stays in its initial state until it is locked."""
 
     def __init__(self, state: VaultState = VaultState.UNLOCKED) -> None:
         self._state = state
@@ -224,11 +224,11 @@ class _KeptCredential:
         return False
 
     def accepted(self, sent: Authorization) -> None:
-        """Do nothing: refusals are not recorded."""
+        """Do nothing: this fake does not record whether the service accepted the credential."""
 
 
 class MemoryOperators(Operators):
-    """The real logins over a L{MemoryVault}, with shortcuts for the setup of a test."""
+    """The real class for logins, with a vault in memory and with shortcuts for the setup of a test."""
 
     ADDRESS = "http://localhost:7001"
     INSTANCE = "memory"
@@ -240,7 +240,11 @@ class MemoryOperators(Operators):
         super().__init__(self._memory_vault, self.INSTANCE, lambda: (self.ADDRESS,), ticking)
 
     def prove(self, daemon_nonce: str, client_nonce: str = CLIENT_NONCE, public_key: str = "") -> str:
-        """Return the proof of an operator for a nonce, which names a public key if one is given."""
+        """Return the proof by which a client shows the daemon that it has the operator's key.
+
+        :param daemon_nonce: the daemon's nonce, which the proof covers.
+        :param public_key: the key with which the client signs decisions, which the proof covers too, or empty.
+        """
         exchange = LoginExchange(client_nonce, daemon_nonce, self.INSTANCE, self.ADDRESS, public_key)
         return client_proof(self._memory_vault.operator_key(), exchange)
 
@@ -259,7 +263,7 @@ class MemoryOperators(Operators):
         return browser, self.confirm(token, self.words_of(browser))
 
     def waiting_browser(self, code: str) -> SigningBrowser:
-        """Return a browser that has redeemed this code and registered its key."""
+        """Return a browser that has used this login code and registered its key, but is not confirmed yet."""
         cookie, page_key, _maker = self.redeem(code)
         browser = SigningBrowser.generate(cookie, self.ticking.seconds)
         return browser.with_instance(self.register(cookie, page_key, browser.public_key))

@@ -1,4 +1,4 @@
-"""The contracts of L{IVault} and L{IBindings}."""
+"""The tests that every implementation of L{IVault} and L{IBindings} must pass."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class VaultContract(MixedIn):
         self.assertTrue(verifyObject(IVault, self.make_vault()))
 
     def test_unlocked(self) -> None:
-        """An unlocked vault reports its state, and that it was unlocked."""
+        """An unlocked vault reports that it is unlocked, and that it was unlocked in this process."""
         vault = self.make_vault()
         self.assertEqual((vault.state(), vault.ever_unlocked()), (VaultState.UNLOCKED, True))
 
@@ -80,7 +80,7 @@ class VaultContract(MixedIn):
         self.assertEqual((vault.state(), vault.ever_unlocked()), (VaultState.LOCKED, True))
 
     def test_told(self) -> None:
-        """Each waiter gets its own Deferred, which fires when the vault is locked and not before."""
+        """Each caller of C{locked} gets its own Deferred, which fires when the vault is locked and not before."""
         vault = self.make_vault()
         one, other = vault.locked(), vault.locked()
         self.assertNoResult(one)
@@ -91,7 +91,7 @@ class VaultContract(MixedIn):
         self.assertIsNone(self.successResultOf(vault.locked()))
 
     def test_seen_by_the_told(self) -> None:
-        """A waiter sees the vault as locked when its Deferred fires."""
+        """A caller of C{locked} finds the vault locked when its Deferred fires."""
         vault = self.make_vault()
         seen: list[VaultState] = []
         vault.locked().addCallback(lambda _: seen.append(vault.state()))
@@ -99,7 +99,7 @@ class VaultContract(MixedIn):
         self.assertEqual(seen, [VaultState.LOCKED])
 
     def test_cancelled(self) -> None:
-        """A cancelled waiter does not affect the others."""
+        """If one caller of C{locked} cancels its Deferred, those of the others still fire."""
         vault = self.make_vault()
         one, other = vault.locked(), vault.locked()
         one.cancel()
@@ -169,14 +169,14 @@ class BindingsContract(MixedIn):
         self.failureResultOf(Deferred.fromCoroutine(bindings.revoke(f"{DEFAULT_KIND}/slack/me")), NotFound)
 
     def test_by_name(self) -> None:
-        """The list is sorted by name."""
+        """Bindings are listed in the order of their names."""
         bindings = self.make_bindings()
         for identity in ("b", "c", "a"):
             self.set_up(bindings, new_binding(identity))
         self.assertEqual([each.identity for each in bindings.list()], ["a", "b", "c"])
 
     def test_twice(self) -> None:
-        """A name can be used once. The first secret stays."""
+        """A second binding with the same name is refused, and the first secret stays."""
         bindings = self.make_bindings()
         made = self.set_up(bindings, new_binding())
         self.refuses(bindings, new_binding(secret=b"other"), Conflict)
@@ -281,7 +281,7 @@ class BindingsContract(MixedIn):
         self.assertEqual(bindings.list(), (made,))
 
     def test_quiet(self) -> None:
-        """No secret is visible in a repr."""
+        """No secret is visible in the repr of a binding, a new binding or a credential."""
         bindings = self.make_bindings()
         made = self.set_up(bindings, new_binding())
         credential = bindings.credential(made, example_scope())
