@@ -1,4 +1,7 @@
-"""Verifies the signatures that come with decisions: an enrolled key, a fresh text, and each run once."""
+"""Verifies the signatures that come with decisions: the key must be enrolled and the text new.
+
+A signature decides each run in its list once.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,10 @@ _INVALID = "The signature of this decision is not valid here. Nothing was decide
 
 
 class Nonces:
-    """The nonces of one run of the daemon: made of a time, random bits and a MAC, so that none must be stored."""
+    """Makes and checks the nonces of one run of the daemon. They consist of a time, random bits and a MAC.
+
+    So nonces need not be stored.
+    """
 
     def __init__(self, clock: IReactorTime, randomness: Randomness = secrets.token_bytes) -> None:
         self._clock = clock
@@ -98,7 +104,7 @@ class Nonces:
 
 @frozen
 class _Use:
-    """The use of one nonce.
+    """A nonce that was used: with which signature, and for which runs.
 
     :ivar digest: the digest of the signature that it came with.
     :ivar runs: the runs that were decided with it.

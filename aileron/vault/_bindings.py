@@ -77,7 +77,7 @@ class FileBindings:
         return binding
 
     async def at_rest(self) -> None:
-        """Wait until renewals in progress are stored, because a lost one may be a credential's last token."""
+        """Wait until renewals of credentials in progress are stored. A lost one may be a credential's last token."""
         for turn in tuple(self._turns.values()):
             await turn.run(lambda: None)
 

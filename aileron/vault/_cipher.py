@@ -1,7 +1,7 @@
-"""The data key: from a passphrase to sealed data, by Argon2id, HKDF and AES-256-GCM.
+"""Derives the vault's data key from a passphrase, and encrypts data with it: Argon2id, HKDF and AES-256-GCM.
 
 The Argon2id parameters (RFC 9106) are in a file that other programs may write. Below the minimum a passphrase could be
-guessed, and above the maximum an unlock would use up the machine's memory.  Sealed data has its context as associated
+guessed, and above the maximum an unlock would use up the machine's memory. Encrypted data has its context as associated
 data.
 """
 
@@ -30,7 +30,7 @@ Randomness = Callable[[int], bytes]
 
 
 class DataKey:
-    """The key of a vault, from which all its other keys are derived.  It is hidden in reprs and can be wiped.
+    """The data key of a vault, from which all its other keys are derived. It is hidden in reprs and can be wiped.
 
     Python may have copied the bytes elsewhere, so wiping only shortens the key's life.
     """
@@ -52,7 +52,10 @@ class DataKey:
         return HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=purpose.encode()).derive(self._secret)
 
     def wrapped(self, wrapping_key: bytes, context: JSON, randomness: Randomness) -> Sealed:
-        """Return this key sealed under another key."""
+        """Return this key encrypted under another key.
+
+        :param context: the data to which the result is bound, as in L{seal}.
+        """
         return seal(wrapping_key, bytes(self._secret), context, randomness)
 
     def send(self, descriptor: int) -> None:

@@ -35,14 +35,14 @@ _Work = Callable[[CredentialKind, CredentialUse], Coroutine[Any, Any, _T]]
 
 @frozen(eq=False)
 class Renewals:
-    """The dependencies and the memory of renewals.
+    """The dependencies of all renewals of credentials, and what was learned from refusals.
 
     :ivar exchange: sends requests to token endpoints.
     :ivar needs_you: called when a credential begins to need a person, with the reason.
-    :ivar refusals: by binding, the digest of a secret that a service refused and that cannot be renewed.  In memory
+    :ivar refusals: by binding, the digest of a secret that a service refused and that cannot be renewed. In memory
         only: a restarted daemon tries the secret again.
     :ivar doubts: by binding, the consecutive refusals of a service: the digest of the secrets sent, and the operation
-        of each refusal.  In memory only.
+        of each refusal. In memory only.
     """
 
     exchange: TokenExchange = no_exchange

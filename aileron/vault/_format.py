@@ -31,7 +31,10 @@ class VaultEntry:
 
 @frozen
 class Stretch:
-    """The first key of a locked period, sealed."""
+    """The first key of a locked period, encrypted.
+
+    A locked period is a time in which the vault was locked, so that the audit log could not be signed.
+    """
 
     id: str
     sealed: Sealed
@@ -39,10 +42,10 @@ class Stretch:
 
 @frozen
 class RecordKeys:
-    """The keys of the audit record.
+    """The keys of the audit log.
 
     :ivar public_key: the Ed25519 public key in hexadecimal.
-    :ivar signing: the private key, sealed.
+    :ivar signing: the private key, encrypted.
     :ivar stretches: the first keys of the locked periods that are not over.
     """
 
@@ -65,7 +68,7 @@ class KeySourceEntry:
 
 @frozen
 class Seal:
-    """The sequence and hash of the newest audit record, as last stored in the vault."""
+    """The sequence and hash of the newest record of the audit log, as last stored in the vault."""
 
     sequence: int
     head: str
@@ -120,16 +123,19 @@ class VaultDocument:
         return next((entry for entry in self.entries if entry.binding.name == name), None)
 
     def with_entry(self, entry: VaultEntry) -> VaultDocument:
-        """Return a copy with one more entry."""
+        """Return a copy of the vault's contents with one more entry."""
         entries = sorted((*self.entries, entry), key=lambda each: each.binding.name)
         return evolve(self, entries=tuple(entries), entry_revisions=max(self.entry_revisions, entry.binding.revision))
 
     def without(self, name: str) -> VaultDocument:
-        """Return a copy without the entry C{name}, or an equal one if there is none."""
+        """Return a copy of the vault's contents without the entry C{name}.
+
+        If there is no such entry, they are equal.
+        """
         return evolve(self, entries=tuple(entry for entry in self.entries if entry.binding.name != name))
 
     def remembering(self, now: datetime, fresh: Iterable[str]) -> VaultDocument:
-        """Return a copy without the entries of C{spent} that have expired by C{now}, except for C{fresh}.
+        """Return a copy without the entries of used decisions that have expired by C{now}, except for C{fresh}.
 
         C{forgotten} becomes the latest expiry of a removed entry, in case the clock is set back later.
         """

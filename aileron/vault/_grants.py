@@ -1,4 +1,4 @@
-"""Standing grants in the vault's file, and the functions that change the tuple of grants."""
+"""The standing grants in the vault's file, and functions that add, use and revoke one in a tuple of grants."""
 
 from __future__ import annotations
 

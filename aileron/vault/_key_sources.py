@@ -1,4 +1,7 @@
-"""Key sources: the data key sealed to public keys, whose private keys lie outside of the home (ADR 83)."""
+"""Key sources unlock the vault without a passphrase (ADR 83).
+
+The data key is encrypted to public keys. Their private keys are outside of the home.
+"""
 
 from __future__ import annotations
 
@@ -66,9 +69,9 @@ class SystemdCredential:
 
 
 def _check_credential(found: os.stat_result) -> None:
-    """Require that only this user and root can have read or written a credential.
+    """Check that only this user and root can have read or written a credential of systemd.
 
-    systemd gives a user access to a file of root by an access control list, whose mask stands in the bits of the group.
+    systemd gives a user access to a file of root by an access control list, whose mask is in the bits of the group.
 
     :raises Forbidden: if others can, or the file belongs to another user.
     """
@@ -145,7 +148,7 @@ def open_with_sources(document: VaultDocument, sources: Iterable[IKeySource]) ->
 
 
 def rewrapped(document: VaultDocument, key: DataKey, randomness: Randomness) -> tuple[KeySourceEntry, ...]:
-    """Return the vault's key sources, which then open another data key.
+    """Return the vault's key sources with C{key}, a new data key, encrypted to each of them.
 
     :raises ValueError: if the public key of a source is malformed.
     """

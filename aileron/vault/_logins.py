@@ -1,8 +1,8 @@
-"""Live logins, and logins being handed over to a browser.
+"""The logins of the operator that have not ended, and their hand-over to browsers.
 
-A login may decide until a time without use, or a maximum time, is over.  A terminal's login then ends.  A browser's
-login still reads, until the daemon ends.  A browser logs in with a code, then with two words that the person types in
-the terminal.
+A login may decide until a time without use, or a maximum time, is over. A terminal's login then ends. A browser's login
+may still read, until the daemon ends. A browser logs in with a code, then with two words that the person types in the
+terminal.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ Value = TypeVar("Value")
 
 
 class ReplayCache(Generic[Value]):
-    """A table of at most C{limit} values that each live for C{seconds} or until taken.  The oldest are evicted."""
+    """A table of at most C{limit} values. Each is removed after C{seconds}, or when it is taken.
+
+    The oldest are evicted.
+    """
 
     def __init__(self, clock: IReactorTime, seconds: float, limit: int) -> None:
         self._clock = clock
@@ -33,7 +36,7 @@ class ReplayCache(Generic[Value]):
         self._kept: dict[str, tuple[float, Value]] = {}
 
     def put(self, key: str, value: Value) -> None:
-        """Store a value, evicting the oldest if the table is full."""
+        """Store a value. If the table is full, remove the oldest value."""
         while len(self._kept) >= self._limit:
             del self._kept[next(iter(self._kept))]
         self._kept[key] = (self._clock.seconds() + self._seconds, value)
@@ -92,7 +95,7 @@ _ID_BYTES = 12
 
 @frozen
 class Login:
-    """A live login.
+    """A live login of the operator, in a terminal or a browser.
 
     :ivar secret: SHA-256 of its token or cookie.
     :ivar key: the public key of its browser, or empty for a terminal.
@@ -123,7 +126,7 @@ class Logins:
         self._awaited: set[str] = set()
 
     def report_lapses(self, heard: Callable[[OperatorSession], object]) -> None:
-        """Register C{heard}, which is called with a browser's session once its login may only read any more."""
+        """Register C{heard}. It is called with the session of each browser's login that from then on may only read."""
         self._lapsed = heard
 
     def start(
@@ -152,7 +155,9 @@ class Logins:
         return login.session
 
     def raised(self, secret: str, until: float) -> OperatorSession | None:
-        """Allow a browser's login to decide again, and return its session, or None if the login has ended.
+        """Allow a browser's login that may only read to decide again, and return its session.
+
+        Return None if the login has ended.
 
         :param secret: SHA-256 of the browser's cookie.
         :param until: the latest time at which the login may decide.
@@ -164,7 +169,7 @@ class Logins:
         return self._raise(evolve(login, session=proved), until).session
 
     def raised_by_touch(self, login: Login) -> Login:
-        """Allow a browser's login to decide for as long as a new login, and return the login.
+        """Allow a browser's login to decide for as long as a new login, after a passkey confirmed it. Return the login.
 
         C{proved_at} of its session stays: neither the passphrase nor the two words were typed.
         """
@@ -268,7 +273,7 @@ class Logins:
             del self._by_secret[secret]
 
     def _with_decides(self, login: Login) -> Login:
-        """Return the login with C{session.decides} as of now."""
+        """Return the login with C{session.decides} set to whether it may decide now."""
         decides = not login.reported and self._clock.seconds() < login.ends
         return evolve(login, session=evolve(login.session, decides=decides))
 
@@ -337,7 +342,7 @@ _WAITING = (HandOverState.MADE, HandOverState.OPENED)
 
 @frozen
 class BrowserHandOver:
-    """A login that is being handed over to a browser.
+    """The hand-over of a terminal's login to a browser, by a code.
 
     :ivar maker: SHA-256 of the token of the login that starts the hand-over.
     :ivar code: SHA-256 of the code.
@@ -366,15 +371,19 @@ class BrowserHandOver:
 
 
 class HandOvers:
-    """The table of hand-overs: the newest one of each login."""
+    """The hand-overs of logins to browsers: the newest one of each login."""
 
     def __init__(self, clock: IReactorTime) -> None:
         self._clock = clock
         self._by_maker: dict[str, BrowserHandOver] = {}
 
     def begin(self, maker: str, code: str, seconds: float, *, adds_passkey: bool = False) -> None:
-        """Start a hand-over that expires after C{seconds}, replacing any earlier one of the login.
+        """Start to hand a login over to a browser.
 
+        It expires after C{seconds}, and replaces an earlier one of the login.
+
+        :param maker: SHA-256 of the token of the login.
+        :param code: SHA-256 of the code for the browser.
         :param adds_passkey: see L{BrowserHandOver}.
         """
         now = self._clock.seconds()
@@ -383,7 +392,7 @@ class HandOvers:
         self._by_maker[maker] = BrowserHandOver(maker, code, now + seconds, adds_passkey=adds_passkey)
 
     def open(self, hand_over: BrowserHandOver, cookie: str, page_key: str, words: str) -> None:
-        """Record that a browser opened the code and waits for the person."""
+        """Record that a browser opened the code of a hand-over and waits until the person types its two words."""
         until = self._clock.seconds() + CONFIRM_SECONDS
         opened = evolve(
             hand_over, state=HandOverState.OPENED, cookie=cookie, page_key=page_key, words=words, until=until
@@ -391,27 +400,30 @@ class HandOvers:
         self._by_maker[hand_over.maker] = opened
 
     def bind(self, hand_over: BrowserHandOver, key: bytes, raises: str = "") -> None:
-        """Bind the hand-over to the browser's public key and invalidate the page key.
+        """Record the public key of the browser of a hand-over. Its page key is no longer valid then.
 
         :param raises: SHA-256 of the cookie of the login that is to decide again, or empty for a new login.
         """
         self._by_maker[hand_over.maker] = evolve(hand_over, page_key="", key=key, raises=raises)
 
     def end(self, hand_over: BrowserHandOver, state: HandOverState) -> None:
-        """Set a final state, and forget the words."""
+        """Set a final state of a hand-over, and delete its two words."""
         self._by_maker[hand_over.maker] = evolve(hand_over, state=state, words="")
 
     def of(self, maker: str) -> BrowserHandOver | None:
-        """Return the hand-over of a login, or None if there is none."""
+        """Return the hand-over that a login started, or None if there is none.
+
+        :param maker: SHA-256 of the token of the login.
+        """
         return self._now(self._by_maker.get(maker))
 
     def by_code(self, code: str) -> BrowserHandOver | None:
-        """Return the hand-over of a code in its current state, or None if the code is unknown."""
+        """Return the hand-over that has this code, in its current state, or None if the code is unknown."""
         found = (each for each in self._by_maker.values() if hmac.compare_digest(each.code, code))
         return self._now(next(found, None))
 
     def by_browser(self, cookie: str) -> BrowserHandOver | None:
-        """Return the hand-over of the browser with this cookie, or None if there is none."""
+        """Return the hand-over to the browser that has this cookie, or None if there is none."""
         found = (each for each in self._by_maker.values() if hmac.compare_digest(each.cookie, cookie))
         return self._now(next(found, None))
 

@@ -72,7 +72,7 @@ def check_binding(binding: Binding) -> None:
 
 
 def check_kept(binding: Binding) -> None:
-    """Raise if no release could have stored this binding.
+    """Check that some release could have stored this binding.
 
     A base URL that an earlier release accepted and this one refuses passes: the vault opens, and uses of the binding
     fail (L{check_address}).
@@ -94,7 +94,10 @@ def check_kept(binding: Binding) -> None:
 def refuse_use(
     binding: Binding, message: str, *, error: type[BindingFailed] = BindingFailed, **more: JSON
 ) -> BindingFailed:
-    """Return the error for a failed use of a binding."""
+    """Return the error for a failed use of a binding.
+
+    :param more: further details of the error.
+    """
     return error(message, {"binding": binding.name, "connector": binding.connector, **more})
 
 

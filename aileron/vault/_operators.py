@@ -1,4 +1,7 @@
-"""The operator's logins: mutual authentication in a terminal, and from there one browser per code."""
+"""The operator's logins: in a terminal, where both sides prove that they have the vault's key, and in a browser.
+
+A browser logs in by a code that a terminal's login makes.
+"""
 
 from __future__ import annotations
 
@@ -178,7 +181,7 @@ class Operators:
         return self._instance
 
     def _page_of(self, cookie: str, page_key: str) -> BrowserHandOver:
-        """Return the hand-over whose page waits with this cookie and page key.
+        """Return the hand-over to the browser whose page waits with this cookie and page key.
 
         :raises Unauthorized: if there is none, or its page does not wait any more.
         """
@@ -216,9 +219,12 @@ class Operators:
         return self._let_in(hand_over, login)
 
     def _let_in(self, hand_over: BrowserHandOver, login: Login, *, touched: bool = False) -> OperatorSession:
-        """Allow the browser of a hand-over to decide, at the latest until the end of the terminal's login.
+        """Complete a hand-over: its browser may decide, at the latest until the end of the terminal's login.
 
-        The hand-over ends. If the browser's present login has ended, start a new one. Return the session.
+        If the browser's present login has ended, start a new one.
+
+        :param touched: whether a passkey let the browser in, instead of the two words.
+        :return: the session of the browser's login.
         """
         raised = self._logins.raised(hand_over.raises, login.until) if hand_over.raises else None
         if raised is None:
@@ -229,7 +235,7 @@ class Operators:
         return session
 
     def _end_twice(self, hand_over: BrowserHandOver) -> None:
-        """End the login that a passkey confirmed for this code, because a second browser has presented the code.
+        """End the login that a passkey confirmed, because a second browser has used the same code.
 
         :raises Conflict: always.
         """
@@ -284,7 +290,7 @@ class Operators:
         return self._logins.raised_by_touch(login).session
 
     def _lapsed(self, session_id: str) -> Login:
-        """Return the login of a browser at the desk that may only read.
+        """Return the login of a browser that may only read. Logins at the phone's pages are left out.
 
         :raises VaultLocked: if the vault is not unlocked.
         :raises Conflict: if there is no such login.

@@ -40,7 +40,7 @@ _NO_NAME = "Passkeys need your pages to be at a name, and `operator_listen` in c
 
 
 class Passkeys:
-    """The passkeys of one run of the daemon.  Proposed passkeys are in memory, and registered ones in the book.
+    """The passkeys of the operator. Proposed ones are in memory, and registered ones in the vault.
 
     :param addresses: returns the operator URLs that the daemon serves. Passkeys work for those that belong to a site.
     :param elsewhere: returns the daemon's further URLs. Passkeys that were made for them are accepted too.

@@ -1,4 +1,7 @@
-"""Mutual proofs of daemon and operator that they hold the same key, without revealing it."""
+"""Proofs by which the daemon and the operator's client show each other that they hold the same key.
+
+The proofs do not reveal the key.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +44,15 @@ class LoginExchange:
 
 
 def daemon_proof(key: bytes, exchange: LoginExchange) -> str:
-    """Return the daemon's proof, 43 characters of base64url.  The client verifies it before sending its own proof."""
+    """Return the daemon's proof that it has the key, 43 characters of base64url.
+
+    The client verifies it before sending its own proof.
+    """
     return _proof(key, "aileron.operator.daemon.v1", exchange)
 
 
 def client_proof(key: bytes, exchange: LoginExchange) -> str:
-    """Return the client's proof, 43 characters of base64url.
+    """Return the client's proof that it has the key, 43 characters of base64url.
 
     Its label differs from the daemon's, so that neither proof can replace the other.
     """

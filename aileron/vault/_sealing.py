@@ -1,4 +1,4 @@
-"""The seals of a vault: the MAC of the file, and the encryption of each entry and of the data key."""
+"""Authenticates the contents of a vault by a MAC, and encrypts its entries and the data key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PARTS, _ENTRIES = "aileron sealed parts v1", "aileron vault entries v1"
 
 
 def wrapping_context(vault: str, kdf: KdfParameters) -> JSON:
-    """Return the context that the sealed data key is bound to."""
+    """Return the data to which the encrypted data key is bound: the vault's id and the key derivation parameters."""
     return {"tag": "aileron.vault.data-key.v1", "vault": vault, "kdf": part_json(kdf)}
 
 
@@ -64,12 +64,12 @@ def unseal_entry(document: VaultDocument, key: DataKey, entry: VaultEntry) -> by
 
 
 def seal_part(document: VaultDocument, key: DataKey, name: str, secret: bytes) -> Sealed:
-    """Seal a secret of the vault itself as the part C{name} of this vault."""
+    """Encrypt a secret of the vault itself, bound to this vault and to the name C{name} of a part of it."""
     return seal(key.subkey(_PARTS), secret, _part_context(document.vault, name))
 
 
 def unseal_part(document: VaultDocument, key: DataKey, name: str, sealed: Sealed) -> bytes:
-    """Return the secret that L{seal_part} sealed.
+    """Return the secret that L{seal_part} encrypted.
 
     :raises VaultDamaged: if the secret was altered, or belongs to another part.
     """

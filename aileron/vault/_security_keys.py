@@ -32,7 +32,7 @@ def derive_private_key(vault: str, security_key: SecurityKey, secret: bytes) -> 
 
 @frozen
 class EnrolledSecurityKey:
-    """A security key that the vault's file names.
+    """A security key by which the vault can be unlocked, as the vault's file names it.
 
     :ivar vault: the id of the vault.
     """

@@ -1,4 +1,4 @@
-"""The daemon's vault: its state and contents: trust, pauses, caps, passkeys and the keys of the record."""
+"""The daemon's vault: its state, bindings, trust, grants, pauses, caps, passkeys and the keys of the audit log."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from ._vault_file import OpenVault
 
 @implementer(IRecordKeys)
 class FileRecordKeys:
-    """The keys of the audit record in a vault file."""
+    """The keys of the audit log in a vault file."""
 
     def __init__(self, file: OpenVault) -> None:
         self._file = file

@@ -1,7 +1,8 @@
-"""The vault file: read again when it changes, replaced atomically, and accepted only if it is what was written last.
+"""The vault file. It is accepted only if it has the contents that this process wrote last.
 
-The file is a few kilobytes on a local disk, so reading and writing are synchronous: a write takes a few milliseconds of
-the reactor's time, at each change and each gated effect, and a read takes one C{stat}.
+It is read again when it changes, and replaced atomically. The file is a few kilobytes on a local disk, so reading and
+writing are synchronous: a write takes a few milliseconds of the reactor's time, at each change and each gated effect,
+and a read takes one C{stat}.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ _NEVER_UNLOCKED = VaultDocument("", KdfParameters(bytes(SALT_BYTES)), Sealed(b""
 
 
 class OpenVault:
-    """The vault at C{path}, unlocked while it holds its key.
+    """The open file of a vault, unlocked while it holds the vault's key.
 
     :param has_history: returns whether the database has records of a vault. Called only if there is no file.
     :param key: the key of this vault, or None to stay locked.
@@ -211,7 +212,7 @@ class OpenVault:
         return document
 
     def write(self, changed: VaultDocument) -> None:
-        """Write C{changed} durably, as a new revision and without marks that have ended.
+        """Write C{changed} durably, as a new revision and without entries of used decisions that have expired.
 
         :raises VaultLocked: if the vault is not unlocked.
         :raises VaultDamaged: if another program wrote the file.

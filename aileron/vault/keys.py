@@ -1,4 +1,4 @@
-"""Operations on the vault without a daemon: create, open, change the passphrase, prove possession to a daemon.
+"""Operations on the vault without a daemon: create, open, change the passphrase, prove to a daemon to have the key.
 
 Imported only by short-lived commands in the operator's terminal. The daemon never gets a passphrase.
 """
@@ -186,7 +186,7 @@ def check_file(path: Path) -> tuple[Binding, ...]:
 
 
 def format_versions(path: Path) -> tuple[int, int] | None:
-    """Return the format version of the vault and the one that this release would give it, or None without a vault.
+    """Return the format version of the vault's file, and the version that this release writes, or None without a vault.
 
     :raises VaultDamaged: if the file is not a vault.
     """
@@ -328,7 +328,10 @@ def rekeyed(
 
 
 def _record_under(document: VaultDocument, record: RecordKeys, old: DataKey, new: DataKey) -> RecordKeys:
-    """Return the record's keys sealed under the new key, so that old signatures verify and locked periods continue."""
+    """Return the keys of the audit log encrypted under a new data key.
+
+    The keys stay, so old signatures still verify and locked periods continue.
+    """
 
     def moved(name: str, sealed: Sealed) -> Sealed:
         return seal_part(document, new, name, unseal_part(document, old, name, sealed))
