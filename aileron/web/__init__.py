@@ -1,4 +1,8 @@
-"""The operator's web pages: a static shell for every navigation, and fragments that its script fetches and signs."""
+"""The operator's web pages, which a browser shows after a login.
+
+The browser gets the same static page (the shell) at every address. Its script then fetches the content of the page (a
+fragment) with a request that the browser's key signs.
+"""
 
 from ._entrance import set_cookie
 from ._pages import BY_CODE, Entrance, pages

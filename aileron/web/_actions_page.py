@@ -66,7 +66,7 @@ def _warn_unasked(offers: Iterable[Offer]) -> Iterator[Part]:
 
 
 def _draw_nothing(deps: Dependencies) -> Tag:
-    """Draw how to add an action."""
+    """Draw the page for an empty list of actions: how to add one."""
     steps = (*deps.features.features.next_steps("empty"), "aileron action add FILE")
     return empty(
         "No actions yet",
@@ -130,7 +130,7 @@ def problems(errors: Iterable[LoadError]) -> Iterator[Part]:
 
 
 def _repair(error: LoadError) -> Cell:
-    """Draw a link to the editor if the error is in an action's file with a valid action name, else nothing."""
+    """Draw a link to the editor, if the error is in a file of an action whose name is valid. Else draw nothing."""
     name = error.file.rpartition("/")[2].removesuffix(".md")
     return tags.span(*_ways(name)) if error.boundary == "action" and is_action_name(name) else ""
 

@@ -1,4 +1,4 @@
-"""The pages of connectors: how each is connected, and one connector with its operations and test runs."""
+"""The pages of connectors: how each is set up, and one connector with its operations and test runs."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _is_pinned(about: ConnectorDescription, name: str) -> bool:
 
 
 def _changes(about: ConnectorDescription, lanes: Sequence[Lane]) -> Iterator[Part]:
-    """Draw a warning if a run found that a tool of the connector has changed."""
+    """Draw a warning if a run found that the MCP server of the connector has changed a tool since it was reviewed."""
     if lanes:
         yield tags.p("The server has changed tools since you reviewed them. They are not run.", **{"class": "warning"})
         yield runs_table(lanes, "Runs that found it")

@@ -1,4 +1,4 @@
-"""The part of a page that shows credentials: the problems of each, its scope, and the command that adds one."""
+"""Draws the credentials on a page: the problems of each, its scope, and the command that adds one."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def draw_connect(about: ConnectorDescription, has_setup: bool) -> Iterator[Part]
 
 
 def _side(title: str, scope: Scope | None, other: Scope | None) -> Tag:
-    """Draw one of two scopes and mark what the other lacks."""
+    """Draw one of two scopes that are shown side by side, and mark what the other lacks."""
     known = dict(_in_words(other))
     rows = [
         (name, value if known.get(name) == value else tags.mark(visible(value))) for name, value in _in_words(scope)

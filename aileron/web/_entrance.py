@@ -1,4 +1,7 @@
-"""Browser login: a single-use code creates a pending browser session, admitted once its two words are confirmed."""
+"""Login of browsers: a single-use code creates a pending login.
+
+It is admitted once its two words are typed in the terminal.
+"""
 
 from __future__ import annotations
 
@@ -46,14 +49,14 @@ def admit(request: IRequest, deps: Dependencies) -> OperatorSession:
 
 
 def _can_be_raised(session: OperatorSession, deps: Dependencies) -> bool:
-    """Return whether a passkey can let the login decide again. A phone signs in anew instead."""
+    """Return whether a passkey can let a login that may only read decide again. A phone signs in again instead."""
     if session.decides or session.passkey is not None:
         return False
     return deps.vault.state() is VaultState.UNLOCKED and deps.passkeys.has_usable()
 
 
 async def enter(request: IRequest, deps: Dependencies, shell: Shell) -> bytes:
-    """Exchange a login code for a pending browser session: set its cookie and return the shell.
+    """Exchange a login code for a pending login of the browser: set its cookie and return the shell (the static page).
 
     If the code is invalid or was used before, return a page that says so, with an error status. Both cases are
     recorded.

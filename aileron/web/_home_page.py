@@ -1,4 +1,4 @@
-"""Home: pending approvals, active runs, the outcomes of the last day, problems, and the next setup steps."""
+"""The home page: pending approvals, active runs, the outcomes of the last day, problems, and the next setup steps."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _UNTRUSTED = "untrusted"
 
 @frozen
 class Outcomes:
-    """The number of runs that ended since a moment, by outcome.
+    """The numbers of runs that ended since a given time, by outcome.
 
     :ivar whole: whether all runs were counted, or only the newest.
     """
@@ -46,7 +46,7 @@ class Outcomes:
 
 @frozen
 class SetupStep:
-    """A step from an empty home to the first approved call, with its command or page."""
+    """A setup step on the way from an empty home to the first approved call, with its command or page."""
 
     words: str
     done: bool

@@ -1,4 +1,7 @@
-"""The resource of the web pages: the shell for navigations, fragments for a signed-in browser, and the login routes."""
+"""The resource of the web pages: it serves the shell (the static page), the fragments and the login routes.
+
+A fragment is the content of a page. The script of the shell fetches it with a signed request.
+"""
 
 from __future__ import annotations
 
@@ -42,12 +45,12 @@ InThread: TypeAlias = Callable[[Callable[[], bytes]], Awaitable[bytes]]
 
 @frozen
 class Entrance:
-    """The login of browsers at one address, and the pages that are shown there.
+    """The way in which browsers log in at one address, and the pages that are shown there.
 
     :ivar routes: the handlers of logging in: each a path, a method and a function of the request, the routes'
         dependencies and the shell.
     :ivar shown: the paths of the pages that are shown, or None for all.
-    :ivar changes: texts of the shell with what stands there instead.
+    :ivar changes: texts in the static page, each with the text that replaces it.
     :ivar files: further static files.
     """
 
@@ -127,7 +130,13 @@ def _bind(
 
 
 def _guard(draw: Draw, deps: Dependencies, in_thread: InThread) -> Callable[..., Deferred[bytes]]:
-    """Make the handler of a fragment, which requires the cookie of a browser session and its signature."""
+    """Make the handler of a fragment, which is the content of a page.
+
+    The handler requires the cookie of a browser's login and a signature by its key.
+
+    :param draw: draws the fragment.
+    :param in_thread: calls a function in another thread, to render large drawings.
+    """
 
     async def fragment(request: IRequest, path: Mapping[str, str]) -> bytes:
         visit = Visit(admit(request, deps), _query(request), request.content.read())
@@ -146,7 +155,10 @@ def _guard(draw: Draw, deps: Dependencies, in_thread: InThread) -> Callable[...,
 
 
 def _flat(drawn: Flattenable) -> bytes:
-    """Render a drawing without Deferreds, in the calling thread, or raise the error of the drawing."""
+    """Render a drawing that contains no Deferreds in the calling thread, and return the bytes.
+
+    An error of the drawing is raised.
+    """
     found: list[bytes | Failure] = []
     flattenString(None, drawn).addBoth(found.append)
     (body,) = found

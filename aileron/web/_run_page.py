@@ -186,7 +186,7 @@ def _draw_undoing(run: Run) -> Tag:
 def _find_inverse(deps: Dependencies, run: Run) -> str | None:
     """Return the name of the action that undoes a run.
 
-    Return None if the run's action has no inverse, is not offered, or has changed since the run.
+    Return None if the run's action declares no such action, is not offered, or has changed since the run.
     """
     offer = deps.submission.offering().offers.get(run.action)
     if offer is None or offer.action.digest != run.manifest_digest or offer.action.inverse is None:
@@ -210,7 +210,7 @@ def _page_beside(outcome: _DecidedRequest, inbox: Inbox) -> Tag:
 
 
 def _mark(article: Tag, outcome: _DecidedRequest) -> Tag:
-    """Add what the script needs: the title, the announcement, and the ID and state of the run."""
+    """Add the data that the page's script needs: title, text for screen readers, and the run's ID and state."""
     run = outcome.record.run
     title, said = f"{visible(run.action)} – Aileron", visible(outcome.said)
     return titled(title, said)(article)(**{"data-id": visible(run.id), "data-state": run.state.value})
@@ -251,7 +251,7 @@ def _draw_details(record: RunRecord) -> Iterator[Part]:
 
 
 def _describe_outcome(record: RunRecord) -> Iterator[Part]:
-    """Draw who decided, how long the request waited for the decision, and how long it ran."""
+    """Draw who decided a request, how long it waited for the decision, and how long its run took."""
     run, approval = record.run, record.approval
     if approval is not None and approval.decided_at is not None:
         word = "Approved" if approval.approved else "Denied"
@@ -312,7 +312,7 @@ def _draw_payload(record: RunRecord) -> Iterator[Part]:
 
 
 def _bare_approval(run: Run) -> Approval:
-    """Return a stand-in for the approval of a run that needed none, for drawing the run's arguments."""
+    """Return a made-up approval of a run that needed none, so that its arguments can be drawn like those of others."""
     return Approval(run, "", Review(title=run.title), run.received_at)
 
 

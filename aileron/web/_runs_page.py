@@ -89,7 +89,7 @@ def took(start: datetime, end: datetime | None) -> str:
 
 @frozen
 class Lane:
-    """A run with the moments that separate waiting from running.
+    """A run with the times at which it stopped waiting and started running, for a row of a list or timeline.
 
     :ivar decided: when the operator decided, or None if the run is pending or needed no approval.
     :ivar began: when its first request was sent, or None if none was.

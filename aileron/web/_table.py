@@ -63,7 +63,7 @@ async def _draw_nothing(deps: Dependencies, visit: Visit, rest: str) -> Flattena
 
 
 def fragments(features: FeatureSet, shows: Callable[[str], bool] = lambda _: True) -> Mapping[str, Draw]:
-    """Return every fragment by route. Each is served only through the guard.
+    """Return the functions that draw the content of pages, by route. Each is served only to logged-in browsers.
 
     :param shows: returns whether a page is shown, by its path.
     """
@@ -76,5 +76,5 @@ POSTED: Mapping[str, Draw] = {"/fragments/actions/<name>/try": draw_dry_run}
 
 
 def shown(features: FeatureSet) -> tuple[str, ...]:
-    """Return the paths of all pages."""
+    """Return the paths of all pages, of the core and of the features."""
     return ("/", *PAGES, *features.pages(), "/confirm")

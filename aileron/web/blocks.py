@@ -1,4 +1,4 @@
-"""Draws the parts of pages: headings, facts, tables, chips, filters, buttons and charts.
+"""Draws the parts that pages consist of: headings, facts, tables, chips, filters, buttons and charts.
 
 Every text argument is treated as foreign and made visible. A L{Tag} is used unchanged.
 """
@@ -153,7 +153,7 @@ def older(path: str, query: Mapping[str, str], cursor: str | None) -> Part:
 
 
 def choice(name: str, label: str, options: Sequence[tuple[str, str]], chosen: str) -> Tag:
-    """Draw a filter with a few labelled values. The first is the default."""
+    """Draw a field of a filter with a few labelled values. The first is the default."""
     tag = tags.select(name=name, id=f"filter-{name}")
     for value, words in options:
         option = tags.option(visible(words), value=visible(value))
@@ -162,7 +162,7 @@ def choice(name: str, label: str, options: Sequence[tuple[str, str]], chosen: st
 
 
 def field(name: str, label: str, value: str, kind: str = "text") -> Tag:
-    """Draw a text filter."""
+    """Draw a field of a filter in which text is typed."""
     given = {"name": name, "id": f"filter-{name}", "type": kind, "value": visible(value), "autocomplete": "off"}
     return tags.label(f"{label} ", tags.input(**given))
 

@@ -1,4 +1,4 @@
-"""The shell that every navigation gets, and the fragments that its script fetches."""
+"""The shell (the static page that a browser gets at every address), and the fragments that its script fetches."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Visit:
 
 @frozen
 class Drawing:
-    """A drawing of foreign data that may take long, so it is rendered in a thread.
+    """A drawing that may take long because of foreign data, so it is rendered in a thread.
 
     :ivar draw: renders the page; it uses only frozen values and no Deferred.
     """
@@ -93,7 +93,7 @@ def _render_place(place: Place | Callable[[Tag], Flattenable], tag: Tag) -> Flat
 
 
 def titled(title: str, said: str) -> Callable[[Tag], Tag]:
-    """Return a renderer for the root of a page: its title, and the text that a screen reader announces."""
+    """Return a function that adds to the root of a page its title, and the text that a screen reader announces."""
     return lambda tag: tag(**{"data-title": title, "data-said": said})
 
 
@@ -168,7 +168,7 @@ def pack(request: IRequest, body: bytes) -> bytes:
 
 @frozen
 class _Served:
-    """The content of a response that is the same for everyone, also compressed.
+    """A file that is the same for everyone, in memory and also compressed.
 
     :ivar packed: the content compressed with gzip.
     """
@@ -223,15 +223,15 @@ def _read_files(scripts: tuple[Path, ...], more: tuple[Path, ...]) -> Mapping[st
 
 
 class Shell:
-    """The shell and its static files, read and compressed once.
+    """The static page that a browser gets at every address, with its scripts and other files, read and compressed once.
 
     :param navigation: the titles of the features' pages, by path.
     :param scripts: the features' scripts, which run on every page.
     :param workers: the scripts that a browser may run as service workers, by path.
-    :param changes: texts of the shell with what stands there instead.
+    :param changes: texts in the page, each with the text that replaces it.
     :param more: further static files. The scripts among them may import those of the pages, and each is joined.
-    :raises ValueError: if a script cannot be joined, or has the name of another, or a text to change does not stand
-        there exactly once.
+    :raises ValueError: if a script cannot be joined, or has the name of another, or a text to change does not occur
+        exactly once.
     """
 
     def __init__(
@@ -254,7 +254,7 @@ class Shell:
         }
 
     def page(self, request: IRequest, told: Mapping[str, str] | None = None) -> bytes:
-        """Return the shell. If it contains the settings of a login, it is never compressed.
+        """Return the static page. If it contains the settings of a login, it is never compressed.
 
         :param told: settings that the script receives once and removes from the document at once.
         """
@@ -268,7 +268,7 @@ class Shell:
         return self._template.replace("{{told}}", html.escape(json.dumps(told))).encode("utf-8")
 
     def _list_workers(self, request: IRequest) -> bytes:
-        """Return the URLs of the service workers that a page may register, as a source list of a policy."""
+        """Return the URLs of the service workers that a page may register, in the form of a content security policy."""
         host = request.requestHeaders.getRawHeaders(b"Host", [b""])[0].lower()
         return b" ".join(host + path for path in self._workers) or _NO_WORKERS
 
@@ -279,7 +279,7 @@ class Shell:
         return self._workers[request.path].send(request)
 
     def missing(self, request: IRequest) -> bytes:
-        """Return the shell with status 404."""
+        """Return the static page with status 404."""
         request.setResponseCode(404)
         return self.page(request)
 
@@ -316,7 +316,7 @@ LANDING_POLICY = (
 
 
 def landing() -> bytes:
-    """Return the same static page for every path and client."""
+    """Return the page for a browser that followed a link from another site: the same for every path and client."""
     return (STATIC / "landing.html").read_bytes()
 
 
@@ -325,7 +325,7 @@ _OPEN = b"<code>aileron open</code>"
 
 
 def moved(path: bytes = b"/") -> bytes:
-    """Return the page, without a script, for a host name that serves no pages.
+    """Return the page, without a script, for a browser that used a host name that serves no pages.
 
     :param path: the path of the link that led there. If it is the path of a request, the page says how to open that
         request. Nothing else of the path is repeated.

@@ -1,4 +1,4 @@
-"""Joins the scripts of the pages into few files, so that a browser needs one request for those that every page uses."""
+"""Joins the scripts of the pages into few files, so that a browser needs few requests."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def join_scripts(sources: Mapping[str, str], name: str, *entries: str) -> dict[s
 
 @define
 class _Joined:
-    """The modules of one file.
+    """The modules (scripts) that are joined into one file.
 
     :ivar known: the numbers of the modules that another file holds, by name.
     :ivar order: the numbers of the modules of this file, by name.

@@ -127,7 +127,10 @@ def _kinds(value: JSON) -> tuple[PredicateKind, ...]:
 
 
 def _value(kind: PredicateKind) -> str:
-    """Return the value of a choice for the script. It is empty for the choice that requires the same argument."""
+    """Return the value of an option in a form, for the script: the kind of predicate.
+
+    It is empty for the option that requires the same argument.
+    """
     return "" if kind is PredicateKind.EQUALS else kind.value
 
 

@@ -1,4 +1,7 @@
-"""The inbox: pending approvals in two groups. A flooding session is one entry; short requests can be selected."""
+"""The inbox: pending approvals in two groups. Short requests can be selected and decided in the list.
+
+A session with too many requests is one entry.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,7 @@ class Line:
 
 @frozen
 class Listed:
-    """The parts of a row.
+    """One row of the inbox: a pending request, and others that ask for the same.
 
     :ivar session: the requesting session, or None if it is not stored.
     :ivar others: the identical requests that the row represents too, of any session. The row shows the oldest request.
@@ -83,7 +86,7 @@ class Listed:
 
     @property
     def approval(self) -> Approval:
-        """Return the approval of the row."""
+        """Return the approval of the request that the row shows."""
         return self.review.approval
 
     @property
@@ -109,7 +112,7 @@ class Listed:
         )
 
     def describe_members(self) -> str:
-        """Return how often and by which sessions the row's question is asked."""
+        """Return words that say how often, and by which sessions, the request of the row was made."""
         many = len(self.members)
         return f"{many} identical requests: {', '.join(map(_name_requester, self.members))}"
 
@@ -137,7 +140,10 @@ class Listed:
 
 
 def colour(review: RequestReview) -> str:
-    """Return the colour of the most severe warning that does not hold at every call of the action, or an empty text."""
+    """Return the colour of the most severe warning about this request, or an empty text if there is none.
+
+    Warnings that apply to every call of the action are ignored.
+    """
     found = {each.severity for each in review.warnings if not each.standing}
     return next((name for severity, name in COLOURS.items() if severity in found and name != "grey"), "")
 
@@ -206,7 +212,10 @@ def _draw_labels(listed: Listed) -> list[Tag]:
 
 
 def _list_covered(listed: Listed) -> Iterator[str]:
-    """Yield the labels of warnings about identical calls, if the row represents all these calls."""
+    """Yield the labels of the warnings about identical calls, if all these calls are in the row.
+
+    The row then shows them, so that the labels can be left out.
+    """
     ids, earlier = {each.approval.run.id for each in listed.members}, [each.review.before for each in listed.members]
     if all(run.id in ids for before in earlier for run in before.twins):
         yield WARNINGS["twin"].label
@@ -277,7 +286,7 @@ def draw_identical(approval: Approval, listed: Listed | None) -> Tag | str:
 
 
 def _link_requester(listed: Listed) -> Iterator[Tag | str]:
-    """Draw a requester with a link to its request."""
+    """Draw the name of a request's sender, as a link to the request."""
     run = listed.approval.run
     name = tags.bdi(listed.asked_by) if run.session_id is None else tags.bdi(_name_requester(listed))
     yield tags.a(name, href=f"/approvals/{visible(run.id)}")
@@ -455,7 +464,7 @@ async def _sessions(deps: Dependencies, asking: Sequence[str | None]) -> Mapping
 
 
 async def _floods(deps: Dependencies, listed: Sequence[Listed]) -> list[Flood]:
-    """Find the sessions with more pending requests than L{FLOOD}."""
+    """Return the sessions with more pending requests than L{FLOOD}, each of which the inbox shows as one entry."""
     by_session: dict[str, list[Listed]] = defaultdict(list)
     for each in listed:
         if each.approval.run.session_id is not None:

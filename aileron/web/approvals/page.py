@@ -159,7 +159,10 @@ def draw_requests(approval: Approval, cards: Sequence[Card] = ()) -> Fragment:
 
 
 def _root(approval: Approval, warnings: Sequence[ReviewWarning]) -> Callable[[Tag], Tag]:
-    """Return a renderer that adds the data the script needs to decide: the ID and the digest of the page's content."""
+    """Return a function that adds the data to a page that its script needs for a decision.
+
+    These are the ID, and the digest of what the page shows.
+    """
     run, digest = approval.run, visible(approval.digest)
     said = f"{visible(run.action)}: {STATES[run.state]}"
     marks = {"data-id": visible(run.id), "data-digest": digest, "data-state": run.state.value}
@@ -273,7 +276,7 @@ def _draw_warning(warning_id: str, found: Sequence[ReviewWarning]) -> Tag:
 def _newness(
     given: Sequence[ReviewedArgument], in_cards: Collection[str], before: Precedents | None
 ) -> Callable[[JSON], str]:
-    """Return a function that returns a note on what is new in a card's value, or an empty text if nothing is."""
+    """Return a function that returns a note on a card's value if no earlier call had the value, else an empty text."""
     said = [(each.value, new_here(each.name, before)) for each in given if each.name in in_cards]
     return lambda value: next((new for known, new in said if known == value), "")
 
@@ -332,7 +335,10 @@ async def draw_approval(deps: Dependencies, visit: Visit, approval: Approval, in
 
 
 async def _record_shown(deps: Dependencies, approval: Approval, operator: OperatorSession) -> None:
-    """Record that a login that may decide opened the approval, once for each content. A full disk hides no approval."""
+    """Record in the audit log that a login that may decide opened the approval, once for each content.
+
+    If the log cannot be written because the disk is full, the approval is shown all the same.
+    """
     run, payload = approval.run, {"digest": approval.digest}
     known = await deps.audit.list(AuditQuery(run_id=run.id, type=_SHOWN, limit=1))
     if any(record.event.payload.get("digest") == approval.digest for record in known.items if not record.altered):

@@ -37,7 +37,7 @@ _PIECES = re.compile(r"[^\S\n]++(?:\w++|[^\w\s])?|\w++|[^\w\s]|\n")
 
 @frozen
 class TextReading:
-    """One value prepared for display.
+    """One foreign value prepared for display.
 
     :ivar text: the value with invisible characters made visible.
     :ivar size: the length in words if the text is long, else empty.
@@ -128,7 +128,10 @@ def differences(changes: Iterable[Change], review: Review, name: str) -> Iterato
 
 
 def _draw_hunks(change: Change, name: str) -> Tag | None:
-    """Draw a change of a text of many lines. Return None if it is none, or takes too long to compare."""
+    """Draw a change of a text of many lines, line by line.
+
+    Return None if it is no such change, or takes too long to compare.
+    """
     before, after = change.before, change.after
     if not (isinstance(before, str) and isinstance(after, str)):
         return None

@@ -102,7 +102,11 @@ def _find_new_headers(request: ReviewedRequest, shown: frozenset[str]) -> Iterat
 
 
 def _is_marked(leaf: str, shown: Iterable[str], key: str) -> bool:
-    """Return True if the leaf is the effect key with a few extra characters, alone or appended to a shown text."""
+    """Return True if a value is the effect key with a few extra characters, alone or appended to a shown text.
+
+    :param leaf: the value in the form of L{leaves}.
+    :param shown: the values shown on the page, in the form of L{leaves}.
+    """
     before, found, after = leaf[1:-1].partition(key)
     if not found or len(after) > _MOST_AROUND:
         return False
