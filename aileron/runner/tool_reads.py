@@ -22,8 +22,8 @@ from .session_filters import SessionFilters
 TOOL_READ_SECONDS = 60.0
 """The time within which a service must respond to a read."""
 
-MOST_AT_ONCE = 32
-"""The most reads that are sent at once. Further ones wait."""
+MOST_AT_ONCE = 12
+"""The most reads that are sent at once. Further ones wait: an answer can be long, and is in memory as a whole."""
 
 
 @define(eq=False)

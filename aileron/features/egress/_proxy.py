@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import ConnectionDone
-from twisted.internet.interfaces import IDelayedCall, IProtocol, IReactorTime, ITransport
+from twisted.internet.interfaces import IDelayedCall, IProtocol, IReactorTime, ITCPTransport, ITransport
 from twisted.internet.protocol import Factory, Protocol, connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -321,7 +321,9 @@ class ProxyConnection(Protocol):
             self.cut()
             return
         self._served, self._stage = served, _TunnelStage.SERVED
-        self._wait_for(IDLE_SECONDS)
+        self._wait_for(None)  # the opener closes it if nothing passes
+        if ITCPTransport.providedBy(self.transport):
+            self.transport.setTcpNoDelay(True)
         held, self._buffer = self._buffer, b""
         self._serve(held)
 

@@ -114,7 +114,7 @@ class TunnelOpener(Protocol):
         """Return a protocol that is connected to the transport, or None if the session has ended.
 
         The protocol receives all bytes after the response to C{CONNECT}. The first ones are a TLS hello that names
-        the host. The caller has checked that.
+        the host. The caller has checked that. The protocol closes the transport if nothing passes for too long.
         """
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from enum import Enum, auto
 from typing import Any, cast
 
 from attrs import frozen
 from OpenSSL import SSL
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import (
     IDelayedCall,
     IOpenSSLServerConnectionCreator,
@@ -19,17 +21,24 @@ from twisted.internet.interfaces import (
 )
 from twisted.internet.protocol import Factory, Protocol, connectionDone
 from twisted.logger import Logger
-from twisted.protocols.tls import TLSMemoryBIOFactory
+from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from ._budget import HeldBytes
 from ._http import ParsedRequest, RequestParser, UnfitRequest
+from ._sending import AnswerSender
 from .values import ToolAnswer, ToolDoor, ToolRequest
 
 REQUEST_SECONDS = 60
 """The time for the TLS handshake, and for a whole request from its first byte."""
 
-_LINGER_SECONDS = 5
+IDLE_SECONDS = 300
+"""The time between two requests of a connection, and the time for a tool to take a piece of an answer."""
+
+LINGER_SECONDS = 5
+"""The time for a tool to close its side of a connection."""
+
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
@@ -40,8 +49,6 @@ _NOT_PASSED_ON = frozenset(
     | {"transfer-encoding", "upgrade", "alt-svc"}
 )
 _FAILED = UnfitRequest(500, "Aileron could not answer this request; see aileron log")
-_UNREADABLE = UnfitRequest(502, "The answer of the service cannot be passed on: its headers can be read in two ways")
-
 _log = Logger()
 
 
@@ -51,6 +58,7 @@ class ToolSession:
 
     :ivar connection: a number that tells connections of this daemon apart.
     :ivar host: the host, with its port unless that is 443.
+    :ivar held: the bytes that all connections hold in memory.
     :ivar report: records a request that was refused because of its form, with the reason.
     """
 
@@ -58,7 +66,12 @@ class ToolSession:
     connection: int
     host: str
     door: ToolDoor
+    held: HeldBytes
     report: Callable[[str], object]
+
+    def hold(self, before: int, now: int) -> bool:
+        """Count the bytes that the connection holds: see L{HeldBytes.change}."""
+        return self.held.change(self.session_id, before, now)
 
 
 @implementer(IOpenSSLServerConnectionCreator)
@@ -72,6 +85,18 @@ class _Creator:
         return SSL.Connection(self.context, None)
 
 
+class _ToolStage(Enum):
+    """The progress of a connection.
+
+    C{ANSWERING}: the door has a request. C{SENDING}: the transport takes the answer. C{OVER}: nothing is read any more.
+    """
+
+    READING = auto()
+    ANSWERING = auto()
+    SENDING = auto()
+    OVER = auto()
+
+
 class ToolConnection(Protocol):
     """The HTTP side of one connection. Requests are answered one at a time; bytes that come meanwhile end it.
 
@@ -83,9 +108,11 @@ class ToolConnection(Protocol):
     def __init__(self, session: ToolSession, below: Any, clock: IReactorTime) -> None:
         self._session, self._below, self._clock = session, below, clock
         self._parser = RequestParser(session.host)
+        self._stage = _ToolStage.READING
         self._answering: Deferred[None] | None = None
         self._patience: IDelayedCall | None = None
-        self._is_over = self._is_lost = self._pipelines = False
+        self._is_lost = self._is_cut = self._pipelines = False
+        self._held = 0
 
     def connectionMade(self) -> None:
         """Start the timer of the handshake and of the first request."""
@@ -93,9 +120,7 @@ class ToolConnection(Protocol):
 
     def dataReceived(self, data: bytes) -> None:
         """Parse received bytes. While a request is being answered, they are dropped, and the connection ends then."""
-        if self._is_over:
-            return
-        if self._answering is not None:
+        if self._stage is not _ToolStage.READING:
             # guard of own tools: requests are not read ahead
             #    -> features.own_tools.test_connection.AnswerTests.test_pipelined
             self._pipelines = True
@@ -104,22 +129,30 @@ class ToolConnection(Protocol):
             self._wait_for(REQUEST_SECONDS)
         try:
             request = self._parser.receive(data)
+            self._hold(self._parser.held if request is None else len(request.body))
         except UnfitRequest as refused:
             self._refuse(refused)
             return
         if request is not None:
-            self._pipelines = bool(self._parser.rest)
-            self._wait_for(None)
-            self._answering = Deferred.fromCoroutine(self._answer(request))
+            self._begin(request)
         elif self._parser.take_expectation():
             self.transport.write(_CONTINUE)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """Stop waiting for the answer. A run that was created goes on."""
-        self._is_over = self._is_lost = True
+        self._stage, self._is_lost, self._is_cut = _ToolStage.OVER, True, reason.check(ConnectionDone) is None
         self._wait_for(None)
+        self._hold(0)
         if self._answering is not None:
             self._answering.cancel()
+
+    def _begin(self, request: ParsedRequest) -> None:
+        self._pipelines = bool(self._parser.rest)
+        self._stage = _ToolStage.ANSWERING
+        self._wait_for(None)
+        answering = Deferred.fromCoroutine(self._answer(request))
+        if self._stage is _ToolStage.ANSWERING:
+            self._answering = answering
 
     async def _answer(self, parsed: ParsedRequest) -> None:
         session = self._session
@@ -138,38 +171,56 @@ class ToolConnection(Protocol):
             return
         except Exception:  # noqa: BLE001  (the rim of HTTP: the tool gets an answer, the log the cause)
             _log.failure("answering a tool's request")
-            self._answering = None
             self._refuse(_FAILED)
             return
-        self._answering = None
-        if self._is_over:
-            return
+        finally:
+            self._answering = None
+        if self._stage is _ToolStage.ANSWERING:
+            self._send(parsed, answer)
+
+    def _send(self, parsed: ParsedRequest, answer: ToolAnswer) -> None:
+        """Send an answer. It is delivered when the transport below TLS has sent all of it."""
         try:
             head = write_head(answer, parsed.method, keep=parsed.keep and not self._pipelines)
+            body = b"" if parsed.method == "HEAD" or answer.status in _WITHOUT_CONTENT else answer.body
+            self._hold(len(parsed.body) + len(head) + len(body))
         except UnfitRequest as refused:
             self._refuse(refused)
             return
-        body = b"" if parsed.method == "HEAD" or answer.status in _WITHOUT_CONTENT else answer.body
-        self._write(head + body, answer.delivered)
-        if not parsed.keep or self._pipelines:
+        keep, self._stage = parsed.keep, _ToolStage.SENDING
+        sender = AnswerSender(
+            head + body,
+            self.transport.write,
+            self._below,
+            lambda: self._wait_for(IDLE_SECONDS),
+            lambda: self._end_answer(answer.delivered, keep=keep),
+        )
+        sender.start()
+
+    def _end_answer(self, delivered: Callable[[], object], *, keep: bool) -> None:
+        """Wait for the next request or close the connection, and call C{delivered} in the next turn of the reactor.
+
+        It is not called if the connection was lost until then without an end of TLS. A tool that ends later may not
+        have read the answer. Its repetition is then a new request for approval.
+        """
+        self._hold(0)
+        # guard of own tools: an answer to a closed connection was not given
+        #    -> features.own_tools.test_connection.DeliveryTests.test_closed, instead delivered()
+        self._clock.callLater(0, self._deliver, delivered)
+        if keep and not self._pipelines:
+            self._stage = _ToolStage.READING
+            self._wait_for(IDLE_SECONDS)
+        else:
             self._leave()
 
-    def _write(self, data: bytes, delivered: Callable[[], object]) -> None:
-        """Write an answer, and call C{delivered} in the next turn of the reactor if the connection is still open then.
-
-        A tool that ends in this moment may not read the answer. Its repetition is then a new request for approval.
-        """
-        self.transport.write(data)
-        # guard of own tools: an answer to a closed connection was not given
-        #    -> features.own_tools.test_connection.AnswerTests.test_not_delivered, instead delivered()
-        self._clock.callLater(0, self._deliver, delivered)
-
     def _deliver(self, delivered: Callable[[], object]) -> None:
-        if not self._is_lost:
+        if not self._is_cut:
             delivered()
 
     def _refuse(self, refused: UnfitRequest) -> None:
         self._session.report(refused.why)
+        if self._is_lost:
+            return
         body = json.dumps({"message": f"Aileron: {refused.why}."}).encode("ascii")
         headers = (("Content-Type", "application/json"), ("Cache-Control", "no-store"), ("x-should-retry", "false"))
         answer = ToolAnswer(refused.status, refused.why, headers, body)
@@ -178,9 +229,19 @@ class ToolConnection(Protocol):
 
     def _leave(self) -> None:
         """Close the connection once all bytes were written. What the tool still sends is dropped for some seconds."""
-        self._is_over = True
-        self._wait_for(_LINGER_SECONDS)
+        self._stage = _ToolStage.OVER
+        self._hold(0)
+        self._wait_for(LINGER_SECONDS)
         self.transport.loseConnection()
+
+    def _hold(self, number: int) -> None:
+        """Count the bytes that this connection holds in memory.
+
+        :raises UnfitRequest: if there are too many of all connections.
+        """
+        if not self._session.hold(self._held, number):
+            raise _too_much()
+        self._held = number
 
     def _wait_for(self, seconds: float | None) -> None:
         if self._patience is not None and self._patience.active():
@@ -199,16 +260,25 @@ def write_head(answer: ToolAnswer, method: str, *, keep: bool) -> bytes:
     # guard of own tools: no answer can smuggle another one
     #    -> features.own_tools.test_connection.HeadTests.test_line_ends
     if not 200 <= answer.status <= 599 or not _REASON.fullmatch(answer.reason):
-        raise _UNREADABLE
+        raise _unclear_answer()
     for name, value in answer.headers:
         if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
-            raise _UNREADABLE
+            raise _unclear_answer()
         if name.lower() not in _NOT_PASSED_ON:
             lines.append(f"{name}: {value}")
     if method != "HEAD" and answer.status not in _WITHOUT_CONTENT:
         lines.append(f"Content-Length: {len(answer.body)}")
     lines.append(f"Connection: {'keep-alive' if keep else 'close'}")
     return "\r\n".join((*lines, "", "")).encode("latin-1")
+
+
+def _too_much() -> UnfitRequest:
+    why = "The requests and answers of this session's tools are too long together. Nothing was sent: try again later"
+    return UnfitRequest(403, why)
+
+
+def _unclear_answer() -> UnfitRequest:
+    return UnfitRequest(502, "The answer of the service cannot be passed on: its headers can be read in two ways")
 
 
 def serve_tool(session: ToolSession, context: SSL.Context, transport: ITransport, clock: IReactorTime) -> IProtocol:
@@ -220,7 +290,9 @@ def serve_tool(session: ToolSession, context: SSL.Context, transport: ITransport
     factory = Factory.forProtocol(lambda: ToolConnection(session, transport, clock))
     factory.noisy = False
     secured = TLSMemoryBIOFactory(_Creator(context), False, factory, clock)
-    secured.noisy = False
+    # It writes at once. Twisted's usual protocol joins small writes, so it would not be known when they reach the
+    # transport.
+    secured.protocol = TLSMemoryBIOProtocol
     protocol: Any = secured.buildProtocol(None)
     protocol.makeConnection(transport)
     return cast(IProtocol, protocol)

@@ -12,10 +12,10 @@ from aileron.model.interfaces.runner import ISubmission
 from aileron.model.interfaces.store import ISessions
 from aileron.model.runs import Run, RunState
 from aileron.model.sessions import Session
-from aileron.runner import ToolReads
 
 from ._forms import form_digest
 from ._messages import MOST_BODY_BYTES, find_whole_answer, read_answer, write_inputs
+from ._reads import SessionReads
 from ._recognition import REST, Recognised, recognise
 from ._recorder import ToolRecorder
 from ._refusals import Refusals
@@ -51,7 +51,7 @@ class Door:
 
     _sessions: ISessions
     _services: ToolServices
-    _reads: ToolReads
+    _reads: SessionReads
     _writes: Writes
     _submission: ISubmission
     _recorder: ToolRecorder

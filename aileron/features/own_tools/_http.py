@@ -33,6 +33,7 @@ _FRAMING = frozenset({"content-length", "expect", "host", "te", "trailer", "tran
 _UPGRADES = frozenset({"upgrade", "http2-settings", "sec-websocket-key", "sec-websocket-version"})
 _CONNECTION_OPTIONS = frozenset({"close", "keep-alive", "te"})
 _MOST_DECODINGS = 4
+_MOST_FIELDS_OF_FORM = 1000
 _FORM = "application/x-www-form-urlencoded"
 _AMBIGUOUS = "This is no HTTP/1.1 request that can be read in only one way"
 
@@ -73,18 +74,25 @@ class RequestParser:
     """
 
     host: str
-    rest: bytes = field(default=b"", repr=False)
+    rest: bytearray = field(factory=bytearray, repr=False, init=False)
+    _searched: int = field(default=0, init=False)
     _head: RequestHead | None = field(default=None, init=False)
     _fields: tuple[tuple[str, str], ...] = field(default=(), init=False)
     _body: bytearray = field(factory=bytearray, repr=False, init=False)
     _dropped: int = field(default=0, init=False)
     _left: int = field(default=0, init=False)
+    _chunked: int = field(default=0, init=False)
     _asks: bool = field(default=False, init=False)
 
     @property
     def has_begun(self) -> bool:
         """True if a request was received in part."""
         return bool(self.rest) or self._head is not None
+
+    @property
+    def held(self) -> int:
+        """The number of received bytes in memory."""
+        return len(self.rest) + len(self._body)
 
     def take_expectation(self) -> bool:
         """Return whether the tool waits for C{100 Continue} before it sends the body. Later calls return False."""
@@ -112,17 +120,20 @@ class RequestParser:
             "close" not in _list_options(self._fields),
         )
         _check_form(found)
-        self._head, self._body = None, bytearray()
+        self._head, self._body, self._chunked = None, bytearray(), 0
         return found
 
     def _read_head(self) -> bool:
-        end = self.rest.find(_END) + len(_END)
+        end = self.rest.find(_END, max(0, self._searched - len(_END))) + len(_END)
         if end < len(_END):
             self._check_beginning()
+            self._searched = len(self.rest)
             return False
         if end > MOST_HEAD_BYTES:
-            raise UnfitRequest(431, "The request has too many headers")
-        raw, self.rest = self.rest[:end], self.rest[end:]
+            raise _too_many_headers()
+        raw = bytes(self.rest[:end])
+        del self.rest[:end]
+        self._searched = 0
         try:
             head = parse_request(raw)
         except Malformed:
@@ -136,10 +147,13 @@ class RequestParser:
     def _check_beginning(self) -> None:
         """Refuse bytes that cannot be the beginning of a request, before the head is complete."""
         if len(self.rest) > MOST_HEAD_BYTES:
-            raise UnfitRequest(431, "The request has too many headers")
-        line, end, _ = self.rest.partition(b"\n")
-        if end and (_OTHER_VERSION.fullmatch(line) or not line.endswith(b" HTTP/1.1\r")):
-            raise _explain_malformed(self.rest)
+            raise _too_many_headers()
+        end = self.rest.find(b"\n", self._searched)
+        if end < 0 or self.rest.find(b"\n", 0, end) >= 0:
+            return  # the first line is not complete, or was checked when it was
+        line = bytes(self.rest[:end])
+        if _OTHER_VERSION.fullmatch(line) or not line.endswith(b" HTTP/1.1\r"):
+            raise _explain_malformed(line)
 
     def _reads_expectation(self, head: RequestHead) -> bool:
         expected = _find(self._fields, "expect")
@@ -157,11 +171,12 @@ class RequestParser:
         if head.length > MOST_DRAINED_BYTES:
             raise _too_long()
         missing = head.length - len(self._body) - self._dropped
-        piece, self.rest = self.rest[:missing], self.rest[missing:]
+        piece = self.rest[:missing]
+        del self.rest[:missing]
         self._take(piece)
         return len(piece) == missing
 
-    def _take(self, piece: bytes | memoryview) -> None:
+    def _take(self, piece: bytearray) -> None:
         """Add a piece to the body. A long body is dropped."""
         if self._dropped or len(self._body) + len(piece) > MOST_BODY_BYTES:
             self._dropped += len(self._body) + len(piece)
@@ -173,43 +188,49 @@ class RequestParser:
 
     def _read_chunks(self) -> bool:
         """Read chunks without extensions and without trailers, and return whether the last one was read."""
-        received, position = memoryview(self.rest), 0
-        while position < len(received):
-            if self._left > len(_LINE_END):
-                piece = received[position : position + self._left - len(_LINE_END)]
-                self._take(piece)
-                self._left, position = self._left - len(piece), position + len(piece)
-                continue
-            line = bytes(received[position : position + _MOST_CHUNK_LINE])
-            if self._left:  # the line end after the content
-                if len(line) >= len(_LINE_END):
-                    _check_line_end(line)
-                    self._left, position = 0, position + len(_LINE_END)
-                    continue
+        position, is_whole = 0, False
+        while not is_whole and position < len(self.rest):
+            length, is_whole = self._read_chunk_part(position)
+            if not length:
                 break
-            match = _CHUNK.match(line)
-            if match is None:
-                _check_chunk(line)
-                break
-            size = int(match[1], 16)
-            if size == 0:
-                return self._end_chunks(position + match.end())
-            self._left, position = size + len(_LINE_END), position + match.end()
-        self.rest = self.rest[position:]
-        return False
+            position += length
+        self._chunked += position
+        if self._chunked > MOST_DRAINED_BYTES:
+            raise _too_long()
+        del self.rest[:position]
+        return is_whole
 
-    def _end_chunks(self, position: int) -> bool:
-        """Read the empty line after the last chunk, and return whether it was received."""
-        line = self.rest[position : position + len(_LINE_END)]
-        if len(line) < len(_LINE_END):
-            return False
-        _check_line_end(line)
-        self.rest = self.rest[position + len(_LINE_END) :]
-        return True
+    def _read_chunk_part(self, position: int) -> tuple[int, bool]:
+        """Read content, the line end after it or a line with a length, and return how long that is, or 0 if incomplete.
+
+        Return also whether it ends the body.
+        """
+        if self._left > len(_LINE_END):
+            piece = self.rest[position : position + self._left - len(_LINE_END)]
+            self._take(piece)
+            self._left -= len(piece)
+            return len(piece), False
+        line = bytes(self.rest[position : position + _MOST_CHUNK_LINE])
+        if self._left:  # the line end after the content
+            _check_line_end(line)
+            found = len(_LINE_END) if line.startswith(_LINE_END) else 0
+            self._left -= found
+            return found, False
+        match = _CHUNK.match(line)
+        if match is None:
+            _check_chunk(line)
+            return 0, False
+        size = int(match[1], 16)
+        if size:
+            self._left = size + len(_LINE_END)
+            return match.end(), False
+        rest = bytes(self.rest[position + match.end() : position + match.end() + len(_LINE_END)])
+        _check_line_end(rest)
+        return (match.end() + len(_LINE_END), True) if rest == _LINE_END else (0, False)
 
 
 def _check_line_end(line: bytes) -> None:
-    if not line.startswith(_LINE_END):
+    if line[: len(_LINE_END)] != _LINE_END[: len(line)]:
         raise UnfitRequest(400, "The body is not properly chunked, or has trailers")
 
 
@@ -217,6 +238,10 @@ def _check_chunk(line: bytes) -> None:
     # guard of own tools: chunk extensions are refused -> features.own_tools.test_http.BodyTests.test_extension
     if not _UNFINISHED_CHUNK.fullmatch(line):
         raise UnfitRequest(400, "The body is not properly chunked, or its chunks have extensions")
+
+
+def _too_many_headers() -> UnfitRequest:
+    return UnfitRequest(431, "The request has too many headers")
 
 
 def _too_long() -> UnfitRequest:
@@ -323,5 +348,11 @@ def _drop_hops(fields: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, str]]
 
 def _check_form(request: ParsedRequest) -> None:
     kind = _find(request.headers, "content-type").partition(";")[0].strip().lower()
-    if kind == _FORM and next(overriding_parameters(request.body.decode("latin-1")), None) is not None:
+    if kind != _FORM:
+        return
+    if request.body.count(b"&") + request.body.count(b";") >= _MOST_FIELDS_OF_FORM:
+        raise UnfitRequest(400, f"A form may have {_MOST_FIELDS_OF_FORM} fields at most")
+    # guard of own tools: no field of a form replaces the method
+    #    -> features.own_tools.test_http.BodyTests.test_method
+    if next(overriding_parameters(request.body.decode("latin-1")), None) is not None:
         raise UnfitRequest(400, "A parameter asks the service to use another method than the one sent")

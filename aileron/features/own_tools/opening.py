@@ -13,6 +13,7 @@ from aileron.features.egress.values import HTTPS_PORT
 from aileron.model.errors import Conflict
 
 from ._authority import SessionAuthority
+from ._budget import HeldBytes
 from ._connection import ToolSession, serve_tool
 from ._recorder import ToolRecorder
 from .values import ToolDoor, ToolService
@@ -61,6 +62,7 @@ class ToolSessions:
     _opened: dict[str, OpenedTools] = field(factory=dict, init=False)
     _lost: dict[str, frozenset[str]] = field(factory=dict, init=False)
     _opening: DeferredLock = field(factory=DeferredLock, init=False)
+    _held: HeldBytes = field(factory=HeldBytes, init=False)
     _numbers: count[int] = field(factory=lambda: count(1), init=False)
 
     async def open(self, session_id: str, names: tuple[str, ...]) -> OpenedTools:
@@ -127,7 +129,7 @@ class ToolSessions:
         def report(why: str) -> None:
             self._recorder.record_unreadable(session_id, name, why)
 
-        session = ToolSession(session_id, next(self._numbers), name, self._door, report)
+        session = ToolSession(session_id, next(self._numbers), name, self._door, self._held, report)
         context = found[0].authority.make_context(name.partition(":")[0])
         return serve_tool(session, context, transport, self._clock)
 

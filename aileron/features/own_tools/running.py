@@ -13,6 +13,7 @@ from aileron.features.egress.running import RunningEgress
 from aileron.features.feature import RunningFeature
 
 from ._door import Door
+from ._reads import SessionReads
 from ._recorder import ToolRecorder
 from ._services import ToolServices
 from ._writes import Writes
@@ -28,6 +29,7 @@ class RunningOwnTools(RunningFeature):
 
     sessions: ToolSessions
     recorder: ToolRecorder
+    reads: SessionReads
     writes: Writes
 
     @property
@@ -37,6 +39,7 @@ class RunningOwnTools(RunningFeature):
 
     def session_ended(self, session_id: str) -> None:
         self.sessions.end(session_id)
+        self.reads.session_ended(session_id)
         self.writes.session_ended(session_id)
         self.recorder.session_ended(session_id)
 
@@ -55,10 +58,11 @@ def start_own_tools(core: Core, settings: OwnToolsSettings) -> RunningOwnTools |
     process, store, runner = core.process, core.store, core.runner
     recorder = ToolRecorder(store.audit, process.reactor, process.ids)
     writes = Writes(runner.submission, store.tool_claims, process.reactor, process.ids(), settings.hold_seconds)
+    reads = SessionReads(runner.tool_reads)
     door = Door(
         store.sessions,
         ToolServices(core.connectors, core.vault, runner.submission),
-        runner.tool_reads,
+        reads,
         writes,
         runner.submission,
         recorder,
@@ -67,4 +71,4 @@ def start_own_tools(core: Core, settings: OwnToolsSettings) -> RunningOwnTools |
     sessions = ToolSessions(door, process.reactor, recorder)
     egress.sessions.register_opener(sessions)
     process.life.at_end(recorder.stop)
-    return RunningOwnTools(sessions, recorder, writes)
+    return RunningOwnTools(sessions, recorder, reads, writes)

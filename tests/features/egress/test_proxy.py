@@ -32,6 +32,7 @@ from tests.features.egress.hellos import (
     server_hello,
     server_name,
 )
+from tests.features.egress.opener import FakeOpener, ServedConnection
 from tests.features.gateway.net import BUFFER_BYTES, End, Net
 
 _HELLO = record(message(server_name(b"registry.example")))
@@ -280,6 +281,99 @@ class TunnelTests(ProxyCase):
         self.sessions.end("session-1")
         self.net.run()
         self.assertEqual((program.lost, self.host.lost), (True, True))
+
+
+class ServedTests(ProxyCase):
+    """Connections that the daemon answers itself."""
+
+    def setUp(self) -> None:
+        """Open the host here."""
+        super().setUp()
+        self.opener = FakeOpener(HOST)
+        self.sessions.register_opener(self.opener)
+
+    @property
+    def served(self) -> ServedConnection:
+        """The last connection."""
+        return self.opener.served[-1]
+
+    def test_served(self) -> None:
+        """Everything from the hello on goes to the opener and back, is counted, and the host is never connected to."""
+        program, end = self.connected(early=_HELLO[:9])
+        self.assertEqual(([], _OPENED), (self.opener.served, program.got))
+        self.say(end, _HELLO[9:] + b"more")
+        self.say(end, _RAW)
+        self.served.transport.write(b"ab")
+        self.served.transport.writeSequence([b"c", b"d"])
+        self.net.run()
+        self.assertEqual(_HELLO + b"more" + _RAW, self.served.got)
+        self.assertEqual((_OPENED + b"abcd", []), (program.got, self.dialer.dialled))
+        (host,) = self.sessions.hosts()
+        self.assertEqual((len(self.served.got), 4, "opened here"), (host.sent, host.received, host.basis))
+        self.served.transport.loseConnection()
+        self.net.run()
+        self.assertEqual((True, 1, 0), (program.lost, self.served.lost, len(self.access.tunnels)))
+        self.assertEqual([], self.clock.getDelayedCalls())
+
+    def test_other_name(self) -> None:
+        """A hello that names another host, and what is not TLS, is blocked before the opener sees anything."""
+        for data in (_OTHER, record(message()), b"GET / HTTP/1.1\r\n\r\n"):
+            program, end = self.connected()
+            self.say(end, data)
+            self.assertEqual((_OPENED + _ALERT, True, []), (program.got, program.lost, self.opener.served))
+
+    def test_other_host(self) -> None:
+        """A host that is not opened here is connected to as ever."""
+        self.opener.opened = "other.example:443"
+        _, end = self.connected()
+        self.say(end, _HELLO)
+        self.assertEqual((_HELLO, []), (self.host.got, self.opener.served))
+
+    def test_session_ended(self) -> None:
+        """If the session has ended by the hello, the connection ends; a session that ends later cuts it."""
+        self.opener.ended = True
+        program, end = self.connected()
+        self.say(end, _HELLO)
+        self.assertTrue(program.lost)
+        self.opener.ended = False
+        program, end = self.connected()
+        self.say(end, _HELLO)
+        self.sessions.end("session-1")
+        self.net.run()
+        self.assertEqual((True, 1), (program.lost, self.served.lost))
+
+    def test_program_leaves(self) -> None:
+        """A program that leaves is told to the opener, once."""
+        _, end = self.connected()
+        self.say(end, _HELLO)
+        end.loseConnection()
+        self.net.run()
+        self.assertEqual((1, 0), (self.served.lost, len(self.access.tunnels)))
+
+    def test_times(self) -> None:
+        """The opener says when a quiet connection ends; every connection ends some time."""
+        program, end = self.connected()
+        self.say(end, _HELLO)
+        self.clock.advance(IDLE_SECONDS * 10)
+        self.net.run()
+        self.assertFalse(program.lost)
+        self.clock.advance(MOST_SECONDS)
+        self.net.run()
+        self.assertTrue(program.lost)
+
+    def test_no_hello(self) -> None:
+        """A program that sends no hello is not waited for."""
+        program, _ = self.connected()
+        self.clock.advance(HEAD_SECONDS)
+        self.net.run()
+        self.assertEqual((True, []), (program.lost, self.opener.served))
+
+    def test_refused(self) -> None:
+        """A host that the opener refuses is refused with its reason."""
+        self.opener.problem = "launch the agent again"
+        program, _ = self.connected()
+        self.assertIn(f"403 Aileron: {HOST} is not allowed: launch the agent again".encode(), program.got)
+        self.assertEqual([], self.dialer.dialled)
 
 
 class GatedAudit(AuditProxy):

@@ -11,6 +11,7 @@ from aileron.features.egress.values import EgressDecision, EgressHost, EgressSta
 from aileron.model.authority import Pause
 from aileron.model.errors import Conflict, NotFound, StoreUnavailable, VaultLocked
 from tests.features.egress.case import HOST, PROJECT, EgressCase
+from tests.features.egress.opener import FakeOpener
 from tests.runner.kit import OPERATOR
 
 _PENDING, _ALLOWED, _DENIED = EgressState.PENDING, EgressState.ALLOWED, EgressState.DENIED
@@ -258,3 +259,73 @@ class SessionsTests(EgressCase):
             self.clock.advance(1)
             Deferred.fromCoroutine(self.sessions.admit(access, host)).addErrback(lambda _: None)
         self.assertEqual([each.host[0] for each in self.sessions.hosts()], ["c", "b", "a"])
+
+
+class OpenerTests(EgressCase):
+    """Sessions some of whose hosts the daemon opens itself."""
+
+    def setUp(self) -> None:
+        """Have one host opened."""
+        super().setUp()
+        self.opener = FakeOpener(HOST)
+        self.sessions.register_opener(self.opener)
+
+    def open(self, *words: str) -> Access:
+        """Return a session that is let out by these words, which may be none."""
+        _, ticket = self.sync(self.sessions.open(self.session_in(PROJECT), words))
+        access = self.sessions.redeem(ticket)
+        assert access is not None
+        return access
+
+    def refused(self, access: Access, host: str) -> str:
+        """Return why a session may not connect to a host."""
+        why: str = self.fails(self.sessions.admit(access, host), EgressRefused).why
+        return why
+
+    def test_no_words(self) -> None:
+        """A session for which the daemon opens a host needs no other; then it reaches this one alone."""
+        access = self.open()
+        self.assertEqual(["session-1"], self.opener.recalled)
+        self.assertFalse(self.sync(self.sessions.admit(access, HOST)))
+        self.assertEqual("opened here", access.hosts[HOST].basis)
+        self.assertIn("waits for approval", self.refused(access, "other.example:443"))
+        self.fails(self.sessions.open(self.session_in(PROJECT), ("other.example",)), Conflict)
+
+    def test_nothing_opened(self) -> None:
+        """Without a word and without such a host nobody is let out."""
+        self.opener.has_any = False
+        self.fails(self.sessions.open(self.session_in(PROJECT), ()), ValueError)
+        self.next_egress()
+        self.fails(self.sessions.open(self.session_in(PROJECT), ()), ValueError)
+        self.assertEqual([], self.records_of_egress())
+
+    def test_first(self) -> None:
+        """A host that is opened here is never connected to, although a word or the file allows it, privately too."""
+        self.put(self.entry("registry.example", more="private_network = true\n"))
+        access = self.open("registry.example")
+        self.assertFalse(self.sync(self.sessions.admit(access, HOST)))
+        self.assertEqual("opened here", access.hosts[HOST].basis)
+        self.assertIs(self.opener, self.sessions.find_opener(access, HOST))
+        self.assertIsNone(self.sessions.find_opener(access, "other.example:443"))
+
+    def test_problem(self) -> None:
+        """A host that its opener refuses is not reached, whatever word or decision allows it; that is recorded once."""
+        self.opener.problem = "launch the agent again"
+        access = self.open("registry.example", "other.example")
+        for _ in range(2):
+            self.assertEqual("launch the agent again", self.refused(access, HOST))
+        self.assertFalse(self.sync(self.sessions.admit(access, "other.example:443")))
+        failed = {"host": HOST, "project": PROJECT, "why": "launch the agent again"}
+        self.assertEqual([("egress.failed", failed)], self.records_of_egress("egress.opened", "egress.admitted"))
+
+    def test_denied(self) -> None:
+        """A pause and the operator's denial hold for it as for any host."""
+        access = self.open()
+        self.sync(self.sessions.admit(access, HOST))
+        (shown,) = self.sessions.hosts()
+        self.sync(self.sessions.decide(shown.id, EgressDecision.DENY, shown.state, OPERATOR))
+        self.assertIn("denied", self.refused(access, HOST))
+        self.sync(self.sessions.decide(shown.id, EgressDecision.SESSION, EgressState.DENIED, OPERATOR))
+        self.sync(self.sessions.admit(access, HOST))
+        self.operator_limits.keep_pauses([Pause(utc(self.clock.seconds()), "operator-1", None, "session-1")])
+        self.assertIn("paused", self.refused(access, HOST))

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from twisted.internet.address import IPv4Address
 from twisted.internet.error import ConnectionAborted, ConnectionDone, ConnectionLost
-from twisted.internet.interfaces import IProducer, IPushProducer, ITCPTransport
+from twisted.internet.interfaces import IPushProducer, ITCPTransport
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
@@ -69,11 +69,13 @@ class End:
     def writeSequence(self, data: Iterable[bytes]) -> None:
         self.write(b"".join(data))
 
-    def registerProducer(self, producer: IProducer, streaming: bool) -> None:
-        """Whom to tell to wait."""
+    def registerProducer(self, producer: Any, streaming: bool) -> None:
+        """Whom to tell to wait, or to ask for more."""
         if self._producer is not None:
             raise RuntimeError("There is a producer already.")
         self._producer, self._pushing = producer, streaming
+        if not streaming:
+            producer.resumeProducing()
 
     def unregisterProducer(self) -> None:
         """Nobody any more; twice is safe."""
@@ -142,7 +144,7 @@ class End:
             return self._lost(ConnectionLost)
         if self.waiting:
             return self._deliver(most) if most else self.other.reading  # it may take a while
-        if self._told_to_wait and self._producer is not None:
+        if self._producer is not None and (self._told_to_wait or not self._pushing):
             self._told_to_wait = False
             self._producer.resumeProducing()
             return True

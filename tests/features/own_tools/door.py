@@ -10,6 +10,7 @@ from twisted.internet.defer import Deferred
 
 from aileron.base.json import JSON, utc
 from aileron.features.own_tools._door import Door
+from aileron.features.own_tools._reads import SessionReads
 from aileron.features.own_tools._recorder import ToolRecorder
 from aileron.features.own_tools._services import ToolServices
 from aileron.features.own_tools._writes import Writes
@@ -62,7 +63,7 @@ class DoorCase(ToolsCase):
         self.door = Door(
             self.store.sessions,
             ToolServices(self.connectors, self.bindings, self.runner.submission),
-            self.runner.tool_reads,
+            SessionReads(self.runner.tool_reads),
             self.writes,
             self.runner.submission,
             self.recorder,

@@ -9,6 +9,7 @@ from cryptography import x509
 from aileron.features.egress._file import EgressFile
 from aileron.features.egress._sessions import EgressSessions
 from aileron.features.egress.running import RunningEgress
+from aileron.features.own_tools._reads import SessionReads
 from aileron.features.own_tools._recorder import ToolRecorder
 from aileron.features.own_tools._writes import Writes
 from aileron.features.own_tools.opening import OpenedTools, ToolSessions
@@ -57,7 +58,7 @@ class OwnToolsCase(ApiCase):
         recorder = ToolRecorder(self.store.audit, self.clock, self.fresh_id)
         self.tools = kind(ScriptedDoor(), self.clock, recorder)
         nothing: Any = None
-        writes = Writes(nothing, nothing, self.clock, "", 25)
+        reads, writes = SessionReads(nothing), Writes(nothing, nothing, self.clock, "", 25)
         egress = EgressSessions(
             file=EgressFile(self.state_directory.root / "egress.toml", MemoryTrust(self.vault)),
             trust=self.runner,
@@ -68,7 +69,7 @@ class OwnToolsCase(ApiCase):
             listen=lambda: 3128,
         )
         egress.register_opener(self.tools)
-        self.build(features=running(RunningEgress(egress), RunningOwnTools(self.tools, recorder, writes)))
+        self.build(features=running(RunningEgress(egress), RunningOwnTools(self.tools, recorder, reads, writes)))
 
     def open(self, *services: str, token: str = LAUNCH_KEY, session_id: str | None = None) -> Heard:
         """Open services."""

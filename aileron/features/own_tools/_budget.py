@@ -1,0 +1,32 @@
+"""Limits the memory for the requests and answers of tools that are being received, held or sent."""
+
+from __future__ import annotations
+
+from attrs import define, field
+
+MOST_HELD_OF_SESSION, MOST_HELD = 32 * 1024 * 1024, 128 * 1024 * 1024
+"""The most bytes of requests and answers in memory, of one session's connections and of all."""
+
+
+@define(eq=False)
+class HeldBytes:
+    """The bytes that the connections of all sessions hold."""
+
+    _of_sessions: dict[str, int] = field(factory=dict, init=False)
+
+    def change(self, session_id: str, before: int, now: int) -> bool:
+        """Count that a connection of a session holds C{now} bytes in place of C{before}.
+
+        Return False, and count nothing, if it would hold more than before, and more than the limits allow.
+        """
+        own = self._of_sessions.get(session_id, 0) - before + now
+        total = sum(self._of_sessions.values()) - before + now
+        # guard of own tools: what connections hold does not fill the memory
+        #    -> features.own_tools.test_budget.HeldBytesTests.test_limits
+        if now > before and (own > MOST_HELD_OF_SESSION or total > MOST_HELD):
+            return False
+        if own:
+            self._of_sessions[session_id] = own
+        else:
+            self._of_sessions.pop(session_id, None)
+        return True

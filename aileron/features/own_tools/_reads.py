@@ -1,0 +1,37 @@
+"""Sends the reads of tools, a few of each session at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import define, field
+from twisted.internet.defer import DeferredSemaphore
+
+from aileron.base.json import JSON
+from aileron.model.connectors import Outcome
+from aileron.model.sessions import Session
+from aileron.runner import ToolReads
+
+MOST_READS_AT_ONCE = 4
+"""The most reads of one session that are sent at once. Further ones wait, so that other sessions get their turn."""
+
+
+@define(eq=False)
+class SessionReads:
+    """The reads of all sessions' tools."""
+
+    _reads: ToolReads
+    _turns: dict[str, DeferredSemaphore] = field(factory=dict, init=False)
+
+    async def read(self, session: Session, action_name: str, inputs: Mapping[str, JSON]) -> Outcome:
+        """Send a read when the session has few others: see L{ToolReads.read}."""
+        # guard of own tools: the reads of one session leave room for those of others
+        #    -> features.own_tools.test_reads.SessionReadsTests.test_turns,
+        #    instead turns = DeferredSemaphore(MOST_READS_AT_ONCE)
+        turns = self._turns.setdefault(session.id, DeferredSemaphore(MOST_READS_AT_ONCE))
+        async with turns:
+            return await self._reads.read(session, action_name, inputs)
+
+    def session_ended(self, session_id: str) -> None:
+        """Forget a session. Idempotent."""
+        self._turns.pop(session_id, None)

@@ -1,0 +1,135 @@
+"""The authority of a session is believed for the session's hosts, and for nothing else."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address, IPv6Address
+
+from cryptography import x509
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
+from OpenSSL import crypto
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.features.own_tools._authority import SessionAuthority
+
+HOSTS = ("api.example", "uploads.example")
+NOW = datetime(2027, 1, 15, 12, tzinfo=UTC)
+Name = x509.DNSName | x509.IPAddress
+
+
+def read(pem: str) -> x509.Certificate:
+    """Return a certificate."""
+    return x509.load_pem_x509_certificate(pem.encode())
+
+
+class AuthorityTests(SynchronousTestCase):
+    """An authority for two hosts."""
+
+    def setUp(self) -> None:
+        self.authority = SessionAuthority(HOSTS, NOW)
+        self.certificate = read(self.authority.pem)
+
+    def sign(self, *names: Name, is_authority: bool = False) -> x509.Certificate:
+        """Return what somebody with the authority's key could sign."""
+        signer, key = self.certificate, self.authority._leaf_key.public_key()
+        usage = x509.ExtendedKeyUsage([x509.oid.ExtendedKeyUsageOID.SERVER_AUTH])
+        return (
+            x509.CertificateBuilder()
+            .subject_name(x509.Name([]) if not is_authority else x509.Name.from_rfc4514_string("CN=Below"))
+            .issuer_name(signer.subject)
+            .public_key(key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(NOW)
+            .not_valid_after(NOW + timedelta(hours=1))
+            .add_extension(x509.SubjectAlternativeName(names), critical=True)
+            .add_extension(x509.BasicConstraints(is_authority, None), critical=True)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self.authority._key.public_key()), critical=False
+            )
+            .add_extension(usage, critical=False)
+            .sign(self.authority._key, SHA256())
+        )
+
+    def served(self, host: str) -> x509.Certificate:
+        """Return the certificate that connections to a host are answered with."""
+        return self.authority._make_leaf(host)
+
+    def openssl_believes(self, leaf: x509.Certificate, at: datetime = NOW) -> bool:
+        """Return whether OpenSSL believes a certificate if it trusts the authority."""
+        store = crypto.X509Store()
+        store.add_cert(crypto.X509.from_cryptography(self.certificate))
+        store.set_flags(crypto.X509StoreFlags.X509_STRICT)
+        store.set_time(at.replace(tzinfo=None))
+        try:
+            crypto.X509StoreContext(store, crypto.X509.from_cryptography(leaf)).verify_certificate()
+        except crypto.X509StoreContextError:
+            return False
+        return True
+
+    def library_believes(self, leaf: x509.Certificate, name: Name, at: datetime = NOW) -> bool:
+        """Return whether another verifier believes a certificate for a name if it trusts the authority."""
+        verifier = PolicyBuilder().store(Store([self.certificate])).time(at).build_server_verifier(name)
+        try:
+            verifier.verify(leaf, [])
+        except VerificationError:
+            return False
+        return True
+
+    def believed(self, leaf: x509.Certificate, name: Name, at: datetime = NOW) -> tuple[bool, bool]:
+        """Return what both verifiers say."""
+        return self.openssl_believes(leaf, at), self.library_believes(leaf, name, at)
+
+    def test_believed(self) -> None:
+        """The certificates of its hosts are believed, each for its own host, from an hour before to two days after."""
+        for host, other in (HOSTS, HOSTS[::-1]):
+            leaf = self.served(host)
+            for at in (NOW - timedelta(minutes=59), NOW, NOW + timedelta(hours=47)):
+                self.assertEqual((True, True), self.believed(leaf, x509.DNSName(host), at))
+            self.assertFalse(self.library_believes(leaf, x509.DNSName(other)))
+            for at in (NOW - timedelta(minutes=61), NOW + timedelta(hours=49)):
+                self.assertEqual((False, False), self.believed(leaf, x509.DNSName(host), at))
+
+    def test_constrained(self) -> None:
+        """With its key, nothing is signed that is believed for another name or for an address."""
+        self.assertEqual((True, True), self.believed(self.sign(x509.DNSName(HOSTS[0])), x509.DNSName(HOSTS[0])))
+        others: tuple[Name, ...] = (
+            x509.DNSName("bank.example"),
+            x509.DNSName("xapi.example"),
+            x509.DNSName("example"),
+            x509.DNSName("*.example"),
+            x509.IPAddress(IPv4Address("127.0.0.1")),
+            x509.IPAddress(IPv6Address("::1")),
+        )
+        for name in others:
+            shown = x509.DNSName("some.example") if name == x509.DNSName("*.example") else name
+            self.assertEqual((False, False), self.believed(self.sign(name), shown), name)
+            self.assertFalse(self.openssl_believes(self.sign(x509.DNSName(HOSTS[0]), name)), name)
+
+    def test_no_other_authority(self) -> None:
+        """It can make no authority: one that it signed is not believed."""
+        below = self.sign(x509.DNSName(HOSTS[0]), is_authority=True)
+        self.assertEqual((False, False), self.believed(below, x509.DNSName(HOSTS[0])))
+        limits = self.certificate.extensions.get_extension_for_class(x509.BasicConstraints)
+        self.assertEqual((True, True, 0), (limits.critical, limits.value.ca, limits.value.path_length))
+
+    def test_critical(self) -> None:
+        """A program that does not know name constraints refuses it, since they are critical; all addresses are out."""
+        found = self.certificate.extensions.get_extension_for_class(x509.NameConstraints)
+        self.assertTrue(found.critical)
+        self.assertEqual([x509.DNSName(each) for each in HOSTS], found.value.permitted_subtrees)
+        excluded = [str(each.value) for each in found.value.excluded_subtrees or ()]
+        self.assertEqual(["0.0.0.0/0", "::/0"], excluded)
+
+    def test_other_host(self) -> None:
+        """It serves no other host, not even one below its hosts."""
+        for host in ("bank.example", "www.api.example", ""):
+            self.assertRaises(ValueError, self.authority.make_context, host)
+        self.assertIs(self.authority.make_context(HOSTS[0]), self.authority.make_context(HOSTS[0]))
+
+    def test_alone(self) -> None:
+        """Two sessions have two authorities, and no private key is in what a session gets."""
+        other = SessionAuthority(HOSTS, NOW)
+        self.assertNotEqual(self.certificate.public_key(), read(other.pem).public_key())
+        self.assertNotIn("PRIVATE", self.authority.pem)
+        self.assertFalse(self.openssl_believes(other._make_leaf(HOSTS[0])))
