@@ -6,18 +6,21 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 from twisted.internet.interfaces import IReactorTime
 
 from aileron.base.json import compact, from_timestamp, timestamp, utc
 from aileron.model.runs import RunState
+from aileron.model.sessions import Session
 from aileron.model.tool_claims import KEPT, MOST_CLAIMS, ToolClaim
 
 from ._connections import Readers, shielded
+from ._sessions import SESSIONS
 from ._writer import Writer
 
+_CHANGE = "UPDATE tool_claims SET told = ?, given = ? WHERE run_id = ? AND session_id = ?"
 _KEEP = """
-    INSERT OR REPLACE INTO tool_claims (run_id, session_id, form, size, asked_at, told, given)
+    INSERT OR IGNORE INTO tool_claims (run_id, session_id, form, size, asked_at, told, given)
     SELECT ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ? AND ended_at IS NULL)
 """
 _SETTLED = compact([each.value for each in RunState if each.settled])
@@ -34,6 +37,12 @@ _BOUND = """
 _OF_SESSION = """
     SELECT run_id, session_id, form, size, asked_at, told, given FROM tool_claims WHERE session_id = ? ORDER BY run_id
 """
+_OF_FORM = """
+    SELECT run_id, tool_claims.session_id, form, size, asked_at, told, given
+    FROM tool_claims JOIN runs ON runs.id = run_id
+    WHERE form = ? AND runs.action = ? AND given = '[]' AND tool_claims.session_id != ? ORDER BY run_id
+"""
+_TAKE_OVER = "UPDATE tool_claims SET session_id = ?, told = ? WHERE run_id = ?"
 _OPEN = """
     SELECT tool_claims.session_id, count(*), sum(size) FROM tool_claims JOIN runs ON runs.id = run_id
     WHERE runs.state NOT IN (SELECT value FROM json_each(?)) GROUP BY tool_claims.session_id
@@ -42,16 +51,17 @@ _OPEN = """
 
 @frozen
 class SQLiteToolClaims:
-    """Stores C{tool_claims}. Triggers delete the claims of a session that ends."""
+    """Stores C{tool_claims}. A trigger deletes those of a session whose row is deleted."""
 
     _writer: Writer
     _readers: Readers
     _clock: IReactorTime
 
     async def keep(self, claim: ToolClaim) -> None:
-        """Store a claim, or replace it. If its session has ended, nothing is stored.
+        """Store a claim, or change its callers. If its session has ended, no new claim is stored.
 
-        Claims that have expired, and the oldest beyond L{MOST_CLAIMS}, are deleted.
+        Nothing is changed if another session has taken over the claim. Claims that have expired, and the oldest beyond
+        L{MOST_CLAIMS}, are deleted.
 
         :raises StoreUnavailable: if the database cannot be written.
         """
@@ -63,6 +73,16 @@ class SQLiteToolClaims:
         :raises StoreUnavailable: if the database cannot be read.
         """
         return await self._readers.read(_select, session_id)
+
+    async def take_over(self, session: Session, form: str, action: str) -> ToolClaim | None:
+        """Make the oldest claim that a session may take over its own, and return it, or None if there is none.
+
+        A session may take over the claims of an ended session that it follows (see L{Session.follows}), if the run is
+        of the same action and the request of the same form, and nobody got the answer.
+
+        :raises StoreUnavailable: if the database cannot be written.
+        """
+        return await shielded(self._writer.write(_take_over, session, form, action, self._expired_before()))
 
     async def count_open(self) -> dict[str, tuple[int, int]]:
         """Return the number of claims whose run is not settled, and the bytes of their requests, by session.
@@ -82,8 +102,31 @@ def _to_row(claim: ToolClaim) -> tuple[object, ...]:
 
 def _keep(cursor: sqlite3.Cursor, row: tuple[object, ...], before: str) -> None:
     cursor.execute(_EXPIRE, (_SETTLED, before))
-    cursor.execute(_KEEP, (*row, row[1]))
-    cursor.execute(_BOUND, (row[1], MOST_CLAIMS))
+    cursor.execute(_CHANGE, (*row[-2:], *row[:2]))
+    if not cursor.rowcount:
+        cursor.execute(_KEEP, (*row, row[1]))
+        cursor.execute(_BOUND, (row[1], MOST_CLAIMS))
+
+
+def _take_over(cursor: sqlite3.Cursor, session: Session, form: str, action: str, before: str) -> ToolClaim | None:
+    cursor.execute(_EXPIRE, (_SETTLED, before))
+    for row in cursor.execute(_OF_FORM, (form, action, session.id)).fetchall():
+        claim = _from_row(*row)
+        earlier = SESSIONS.find(cursor, "WHERE id = ?", claim.session_id)
+        if earlier is not None and _may_take_over(session, earlier):
+            cursor.execute(_TAKE_OVER, (session.id, compact([]), claim.run_id))
+            return evolve(claim, session_id=session.id, told=frozenset())
+    return None
+
+
+def _may_take_over(session: Session, earlier: Session) -> bool:
+    # guard of own tools: no live session loses an answer to another one
+    #    -> store.test_tool_claims.TakingOverTests.test_live
+    if earlier.live:
+        return False
+    # guard of own tools: no other agent and no other project gets an answer
+    #    -> store.test_tool_claims.TakingOverTests.test_others, instead return True
+    return session.follows(earlier)
 
 
 def _select(cursor: sqlite3.Cursor, session_id: str) -> list[ToolClaim]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from hashlib import sha256
+from typing import Any
 
 from attrs import evolve
 from twisted.internet.task import Clock
 
 from aileron.model.authority import PendingLimits
 from aileron.model.runs import RunState
+from aileron.model.sessions import Session
 from aileron.model.tool_claims import MOST_CLAIMS, ToolClaim
 from aileron.store import Store
 from aileron.testing import example_ask, example_event, example_run, example_session, example_transition, memory_store
@@ -69,11 +72,13 @@ class ToolClaimsTests(DatabaseCase):
         self.assertEqual({}, self.do(self.store.tool_claims.count_open()))
 
     def test_session_ends(self) -> None:
-        """The claims of a session go with it, and none is kept afterwards."""
+        """The claims of a session outlive it: their callers still change, and no new one is kept."""
         self.do(self.store.sessions.end("session-1", None, (example_event("session.ended"),)))
-        self.assertEqual([], self.claims())
-        self.do(self.store.tool_claims.keep(CLAIM))
-        self.assertEqual([], self.claims())
+        self.assertEqual([CLAIM], self.claims())
+        given = evolve(CLAIM, given=frozenset({"group:1:2"}))
+        self.do(self.store.tool_claims.keep(given))
+        self.do(self.store.tool_claims.keep(evolve(CLAIM, run_id="run-2")))
+        self.assertEqual([given], self.claims())
 
     def test_expired(self) -> None:
         """A claim goes a day after its run has ended, however long the run waited."""
@@ -92,3 +97,112 @@ class ToolClaimsTests(DatabaseCase):
         found = [each.run_id for each in self.claims()]
         self.assertEqual(MOST_CLAIMS, len(found))
         self.assertTrue({f"run-{number:05}" for number in range(4)}.isdisjoint(found))
+
+
+class TakingOverTests(DatabaseCase):
+    """A session that has ended, its claim, and a later session that may take it over."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.clock = Clock()
+        self.clock.advance(NOON.timestamp())
+        self.store = memory_store(self, self.clock, self.path, lambda *_: self.threads)
+        self.open("session-1")
+        self.later = self.open("session-2")
+        self.claim("run-1", "session-1")
+
+    def claim(self, run_id: str, session_id: str) -> None:
+        """Store a pending run of a session, and its claim, of which a caller was told."""
+        run = example_run(run_id, session_id=session_id, action="github-tools")
+        asked = example_transition(run, RunState.PENDING, ask=example_ask())
+        self.do(self.store.runs.receive(run, (asked,), PendingLimits()))
+        told = frozenset({"group:1:2"})
+        self.do(self.store.tool_claims.keep(evolve(CLAIM, run_id=run_id, session_id=session_id, told=told)))
+
+    def open(self, session_id: str, **more: Any) -> Session:
+        """Open a session, of the same agent in the same directory unless said otherwise."""
+        session: Session = evolve(example_session(), id=session_id, **more)
+        token, gateway = (sha256(f"{kind}{session_id}".encode()).digest() for kind in ("token", "gateway"))
+        self.do(self.store.sessions.open(session, token, gateway, (example_event("session.started"),)))
+        return session
+
+    def end(self, session_id: str = "session-1") -> None:
+        """End a session."""
+        self.do(self.store.sessions.end(session_id, None, (example_event("session.ended"),)))
+
+    def taken(self, session: Session | None = None, form: str = "form", action: str = "github-tools") -> str | None:
+        """Return the run of the claim that a session takes over."""
+        found = self.do(self.store.tool_claims.take_over(session or self.later, form, action))
+        return None if found is None else found.run_id
+
+    def of(self, session_id: str) -> list[ToolClaim]:
+        """Return the claims of a session."""
+        return list(self.do(self.store.tool_claims.of_session(session_id)))
+
+    def test_once(self) -> None:
+        """A claim is taken over once, without the callers of the session that has ended."""
+        self.end()
+        self.assertEqual("run-1", self.taken())
+        self.assertEqual(([], [evolve(CLAIM, session_id="session-2")]), (self.of("session-1"), self.of("session-2")))
+        self.assertIsNone(self.taken(self.open("session-3")))
+        self.end("session-2")
+        self.assertEqual("run-1", self.taken(self.open("session-4")), "nobody got the answer yet")
+
+    def test_late_note(self) -> None:
+        """What the session that has ended still notes changes nothing once the claim is another's."""
+        self.end()
+        self.taken()
+        self.do(self.store.tool_claims.keep(evolve(CLAIM, given=frozenset({"group:1:2"}))))
+        self.assertEqual([evolve(CLAIM, session_id="session-2")], self.of("session-2"))
+        self.assertEqual([], self.of("session-1"))
+
+    def test_live(self) -> None:
+        """The claims of a live session are its own."""
+        self.assertIsNone(self.taken())
+        self.assertEqual(1, len(self.of("session-1")))
+
+    def test_others(self) -> None:
+        """Another agent, another directory, an unknown one and an earlier session get nothing."""
+        self.end()
+        before = NOON - timedelta(seconds=1)
+        different: tuple[dict[str, Any], ...] = (
+            {"agent": "another"},
+            {"working_dir": "/somewhere/else"},
+            {"working_dir": ""},
+            {"working_dir": f"{self.later.working_dir}/"},
+            {"started_at": before, "seen_at": before},
+        )
+        for number, more in enumerate(different):
+            self.assertIsNone(self.taken(self.open(f"other-{number}", **more)), more)
+        self.assertEqual("run-1", self.taken())
+
+    def test_nowhere(self) -> None:
+        """Two sessions whose directory is unknown are not of one project."""
+        self.open("nowhere-1", working_dir="")
+        self.claim("run-2", "nowhere-1")
+        self.end("nowhere-1")
+        self.assertIsNone(self.taken(self.open("nowhere-2", working_dir="")))
+        self.assertEqual(["run-2"], [each.run_id for each in self.of("nowhere-1")])
+
+    def test_other_request(self) -> None:
+        """Another form or another action is another request."""
+        self.end()
+        self.assertIsNone(self.taken(form="another"))
+        self.assertIsNone(self.taken(action="tracker-tools"))
+
+    def test_given(self) -> None:
+        """An answer that somebody got is nobody else's."""
+        self.do(self.store.tool_claims.keep(evolve(CLAIM, given=frozenset({"group:1:2"}))))
+        self.end()
+        self.assertIsNone(self.taken())
+
+    def test_expired(self) -> None:
+        """A day after its run has ended it is gone; one that waits longer is not."""
+        self.end()
+        self.clock.advance(timedelta(days=9).total_seconds())
+        self.assertEqual("run-1", self.taken())
+        self.end("session-2")
+        run = self.do(self.store.runs.get("run-1"))
+        assert run is not None
+        self.do(self.store.runs.apply(example_transition(run, RunState.DENIED)))  # at noon, by the example's clock
+        self.assertIsNone(self.taken(self.open("session-3")))

@@ -318,7 +318,7 @@ class EgressSessions:
         if self._opener is None:
             return ""
         problem = self._opener.find_problem(access.session_id, host)
-        # guard of egress: no word of the launcher opens a host that its opener refuses
+        # guard of own tools: no word of the launcher opens a host that its opener refuses
         #    -> features.egress.test_sessions.OpenerTests.test_problem
         if problem:
             self.report("egress.failed", access, host, problem)

@@ -69,15 +69,15 @@ class SessionAuthority:
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Aileron, for one session")])
         constraints = x509.NameConstraints([x509.DNSName(host) for host in sorted(self._hosts)], _ADDRESSES)
         usage = _make_usage(signs_certificates=True)
-        return (
+        builder = (
             self._begin(name, name, self._key)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(usage, critical=True)
-            # guard of own tools: programs believe the authority for these hosts alone
-            #    -> features.own_tools.test_authority.AuthorityTests.test_constrained
-            .add_extension(constraints, critical=True)
-            .sign(self._key, SHA256())
         )
+        # guard of own tools: programs believe the authority for these hosts alone
+        #    -> features.own_tools.test_authority.AuthorityTests.test_constrained
+        builder = builder.add_extension(constraints, critical=True)
+        return builder.sign(self._key, SHA256())
 
     def _make_leaf(self, host: str) -> x509.Certificate:
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host[:_MOST_NAME])])

@@ -13,6 +13,7 @@ from attrs import define, evolve, field
 from twisted.logger import Logger
 
 from aileron.model.errors import StoreUnavailable
+from aileron.model.sessions import Session
 from aileron.model.tool_claims import MOST_CLAIMS, MOST_TOLD, ToolClaim
 
 from .values import ToolRequest
@@ -24,7 +25,7 @@ class ClaimStore(Protocol):
     """The claims in the database."""
 
     async def keep(self, claim: ToolClaim) -> None:
-        """Store a claim, or replace it.
+        """Store a claim, or change its callers.
 
         :raises StoreUnavailable: if the database cannot be written.
         """
@@ -33,6 +34,15 @@ class ClaimStore(Protocol):
         """Return the claims of a session, the oldest first.
 
         :raises StoreUnavailable: if the database cannot be read.
+        """
+
+    async def take_over(self, session: Session, form: str, action: str) -> ToolClaim | None:
+        """Make the oldest claim that a session may take over its own, and return it, or None if there is none.
+
+        A session may take over the claims of an ended session that it follows (see L{Session.follows}), if the run is
+        of the same action and the request of the same form, and nobody got the answer.
+
+        :raises StoreUnavailable: if the database cannot be written.
         """
 
     async def count_open(self) -> Mapping[str, tuple[int, int]]:
@@ -83,6 +93,19 @@ class SessionClaims:
                 and claim.given <= owed
             ):
                 yield claim.run_id
+
+    async def take_over(self, session: Session, form: str, action: str) -> str | None:
+        """Return a run that an earlier session asked for and this one may get the answer of, or None if there is none.
+
+        From then on it is a run of this session's claims, and no other session gets it.
+
+        :raises StoreUnavailable: if the database cannot be written.
+        """
+        claim = await self._store.take_over(session, form, action)
+        if claim is None:
+            return None
+        self._claims[claim.run_id] = claim
+        return claim.run_id
 
     def is_owed(self, caller: str) -> bool:
         """Return whether a caller was told that a run waits, and did not get its answer yet."""

@@ -130,6 +130,9 @@ class Door:
         :raises AileronError: if the write cannot be asked for. Nothing is stored.
         """
         request, service = asked.request, asked.service
+        # guard of own tools: a restricted session gets no answer of an action that it may not use
+        #    -> features.own_tools.test_door.LaterSessionTests.test_profile
+        self._reads.check(asked.session, service.action)
         inputs = {**write_inputs(request, service.tools.headers), "recognised": asked.recognised.to_json()}
         form = form_digest(request, service.tools)
         held = await self._writes.hold(Write(asked.session, request, service.action, inputs, form))
@@ -163,7 +166,7 @@ class Door:
     def _note_given(self, asked: _Asked, held: HeldRun) -> None:
         """Note that the answer of a run was written to the tool's connection."""
         held.note_given()
-        self._recorder.record_answer(asked.request, held.run.id, repeated=held.repeated)
+        self._recorder.record_answer(asked.request, held.run, repeated=held.repeated)
 
     def _refuse(self, asked: _Asked, message: str, code: str) -> ToolAnswer:
         self._recorder.record_refusal(asked.request, message)

@@ -23,6 +23,14 @@ class SessionReads:
     _reads: ToolReads
     _turns: dict[str, DeferredSemaphore] = field(factory=dict, init=False)
 
+    def check(self, session: Session, action_name: str) -> None:
+        """Check that a session's tools may use an action.
+
+        :raises NotFound, Conflict: if the action is not offered, or disabled.
+        :raises Forbidden: if the session may not use it.
+        """
+        self._reads.find(session, action_name)
+
     async def read(self, session: Session, action_name: str, inputs: Mapping[str, JSON]) -> Outcome:
         """Send a read when the session has few others: see L{ToolReads.read}."""
         # guard of own tools: the reads of one session leave room for those of others

@@ -16,6 +16,7 @@ from aileron.model.audit import DAEMON, Actor, Event
 from aileron.model.errors import LimitExceeded
 from aileron.model.interfaces.store import IAudit
 from aileron.model.queries import AuditQuery
+from aileron.model.runs import Run
 
 from .values import ToolRequest
 
@@ -100,13 +101,16 @@ class ToolRecorder:
             payload: dict[str, JSON] = {"host": host, "reason": reason}
             self._write(self._make_event("own_tools.refused", session_id, payload))
 
-    def record_answer(self, request: ToolRequest, run_id: str, *, repeated: bool) -> None:
+    def record_answer(self, request: ToolRequest, run: Run, *, repeated: bool) -> None:
         """Record in the background that a tool got the answer of a run.
+
+        If another session asked for the run, its id is recorded too.
 
         :param repeated: whether a later request than that of the run got it.
         """
-        event = self._event("own_tools.answered", request, target=request.target, repeated=repeated)
-        self._write(evolve(event, run_id=run_id))
+        asked = {} if run.session_id in (None, request.session_id) else {"asked_in": run.session_id}
+        event = self._event("own_tools.answered", request, target=request.target, repeated=repeated, **asked)
+        self._write(evolve(event, run_id=run.id))
 
     def session_ended(self, session_id: str) -> None:
         """Forget the counts of a session. Idempotent."""

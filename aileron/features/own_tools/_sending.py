@@ -39,7 +39,9 @@ class AnswerSender:
         """Write the next piece, or end if there is none: the transport has sent all that was written before."""
         if self._is_over:
             return
-        if self._below.disconnecting:  # TLS has ended: it drops what is written now
+        # guard of own tools: an answer of which TLS dropped a part was not given
+        #    -> features.own_tools.test_connection.DeliveryTests.test_tls_ends
+        if self._below.disconnecting:
             self._end()
             return
         piece = self._data[self._position : self._position + _PIECE_BYTES]

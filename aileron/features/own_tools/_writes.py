@@ -131,7 +131,7 @@ class Writes:
         return HeldRun(run, repeated, note_given)
 
     def session_ended(self, session_id: str) -> None:
-        """Forget the claims of a session, which the database deletes by itself. Idempotent."""
+        """Forget the claims of a session. The database keeps them for a later session. Idempotent."""
         self._claims.pop(session_id, None)
         self._locks.pop(session_id, None)
 
@@ -157,6 +157,8 @@ class Writes:
         if claims is None:
             claims = self._claims[write.session.id] = await load_claims(self._store, write.session.id)
         run_id = await self._find_repeated(claims, write.form, caller)
+        if run_id is None:
+            run_id = await claims.take_over(write.session, write.form, write.action)
         repeated = run_id is not None
         if run_id is None:
             # guard of own tools: what a tool cleans up is not sent while an answer is owed to it

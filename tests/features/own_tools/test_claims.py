@@ -9,6 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.features.own_tools._claims import SessionClaims
 from aileron.model.errors import StoreUnavailable
+from aileron.model.sessions import Session
 from aileron.model.tool_claims import MOST_CLAIMS, MOST_TOLD, ToolClaim
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -28,6 +29,10 @@ class RefusingStore:
     async def of_session(self, session_id: str) -> list[ToolClaim]:
         """Return nothing."""
         return []
+
+    async def take_over(self, session: Session, form: str, action: str) -> ToolClaim | None:
+        """Return nothing."""
+        return None
 
     async def count_open(self) -> dict[str, tuple[int, int]]:
         """Return nothing."""

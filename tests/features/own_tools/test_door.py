@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from typing import Any
 
 from attrs import evolve
@@ -204,7 +205,7 @@ class RepetitionTests(DoorCase):
         self.assertEqual((2, 1), (len(self.runs()), self.sent()))
 
     def test_other_session(self) -> None:
-        """No other session gets a parked answer: it asks for itself."""
+        """No other session gets an answer while the one that asked is live: it asks for itself."""
         self.parked()
         self.approve(self.runs()[0])
         self.session("session-2")
@@ -233,6 +234,107 @@ class RepetitionTests(DoorCase):
         self.next_life()
         self.parked(caller=THREE)
         self.assertEqual(2, len(self.runs()))
+
+
+class LaterSessionTests(DoorCase):
+    """Answers that came after the session had ended, and the next session of the same agent and project."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.service.usual = whole()
+
+    def end(self, session_id: str = "session-1") -> None:
+        """End a session, as the daemon does it."""
+        events = (self.session_event("session.ended"),)
+        self.sync(self.store.sessions.end(session_id, None, events, SessionEnding.ORPHANED))
+        self.writes.session_ended(session_id)
+
+    def next_session(self, session_id: str = "session-2", **more: Any) -> None:
+        """Open another session of the agent."""
+        session = evolve(self.session("session-1"), id=session_id, ended_at=None, ending=None, **more)
+        token, gateway = (sha256(f"{kind}{session_id}".encode()).digest() for kind in ("token", "gateway"))
+        self.sync(self.store.sessions.open(session, token, gateway, [self.session_event("session.started")]))
+
+    def test_approved_later(self) -> None:
+        """What is approved after the agent has ended is sent once, and the next session's command gets the answer."""
+        self.parked()
+        self.end()
+        self.approve(self.runs()[0])
+        self.assertEqual(1, self.sent())
+        self.next_session()
+        answer = self.answered(caller=TWO, session_id="session-2")
+        self.assertEqual((201, 1, 1), (answer.status, self.sent(), len(self.runs())))
+        (told,) = self.payloads("own_tools.answered")
+        self.assertEqual((True, "session-1"), (told["repeated"], told["asked_in"]))
+        self.parked(caller=THREE, session_id="session-2")
+        self.assertEqual((2, 1), (len(self.runs()), self.sent()))
+
+    def test_undecided(self) -> None:
+        """If it is not decided yet, the next session's command waits for the same run, also after a restart."""
+        self.parked()
+        self.end()
+        self.next_session()
+        self.parked(caller=TWO, session_id="session-2")
+        self.next_life()
+        asked = self.ask(caller=THREE, session_id="session-2")
+        self.approve(self.runs()[0])
+        self.assertEqual((201, 1, 1), (self.delivered(asked).status, self.sent(), len(self.runs())))
+
+    def test_once(self) -> None:
+        """Of two next sessions one gets the answer, and the other asks for itself."""
+        self.parked()
+        self.end()
+        self.approve(self.runs()[0])
+        for name in ("session-2", "session-3"):
+            self.next_session(name)
+        self.assertEqual(201, self.answered(caller=TWO, session_id="session-3").status)
+        self.parked(caller=THREE, session_id="session-2")
+        self.end("session-3")
+        self.parked(caller=ToolCaller(4, 4), session_id="session-2")
+        self.assertEqual((2, 1), (len(self.runs()), self.sent()))
+
+    def test_had_its_answer(self) -> None:
+        """If a command of the ended session got the answer, the same command later is meant once more."""
+        self.parked()
+        self.approve(self.runs()[0])
+        self.assertEqual(201, self.answered(caller=TWO).status)
+        self.end()
+        self.next_session()
+        self.parked(caller=THREE, session_id="session-2")
+        self.assertEqual((2, 1), (len(self.runs()), self.sent()))
+
+    def test_other_project(self) -> None:
+        """Another project, and another agent in the same one, ask for themselves."""
+        self.parked()
+        self.end()
+        self.approve(self.runs()[0])
+        self.next_session(working_dir="/home/me/another")
+        self.next_session("session-3", agent="another")
+        for number, name in enumerate(("session-2", "session-3"), 2):
+            self.parked(caller=ToolCaller(number, 1), session_id=name)
+        self.assertEqual((3, 1), (len(self.runs()), self.sent()))
+
+    def test_unknown(self) -> None:
+        """A run of unknown outcome is unknown to the next session too, and is never sent again."""
+        self.service.script.append(Outcome(fault=Fault("network_error", "lost", "network"), classified=False))
+        self.parked()
+        self.end()
+        self.approve(self.runs()[0])
+        self.next_session()
+        answer = self.answered(caller=TWO, session_id="session-2")
+        self.assertIn("unknown", self.say(answer).lower())
+        self.assertEqual((1, 1), (self.sent(), len(self.runs())))
+
+    def test_profile(self) -> None:
+        """A next session whose profile leaves the action out gets no answer of it."""
+        self.parked()
+        self.end()
+        self.approve(self.runs()[0])
+        self.next_session(profile="small")
+        answer = self.answered(caller=TWO, session_id="session-2")
+        self.assertEqual((403, 1), (answer.status, self.sent()))
+        self.assertEqual("", header(answer, "Aileron-Run"))
+        self.assertEqual([], self.payloads("own_tools.answered"))
 
 
 class EndTests(DoorCase):
