@@ -36,7 +36,7 @@ MOST_BODIES_BYTES = 64 * 1024 * 1024
 
 @frozen
 class HeldBodies:
-    """A counter of the bytes of bodies in progress, by agent."""
+    """Counts, for each agent, the bytes of the request bodies that the daemon is processing now, and limits them."""
 
     _held: Counter[bytes] = field(factory=Counter, init=False, repr=False)
 

@@ -34,15 +34,15 @@ from .tokens import AccessLog
 
 
 class RecordSigner(Protocol):
-    """The signer and verifier of the record."""
+    """The object that signs and verifies the audit log."""
 
     @property
     def fingerprint(self) -> str | None:
-        """The fingerprint of the public key, or None if there is no key yet."""
+        """The fingerprint of the key that signs the audit log, or None if there is no key yet."""
 
     @property
     def latest(self) -> Checkpoint | None:
-        """The newest checkpoint, or None if there is none yet."""
+        """The newest checkpoint, which is a signed statement of the audit log's end, or None if there is none yet."""
 
     @property
     def head(self) -> tuple[int, str] | None:
@@ -53,7 +53,7 @@ class RecordSigner(Protocol):
 
     @property
     def tampered(self) -> int:
-        """The number of signs of tampering recorded in this process."""
+        """The number of signs of tampering with the audit log that were recorded since the daemon's start."""
 
     async def record_lock(self) -> None:
         """Record that the vault locks, so that the following records cannot be signed. Call before locking. Idempotent.
@@ -62,15 +62,15 @@ class RecordSigner(Protocol):
         """
 
     async def verify(self) -> Verdict:
-        """Verify the whole record in slices, so that other requests are served in between.
+        """Verify the whole audit log in slices, so that other requests are served in between.
 
-        :raises StoreUnavailable: if the record cannot be read.
+        :raises StoreUnavailable: if the audit log cannot be read.
         """
 
     def export(self, since: datetime | None, until: datetime | None) -> AsyncIterator[bytes]:
-        """Export the record of a period as lines of JSON, read on demand in constant memory.
+        """Export the audit log of a period as lines of JSON, read on demand in constant memory.
 
-        :raises StoreUnavailable: during the iteration, if the record cannot be read.
+        :raises StoreUnavailable: during the iteration, if the audit log cannot be read.
         """
 
 
@@ -119,7 +119,7 @@ class PasskeyRegistry(Protocol):
         """
 
     def is_proposed(self) -> bool:
-        """Return whether a proposal waits for its words."""
+        """Return whether a new passkey waits to be confirmed with its two words."""
 
     def propose(self, name: str, credential: Mapping[str, JSON], words: str = "") -> str:
         """Store the page's answer to L{offer} as a proposal, which must be confirmed with its words in a terminal.
@@ -242,7 +242,7 @@ class Approving(Protocol):
         """Return a nonce with which a passkey signs decisions within one minute."""
 
     def write(self, nonce: str, decisions: Sequence[Mapping[str, JSON]]) -> str:
-        """Return the text that signs decisions for this daemon."""
+        """Return the text that a passkey signs to approve or reject C{decisions} on this daemon."""
 
     def export(self, text: str, decisions: Sequence[Mapping[str, JSON]]) -> str:
         """Return the statement that an SSH key signs below C{text}, within an hour and for this run of the daemon."""
@@ -276,13 +276,13 @@ class Approving(Protocol):
 
 
 class UsageReader(Protocol):
-    """The sums of usage of language models."""
+    """Returns sums of the tokens and calls of language models."""
 
     async def of_sessions(self, session_ids: Sequence[str]) -> Mapping[str, UsageSum]:
-        """Return the sums of these sessions. A session without calls is left out."""
+        """Return the sum of the calls and tokens of each session, by its id. A session without calls is left out."""
 
     async def daily(self, since: date) -> Mapping[date, UsageSum]:
-        """Return the sums of each day from C{since} on. A day without calls is left out."""
+        """Return the sum of the calls and tokens of each day from C{since} on. A day without calls is left out."""
 
 
 class Snoozes(Protocol):
@@ -292,7 +292,7 @@ class Snoozes(Protocol):
     """
 
     async def all(self) -> Mapping[str, datetime]:
-        """Return when each snooze that is not over ends, by the run's id."""
+        """Return when each pending request that was put aside comes back into the inbox, by the run's id."""
 
     async def put(self, run_id: str, until: datetime | None, events: Sequence[Event]) -> bool:
         """Snooze a pending run, or end its snooze, and store the events that explain it, in one transaction.

@@ -80,7 +80,7 @@ class Caller:
 
     @property
     def actor(self) -> Actor:
-        """The caller as the record names it."""
+        """The caller in the form in which the audit log stores it."""
         if self.operator is not None:
             return Actor("human", self.operator.id)
         if self.session is not None:

@@ -1,4 +1,4 @@
-"""Keys and tokens, of which only digests are stored, and the record of logins and refusals."""
+"""Keys and tokens, of which only digests are stored, and the audit log's events of logins and refusals."""
 
 from __future__ import annotations
 

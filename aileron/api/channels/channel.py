@@ -310,7 +310,7 @@ class Channel(HTTPChannel):
             self.hold()
 
     def hold(self) -> None:
-        """Pause reading until the answer that is due is complete."""
+        """Stop reading requests from the connection until the response to the present request is sent."""
         self.transport.pauseProducing()
 
     def _too_slow(self) -> None:
@@ -329,7 +329,7 @@ class Channel(HTTPChannel):
         self.site.turns.leave(self)
 
     def pauseProducing(self) -> None:
-        """Pause writing: the transport's buffer is full."""
+        """Stop writing, because the transport's buffer is full. Called by the transport."""
         self._choked = True
         super().pauseProducing()  # type: ignore[no-untyped-call]
 
@@ -353,7 +353,7 @@ class Channel(HTTPChannel):
         self.transport.abortConnection()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Cancel the request and release the connection's place."""
+        """End the current request, since the client is gone, and no longer count this connection."""
         self._settle()
         self.site.limiter.leave(self)
         super().connectionLost(reason)  # type: ignore[no-untyped-call]

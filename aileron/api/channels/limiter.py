@@ -28,14 +28,14 @@ _STAY_SECONDS = 0.2
 
 
 class TrackedConnection(Protocol):
-    """A connection as the limiter sees it."""
+    """A client's connection, with the members that L{ConnectionLimiter} uses."""
 
     @property
     def at_rest(self) -> bool:
         """Return True if the connection waits for no response."""
 
     def drop(self) -> None:
-        """Close the connection at once. L{ConnectionLimiter.leave} follows."""
+        """Close the connection at once. It then calls L{ConnectionLimiter.leave}."""
 
 
 class ConnectionLimiter:
@@ -74,7 +74,7 @@ class ConnectionLimiter:
 
     @property
     def most_in_a_turn(self) -> int:
-        """The most connections to accept in one turn of the reactor."""
+        """The most new connections that the site accepts before the reactor handles other events."""
         if len(self) < self._most:
             return MOST_IN_A_TURN
         return max(1, min(MOST_IN_A_TURN, len(self._unproven) // _ROUNDS))

@@ -41,7 +41,7 @@ class RelayingChannel(Channel):
 
     @property
     def at_rest(self) -> bool:
-        """True if no answer is due, or if the client does not read a complete answer."""
+        """True if no response is due on the connection, or if the client does not read a complete response."""
         return super().at_rest if self._taken is None else self._taken.answered
 
     def dataReceived(self, data: bytes) -> None:
@@ -160,7 +160,7 @@ class RelayingChannel(Channel):
     # the transport's producer: flow control towards the client ------------------------------------------------------
 
     def pauseProducing(self) -> None:
-        """Pause writing: the transport's buffer is full."""
+        """Stop writing, because the transport's buffer is full. Called by the transport."""
         if self._taken is None:
             super().pauseProducing()
         else:

@@ -22,7 +22,7 @@ _VERSION = b"HTTP/1.1"
 
 
 class MemoryRequest(Request):
-    """A request whose limited body stays in memory, and whose head is not parsed again."""
+    """A request whose body stays in memory, since its size is limited, and whose head was parsed before."""
 
     content: BytesIO
     _head: RequestHead
@@ -67,22 +67,22 @@ class _Flow:
         self._paused: Deferred[None] | None = None
 
     def pauseProducing(self) -> None:
-        """Pause before the next chunk."""
+        """Stop sending the response after the present chunk, since the client reads too slowly."""
         self._paused = self._paused or Deferred()
 
     def resumeProducing(self) -> None:
-        """Resume with the next chunk."""
+        """Send the next chunk of the response, since the client reads again."""
         paused, self._paused = self._paused, None
         if paused is not None and not paused.called:
             paused.callback(None)
 
     def stopProducing(self) -> None:
-        """Stop, since the client has disconnected."""
+        """Stop sending the response, since the client has disconnected."""
         self.stopped = True
         self.resumeProducing()
 
     async def more(self) -> bool:
-        """Wait until the client can receive more. Return False if it has disconnected."""
+        """Wait until the client can receive more of the response. Return False if it has disconnected."""
         if self._paused is not None:
             await self._paused
         return not self.stopped

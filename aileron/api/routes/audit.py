@@ -1,4 +1,4 @@
-"""The routes of the record, with its events as they happen."""
+"""The HTTP routes of the audit log, with its events as they happen."""
 
 from __future__ import annotations
 

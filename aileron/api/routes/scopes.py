@@ -29,7 +29,7 @@ class Target:
     """The place to which a binding's credential would be sent.
 
     :ivar base_url: the binding's own base URL, or None for the connector's.
-    :ivar scope: what the credential is sealed for, or None if the connector needs no credential.
+    :ivar scope: what the credential is encrypted for, or None if the connector needs no credential.
     :ivar kind: the kind of credential.
     :ivar variables: the values of variables that are not in the base URL.
     """
@@ -41,7 +41,7 @@ class Target:
 
 
 async def trusted_target(deps: Dependencies, fqn: str, base_url: str | None, variables: Mapping[str, str]) -> Target:
-    """Return the target of a new binding, whose credential is sealed for its scope.
+    """Return the target of a new binding, whose credential is encrypted for its scope.
 
     :param fqn: the name of a connector, or of a feature's target such as a channel of notifications.
     :param base_url: the requested base URL, or None.

@@ -76,7 +76,7 @@ def made_of(required: Mapping[str, Schema], optional: Mapping[str, Schema] | Non
 
 
 def widened(schema: Schema, optional: Mapping[str, Schema]) -> Schema:
-    """Return C{schema} with further optional members."""
+    """Return a copy of the schema of an object, with further optional members."""
     return {**schema, "properties": {**cast("Mapping[str, JSON]", schema["properties"]), **optional}}
 
 
@@ -91,7 +91,10 @@ def ref(name: str) -> Schema:
 
 
 def page_of(name: str) -> Schema:
-    """Return the schema of one page of components. Its C{cursor} is null at the end."""
+    """Return the schema of one page of a list, whose items have the schema C{name}.
+
+    Its C{cursor} is null at the end.
+    """
     return made_of({"items": list_of(ref(name)), "cursor": TEXT_OR_NULL})
 
 

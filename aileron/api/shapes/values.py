@@ -56,7 +56,7 @@ def page(found: Page[T], shape: Callable[[T], JSON]) -> dict[str, JSON]:
 
 
 def moment(at: datetime | None) -> str | None:
-    """Return a time as text, or None."""
+    """Return a time as RFC 3339 text, or None if there is no time."""
     return None if at is None else timestamp(at)
 
 
@@ -85,7 +85,7 @@ def session_json(session: Session, now: datetime) -> dict[str, JSON]:
 
 
 def operator_json(session: OperatorSession, caller: OperatorSession | None = None) -> dict[str, JSON]:
-    """Return the JSON of an operator session. C{yours} marks the caller's own."""
+    """Return the JSON of an operator session. Its member C{yours} is true if it is the session of C{caller}."""
     return {**to_json(session), "yours": caller is not None and session.id == caller.id}
 
 
