@@ -160,7 +160,7 @@ class ChainVerifier:
 
     @property
     def pruned(self) -> int:
-        """The number of records that have no contents."""
+        """The number of audit records so far whose contents were deleted, so that only their hashes are left."""
         return sum(end - first + 1 for first, end in self.gaps)
 
     @property

@@ -82,7 +82,7 @@ class CommitObserver:
 
     @property
     def wants_commit(self) -> bool:
-        """True if MACs are being made or written events wait for L{note_commit}."""
+        """True if the vault is locked, so that records need MACs, or if written events wait for L{note_commit}."""
         return self.locked or bool(self._seen) or bool(self._put)
 
     def compare_end(self, end: tuple[int, str]) -> None:

@@ -160,9 +160,9 @@ class DecisionCheck:
         self.proved += 1
 
     def _require_no_signature(self, row: Row, payload: Mapping[str, Any]) -> None:
-        """Check that an approval needs no signature: a grant in the record approved, or a version that did not sign.
+        """Check that an approval needs no signature: a recorded grant approved it, or a version that did not sign yet.
 
-        :raises _Unproved: if the approval needs a signature, or the record has no such grant.
+        :raises _Unproved: if the approval needs a signature, or the audit log has no such grant.
         """
         grant = payload.get("grant")
         if grant is None or row[_ACTOR_TYPE] == "human":

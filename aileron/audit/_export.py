@@ -83,7 +83,7 @@ class Exporting:
             yield _json_line({"kind": "checkpoint", **to_json(each)})
 
     def end(self) -> str:
-        """Return the line after the records."""
+        """Return the last line of the export, which follows the records."""
         return _json_line({"kind": "end", "until": self.until})
 
 

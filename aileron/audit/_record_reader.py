@@ -114,8 +114,8 @@ async def export_record(
 ) -> AsyncIterator[bytes]:
     """Yield the records of a period as lines of JSON, read from the database in slices.
 
-    :raises Conflict: if the record has a gap before the first exported record.
-    :raises StoreUnavailable: if the record cannot be read.
+    :raises Conflict: if the audit log has a gap before the first exported record.
+    :raises StoreUnavailable: if the audit log cannot be read.
     """
     # Read the checkpoints first: the record keeps growing, and a checkpoint must not name a record beyond this export.
     checkpoints = await archive.checkpoints()

@@ -1,4 +1,7 @@
-"""Signs checkpoints of the record, seals them into the vault, and starts a locked period while the vault is locked."""
+"""Signs checkpoints of the audit log, and stores the log's end in the vault.
+
+While the vault is locked, nothing can be signed. This is a locked period, in which the records get MACs instead.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,7 @@ class CheckpointSigner:
 
     @property
     def tampered(self) -> int:
-        """The number of signs of tampering recorded since the daemon started."""
+        """The number of signs of tampering with the audit log that were recorded since the daemon started."""
         return self._observer.tampered
 
     @property
@@ -76,10 +79,12 @@ class CheckpointSigner:
         return self._observer.end
 
     async def open(self, unlocked: bool) -> None:
-        """Continue the record of the previous process. If C{unlocked}, verify the records of the locked period first.
+        """Continue the audit log of the previous process.
+
+        If C{unlocked}, verify the records of the locked period first.
 
         :param unlocked: whether the vault is unlocked.
-        :raises StoreUnavailable: if the record or the vault cannot be read or written.
+        :raises StoreUnavailable: if the audit log or the vault cannot be read or written.
         """
         self.latest = await self._archive.latest_checkpoint()
         self._observer.load()
@@ -122,19 +127,19 @@ class CheckpointSigner:
         await self.checkpoint()
 
     async def verify(self) -> Verdict:
-        """Verify the record against its checkpoints, the last record known to this process, and the vault's seal.
+        """Verify the audit log against its checkpoints, the last record that this process knows, and the vault.
 
-        If the vault is locked, its seal is not used.
+        The vault stores the hash of the newest record. While it is locked, it is not used.
 
-        :raises StoreUnavailable: if the record cannot be read.
+        :raises StoreUnavailable: if the audit log cannot be read.
         """
         own = {} if self.head is None else {"this daemon": self.head}
         return await verify_record(self._archive, self._clock, {**self._find_sealed(), **own})
 
     def export(self, since: datetime | None, until: datetime | None) -> AsyncIterator[bytes]:
-        """Yield an export of the records of a period, with this version of Aileron in the header.
+        """Yield an export of the audit records of a period, with this version of Aileron in the header.
 
-        :raises StoreUnavailable: during the iteration, if the record cannot be read.
+        :raises StoreUnavailable: during the iteration, if the audit log cannot be read.
         """
         return export_record(self._archive, since, until, version=__version__)
 
@@ -158,7 +163,7 @@ class CheckpointSigner:
     def sign_if_due(self) -> Deferred[None] | None:
         """Sign a checkpoint if a person's action or tampering was recorded since the last one, or an hour has passed.
 
-        If another program wrote to the record, record that instead. The daemon's timer calls this every second.
+        If another program wrote to the audit log, record that instead. The daemon's timer calls this every second.
 
         :return: a Deferred that fires when the work is done, or None if nothing is due or the vault is locked. Failures
             are logged.
@@ -173,7 +178,9 @@ class CheckpointSigner:
         return Deferred.fromCoroutine(self._try(self.checkpoint()))
 
     async def checkpoint(self) -> None:
-        """Sign the end of the record, seal it into the vault and send the checkpoint to the anchors.
+        """Sign a checkpoint of the newest audit record, store the record's hash in the vault, and send the checkpoint.
+
+        It is sent to the anchors, which are the places outside of the daemon that keep checkpoints.
 
         :raises StoreUnavailable, VaultLocked, BindingFailed: if the checkpoint could not be signed or stored.
         """

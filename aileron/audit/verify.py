@@ -118,7 +118,7 @@ class Verification:
     The checkpoints are verified before the rows, at once or in steps by L{check}, because a signature takes as long as
     many rows.
 
-    :param checkpoints: all checkpoints stored with the record, in their order.
+    :param checkpoints: all checkpoints stored with the audit log, in their order.
     :param anchored: the checkpoints that the caller stored elsewhere.
     :param sealed: maps each further witness, such as the vault, to the sequence and hash that the log must contain.
     :param keys: the accepted public keys, or their fingerprints. If empty, every key is accepted.
@@ -161,7 +161,7 @@ class Verification:
 
     @property
     def reached(self) -> int:
-        """The sequence of the last valid record."""
+        """The sequence number of the last audit record that was found valid."""
         return self._chain.last
 
     def check(self, most: int | None = None) -> bool:
@@ -186,7 +186,7 @@ class Verification:
     def end(self, unreadable: str | None = None) -> Verdict:
         """Return the verdict.
 
-        :param unreadable: the reason why no more rows could be read, or None if the record ended.
+        :param unreadable: the reason why no more rows could be read, or None if the audit log ended.
         """
         self._check_rest()
         chain = self._chain
@@ -267,7 +267,7 @@ class Verification:
         return None
 
     def _begins_elsewhere(self) -> Break | None:
-        """Return a fault if a checkpoint or witness contradicts the record before the first row, else None."""
+        """Return a fault if a checkpoint or witness contradicts the audit log before the first row, else None."""
         for head, name in self._marks.get(self.after, ()) if self.after else ():
             if head != self.previous:
                 why = f"This part does not follow the record {self.after} that {name} tells of."
