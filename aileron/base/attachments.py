@@ -36,14 +36,14 @@ class Attachment:
 
     @property
     def size(self) -> int:
-        """The size in bytes."""
+        """The attachment's size in bytes."""
         if self.text is not None:
             return len(self.text.encode())
         return len(self.base64) // 4 * 3 - self.base64[-2:].count("=")
 
     @property
     def content(self) -> bytes:
-        """The content in bytes."""
+        """The attachment's content."""
         return base64.b64decode(self.base64) if self.text is None else self.text.encode()
 
     def as_output(self) -> JSON:

@@ -59,7 +59,7 @@ class _JsonForm:
     constants: Mapping[str, JSON] = field(factory=dict)
 
     def name(self, attribute: str) -> str:
-        """Return the name of the member for an attribute."""
+        """Return the JSON member's name for an attribute of the class."""
         member = self.members.get(attribute)
         return attribute if member is None or member.name is None else member.name
 
@@ -72,14 +72,14 @@ class _JsonForm:
         return next((name for name, member in self.members.items() if member.fallback), None)
 
     def names(self, cls: Any) -> tuple[set[str], set[str]]:
-        """Return the names of the required members, and of all known members."""
+        """Return the names of a class's required members in JSON, and the names of all its members."""
         plain = Member()
         by_name = {self.name(each.name): self.members.get(each.name, plain) for each in fields(cls)}
         known = {name for name, member in by_name.items() if not member.omitted}
         return {name for name in known if not by_name[name].optional}, known
 
     def overrides(self) -> dict[str, Any]:
-        """Return these differences as overrides of C{cattrs}."""
+        """Return these differences as arguments for C{cattrs}, the library that converts the objects."""
         from cattrs import override
 
         return {

@@ -327,7 +327,7 @@ def _not_finite(_name: str) -> NoReturn:
 
 
 def _integer(digits: str) -> int:
-    """Return the integer.  Digits that are far too long are not converted."""
+    """Convert digits to an integer. Digits that are far too long become a number that is out of range."""
     return int(digits) if len(digits) <= 20 else MAX_NUMBER + 1
 
 

@@ -174,7 +174,7 @@ class BodyTooLong(Exception):
 
 
 def is_response_done(reason: Failure) -> bool:
-    """Return True if a body ended where the response announced."""
+    """Return whether a response body ended as the response's headers announced, and not too early."""
     return reason.check(ResponseDone) is not None
 
 

@@ -45,6 +45,6 @@ class _HangUp(Protocol):
     """A protocol that closes the connection instead of reading the body of a response."""
 
     def connectionMade(self) -> None:
-        """Close the connection."""
+        """Close the connection at once, so that the body of the response is not read."""
         if self.transport is not None:
             self.transport.loseConnection()

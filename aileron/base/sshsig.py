@@ -39,7 +39,7 @@ class _FieldReader:
         self._left = data
 
     def take(self, count: int) -> bytes:
-        """Return the next bytes.
+        """Return the next C{count} bytes of the text that is being read.
 
         :raises ValueError: there are fewer.
         """
@@ -58,7 +58,10 @@ class _FieldReader:
         return self.string().decode("ascii")
 
     def end(self) -> None:
-        """Raise C{ValueError} if bytes are left."""
+        """Check that everything was read.
+
+        :raises ValueError: if bytes are left.
+        """
         if self._left:
             raise ValueError("has surplus bytes")
 
@@ -88,7 +91,7 @@ class SshPublicKey:
 
     @property
     def fingerprint(self) -> str:
-        """The fingerprint as C{ssh-keygen -l} prints it."""
+        """The key's fingerprint, in the form that C{ssh-keygen -l} prints."""
         return "SHA256:" + base64.b64encode(hashlib.sha256(self.blob).digest()).rstrip(b"=").decode("ascii")
 
     def hash_application(self) -> bytes:

@@ -50,7 +50,7 @@ class FileFaults:
         return self.toml.find_table(name)
 
     def in_order(self) -> tuple[LoadError, ...]:
-        """Return the first errors in the order of lines."""
+        """Return the first errors found in the file, sorted by line number."""
         return tuple(sorted(self.found, key=lambda error: error.line or 0)[:MOST_FAULTS])
 
 
@@ -67,12 +67,12 @@ class TextRule:
 
     @classmethod
     def shape(cls, pattern: str, phrase: str) -> TextRule:
-        """Return a rule that the whole text matches C{pattern}."""
+        """Return a rule that accepts a text only if all of it matches the regular expression C{pattern}."""
         return cls(re.compile(pattern).fullmatch, phrase)
 
     @classmethod
     def choice(cls, options: Collection[str]) -> TextRule:
-        """Return a rule that the text is one of C{options}."""
+        """Return a rule that accepts only the texts in C{options}."""
         return cls(frozenset(options).__contains__, "must be one of: " + ", ".join(options))
 
 

@@ -62,7 +62,10 @@ class Toml:
 
     @cached_property
     def lines(self) -> Mapping[Path, int]:
-        """The lines, computed on first use because most files have no errors to report."""
+        """The line of each key and table of the file.
+
+        Computed on first use, since most files have no errors to report.
+        """
         return _index_lines(self._text)
 
     def find_table(self, name: str) -> Mapping[str, Any]:

@@ -185,7 +185,7 @@ class Section:
     entry: str = ""
 
     def read(self, node: Node, name: str, line: int) -> Any:
-        """Return the value, as the C{read} of a L{Key} does."""
+        """Parse the YAML mapping C{node}, and return the object that is built from its keys."""
         return self.make(self.keys, node, name, line)
 
 

@@ -114,7 +114,7 @@ class ResponseHead(NamedTuple):
 
     @property
     def keep(self) -> bool:
-        """True if the sender intends to reuse the connection."""
+        """True if the sender of the response will leave the connection open for further requests."""
         return self.ends.keep
 
     @property

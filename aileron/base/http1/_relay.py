@@ -75,10 +75,10 @@ class RelayedExchange(Protocol):
         """Start relaying the request."""
 
     def client_is_slow(self) -> None:
-        """Pause, since bytes written to the client wait to be sent."""
+        """Pause the response, since bytes written to the client are not sent yet."""
 
     def client_has_caught_up(self) -> None:
-        """Resume, since all bytes written to the client are sent."""
+        """Resume the response, since all bytes written to the client are sent."""
 
     def client_left(self) -> None:
         """Stop, since the client's connection is lost. No method is called afterwards."""
@@ -179,5 +179,5 @@ class HeadCache:
         return end + len(after), int(digits)
 
     def with_length(self, length: int) -> bytes:
-        """Return the head with this length, or unchanged if it has no Content-Length."""
+        """Return the head with this Content-Length, or unchanged if it has no Content-Length."""
         return b"%b%d%b" % (self._before, length, self._after) if self._after else self._before
