@@ -36,7 +36,7 @@ class LazyGroup(click.Group):
     """The group of all commands, which imports a command when it is called, and also accepts old names."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the current names, in the order of the help."""
+        """Return the names of all commands, in the order in which the help lists them."""
         return list(COMMANDS)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

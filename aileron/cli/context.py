@@ -67,7 +67,7 @@ class Conversation(Protocol):
     """The person's terminal, used while other work continues."""
 
     def say(self, text: str) -> None:
-        """Print to the person only."""
+        """Print to the person at the terminal, not to standard output."""
 
     def put(self, prompt: str) -> None:
         """Show a prompt without waiting. Earlier input is discarded."""

@@ -73,7 +73,10 @@ def id_argument(
 
 
 def id_option(flag: str, kind: IdKind, description: str) -> Callable[[F], F]:
-    """Add an option for an ID."""
+    """Return a click decorator that adds an option for an ID, which may be abbreviated.
+
+    :param kind: the kind of object that the ID denotes.
+    """
     return click.option(
         flag,
         metavar="ID",

@@ -40,7 +40,7 @@ new_passphrase_fd = click.option(
 
 
 def paged(command: F) -> F:
-    """Add C{--limit} and C{--cursor}."""
+    """Add the options C{--limit} and C{--cursor} to a click command that prints a list page by page."""
     limit = click.option(
         "--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Maximum number of items."
     )
@@ -49,6 +49,6 @@ def paged(command: F) -> F:
 
 
 def filter_query(**filters: str | int | bool | None) -> Mapping[str, str | int | None]:
-    """Return the given filters in the daemon's format."""
+    """Convert the values of a command's filter options to query parameters for the daemon. None leaves one out."""
     words = {True: "true", False: "false"}
     return {name: words[item] if isinstance(item, bool) else item for name, item in filters.items() if item is not None}

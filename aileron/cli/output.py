@@ -41,7 +41,7 @@ _DAYS = {-1: "yesterday", 0: "today", 1: "tomorrow"}
 
 
 def say(template: str = "", **values: object) -> None:
-    """Print a line of ours, with foreign values in its braces."""
+    """Print C{template} as a line, with C{values} in its braces. Control characters in the values are made visible."""
     _print(format_line(template, **values))
 
 
@@ -289,12 +289,12 @@ def time_at(key: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 def table_of(columns: Columns, items: Iterable[Mapping[str, Any]]) -> None:
-    """Print a row for each item."""
+    """Print a table with a row for each item and the given columns."""
     table(tuple(columns), (tuple(fields_of(columns, item).values()) for item in items))
 
 
 def fields_of(columns: Columns, item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the value below each title for one item."""
+    """Return what each column shows for an item, by the column's title."""
     return {title: item.get(each) if isinstance(each, str) else each(item) for title, each in columns.items()}
 
 

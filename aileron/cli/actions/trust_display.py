@@ -71,7 +71,7 @@ def is_long(lines: Iterable[str], rows: int) -> bool:
 
 
 def _summarize(item: Item) -> Sequence[str]:
-    """Return the summary of an item, to be visible when the person is asked."""
+    """Return the lines of L{_lines} without the difference to the trusted file, so that the question stays visible."""
     lines = list(_lines(item))
     return lines[: len(lines) - len(margined(item["difference"], "  "))]
 

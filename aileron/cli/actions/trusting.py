@@ -118,7 +118,7 @@ def _trust_as_operator(command: OperatorCommand, request: TrustRequest) -> list[
 
 
 def tell(trusted: Sequence[Item]) -> None:
-    """Print the newly trusted items."""
+    """Print the names of the files that the operator has just trusted."""
     if trusted:
         say("Trusted: {names}", names=", ".join(item["name"] for item in trusted))
     else:

@@ -82,7 +82,7 @@ def tell_version(found: Discovery) -> None:
 
 
 def _summarize(cli: CliContext) -> str:
-    """Return the state in a few words, even if the daemon does not run or respond."""
+    """Return the daemon's state in a few words, even if the daemon does not run or respond."""
     try:
         found = live_discovery(cli.home)
         answer = None if found is None else _ask(cli, found)
@@ -102,7 +102,7 @@ def _summarize(cli: CliContext) -> str:
 
 
 def overview(cli: CliContext) -> None:
-    """Print the state, as C{status} does for a running daemon, and the next steps."""
+    """Print the daemon's state, as C{aileron status} does for a running daemon, and the next steps."""
     found = live_discovery(cli.home)
     if found is None:
         has_vault = cli.home.secrets.exists()

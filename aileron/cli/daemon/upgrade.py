@@ -46,7 +46,7 @@ class Format:
 
     @property
     def age(self) -> Age:
-        """Compare the two versions."""
+        """The relation of the file's format to the one that this program writes: missing, older, the same or newer."""
         if self.found is None or self.known is None:
             return Age.MISSING
         return Age.SAME if self.found == self.known else Age.OLDER if self.found < self.known else Age.NEWER
@@ -76,7 +76,7 @@ class UpgradeState:
 
     @property
     def code(self) -> int:
-        """Return the exit code."""
+        """The exit code of the command for this state."""
         ages = {self.database.age, self.vault.age}
         if Age.NEWER in ages:
             return _NEWER

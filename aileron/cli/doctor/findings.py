@@ -22,7 +22,7 @@ class Severity(StrEnum):
 
     @property
     def label(self) -> str:
-        """Return the severity as it is printed for people."""
+        """The name of the severity as people see it."""
         return _LABELS.get(self, self.value)
 
 
@@ -49,7 +49,10 @@ def wrong(says: str, do: str | None = None) -> DoctorFinding:
 
 
 def waits(says: str, do: str | None = None) -> DoctorFinding:
-    """Return a finding about something that waits for the operator."""
+    """Return a finding that says what waits for a decision of the operator.
+
+    :param do: the command that the operator can run next, or None.
+    """
     return DoctorFinding(Severity.WAITS, says, do)
 
 

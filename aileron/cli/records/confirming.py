@@ -51,7 +51,7 @@ class Confirmation:
         return {} if self.head is None else {NAME: self.head}
 
     def as_json(self) -> dict[str, JSON]:
-        """Return the result as JSON, for programs."""
+        """Return the statement as JSON, for programs."""
         head: JSON = None if self.head is None else {"sequence": self.head[0], "hash": self.head[1]}
         return {"head": head, "tampered": self.record.get("tampered", 0), "problem": self.problem}
 
@@ -119,13 +119,13 @@ def record_of(cli: CliContext, found: Discovery) -> Mapping[str, Any]:
 
 
 def in_status(answer: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the part of a status about the audit record."""
+    """Return the part about the audit log in the daemon's answer to C{GET /v1/status}, or an empty mapping."""
     told = answer.get("record")
     return told if isinstance(told, Mapping) else {}
 
 
 def tell_key(cli: CliContext, found: Discovery) -> None:
-    """Print the key of a newly created record, for the operator to note."""
+    """Print the public key of a newly created audit log, for the operator to save elsewhere."""
     key = record_of(cli, found).get("key")
     if key:
         say("  The audit log is signed with {key}", key=key)
@@ -135,7 +135,7 @@ def tell_key(cli: CliContext, found: Discovery) -> None:
 
 
 def tell_tampering(record: Mapping[str, Any]) -> None:
-    """Print a warning if the record has signs of tampering."""
+    """Print a warning if the daemon's status says that the audit log has signs of tampering."""
     if record.get("tampered"):
         complain("Signs of tampering were found.")
         note("  See what was found: aileron audit list --type tamper.detected")

@@ -176,7 +176,7 @@ async def _watch(command: OperatorCommand, operator: Operator, session: str) -> 
     news: list[None] = []
 
     async def follow() -> None:
-        """Signal each new event, and the end of the stream."""
+        """Add to C{news} for each new event, and once more when the stream has ended."""
         with suppress(DaemonError):
             await operator.follow(lambda: news.append(None))
         news.append(None)

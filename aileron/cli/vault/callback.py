@@ -36,7 +36,7 @@ class _QuietSite(Site):
     noisy = False
 
     def log(self, request: object) -> None:
-        """Write nothing."""
+        """Write no line for a request, since its URL contains a code."""
 
 
 class CallbackListener(Resource):

@@ -462,6 +462,6 @@ def _write(home: Home, page: str) -> Path:
 
 
 def sweep(home: Home) -> None:
-    """Delete files that a killed command has left. Their codes have expired."""
+    """Delete login pages that a killed C{aileron open} has left as files. The codes in them have expired."""
     for left in (home.root / "run").glob("open-*.html"):
         left.unlink(missing_ok=True)

@@ -43,7 +43,7 @@ class Unattended:
 
     @property
     def given(self) -> bool:
-        """Return True if one of the sources is set."""
+        """Return whether the environment or a file gives a passphrase, so that nobody need type it."""
         return self.file is not None or VARIABLE in self.environ
 
 

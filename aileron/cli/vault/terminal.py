@@ -64,11 +64,11 @@ class Terminal:
             os.close(descriptor)
 
     def fileno(self) -> int:
-        """Return the descriptor."""
+        """Return the terminal's file descriptor."""
         return self._descriptor
 
     def say(self, text: str) -> None:
-        """Print to the person only."""
+        """Print to the person at the terminal, not to standard output."""
         data = text.encode("utf-8", "backslashreplace")
         while data:
             data = data[os.write(self._descriptor, data) :]
