@@ -143,7 +143,7 @@ class DaemonClient:
             raise ValueError("the daemon's token must be visible ASCII")
 
     def seconds(self) -> float:
-        """Return the present time in seconds since the epoch."""
+        """Return the current time in seconds since the epoch."""
         return self.clock.seconds()
 
     async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> DaemonAnswer:

@@ -81,7 +81,7 @@ class SessionEnvironment:
         return evolve(self, plain_host=plain_http_host(self.url))
 
     def variables(self) -> dict[str, str]:
-        """Return the environment variables that L{of} reads."""
+        """Return the environment variables from which L{of} can restore this object."""
         listed = "" if self.listed_actions == DEFAULT_LISTED_ACTIONS else str(self.listed_actions)
         more = {
             WAIT_SECONDS: "" if self.wait_seconds is None else str(self.wait_seconds),

@@ -34,7 +34,7 @@ class TerminalKey:
 
     @property
     def public_key(self) -> str:
-        """The public key, as the login names it."""
+        """The public key as text, in the form in which a login sends it to the daemon."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         from aileron.base.signatures import write_public_key
