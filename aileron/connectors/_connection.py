@@ -56,7 +56,7 @@ class ServiceConnection:
     _guard: GuardedConnection | None = None
 
     def give_up(self) -> None:
-        """Stop trying further addresses."""
+        """Stop trying to connect to further addresses of the service."""
         self.given_up = True
 
     def carried_by(self, guard: GuardedConnection) -> None:

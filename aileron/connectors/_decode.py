@@ -72,7 +72,7 @@ def _is_too_deep(value: JSON) -> bool:
 
 
 def _carry(value: JSON) -> JSON:
-    """Return C{value} without lone surrogates."""
+    """Return C{value} with lone surrogates replaced, since they cannot be encoded in UTF-8."""
     if isinstance(value, str):
         return proper(value)
     if isinstance(value, dict):

@@ -79,12 +79,12 @@ class ForeignKind(ConnectorKind[Any]):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The name in connector files."""
+        """The name by which connector files choose this kind."""
         return self.kind.name
 
     @property
     def recorded(self) -> Any:  # type: ignore[override]
-        """The reader of recorded answers, or None."""
+        """The function of the kind that reads recorded responses of a service, or None if it has none."""
         return self.kind.recorded
 
     def read(self, document: FileTable, head: FileTable, identity: Identity) -> Any:
@@ -118,7 +118,7 @@ class ForeignKind(ConnectorKind[Any]):
         return Screened(made)
 
     def schema(self) -> Mapping[str, JSON]:
-        """Return the JSON Schema of a file."""
+        """Return the JSON Schema of connector files of this kind."""
         return self.kind.schema()
 
     def bench(self, specimen: Specimen, bench: Any) -> Any:

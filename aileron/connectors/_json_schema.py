@@ -47,7 +47,7 @@ def tables(name: str, one: Schema, **more: Any) -> Schema:
 
 
 def one_of(keys: Iterable[str]) -> Schema:
-    """Return a schema that requires exactly one of the keys."""
+    """Return a schema of objects that must have exactly one of these keys."""
     return {"oneOf": [{"required": [key]} for key in keys]}
 
 

@@ -38,7 +38,7 @@ class Places:
 
     @property
     def examples(self) -> Mapping[str, str]:
-        """An example value of each variable."""
+        """An example value of each variable in the base URLs and hosts, by the variable's name."""
         return {} if self.template is None else _examples(self.template.variables)
 
 

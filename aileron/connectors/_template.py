@@ -64,7 +64,7 @@ class ReferenceScope:
 
 
 def references(template: Template) -> frozenset[str]:
-    """Return every reference in C{template}."""
+    """Return every C{${in.NAME}} reference that occurs in C{template}."""
     return frozenset(name for text in strings_in(template) for name in REFERENCE.findall(text))
 
 
@@ -178,6 +178,6 @@ def _number(value: float, name: str) -> str:
 
 
 def problem(name: str, what: str) -> InvalidRequest:
-    """Return the error for the input C{name}."""
+    """Return the error which says that C{what} is wrong with an operation's input C{name}."""
     message = f"The input {name!r} {what}."
     return InvalidRequest.listing(message, (f"/inputs/{name}", message))

@@ -251,7 +251,7 @@ def _head(response: IResponse) -> Iterator[str]:
 
 @implementer(IResolutionReceiver)
 class _Addresses:
-    """The receiver of the addresses of a name."""
+    """Collects the IP addresses that the resolver finds for a host name. L{done} fires with all of them."""
 
     def __init__(self) -> None:
         self._found: list[str] = []

@@ -43,7 +43,7 @@ class Spec(Protocol):
 
     @property
     def operations(self) -> Mapping[str, DeclaredOperation]:
-        """The operations, by name."""
+        """The operations that the connector file declares, by name."""
 
 
 S = TypeVar("S", bound=Spec)
@@ -82,7 +82,7 @@ class Workshop:
     report: Callable[[str], None] = field(default=_no_report, repr=False)
 
     def now(self) -> datetime:
-        """Return the time of day."""
+        """Return the current time."""
         return utc(self.reactor.seconds())
 
     def in_thread(self, name: str, at_once: int = 8) -> InThread | None:

@@ -20,7 +20,7 @@ BUILT_IN: tuple[ConnectorKind[Any], ...] = (HTTP, GIT, MAIL, COMMAND, MCP)
 
 @frozen
 class KindTable:
-    """The table of known kinds of connector."""
+    """The connector kinds that this process knows, such as C{http} and C{program}, by name."""
 
     known: tuple[ConnectorKind[Any], ...] = BUILT_IN
 
@@ -30,7 +30,7 @@ class KindTable:
         return tuple(each.name for each in self.known)
 
     def find(self, name: str) -> ConnectorKind[Any]:
-        """Return the kind of a name, or C{http} if there is none."""
+        """Return the kind with this name, or the kind C{http} if there is none."""
         return next((each for each in self.known if each.name == name), HTTP)
 
 

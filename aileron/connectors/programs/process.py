@@ -135,7 +135,7 @@ class Program(ProcessProtocol):
             reactor.spawnProcess(self, begin[0], begin, dict(launch.environment), None, childFDs=descriptors)
 
     def connectionMade(self) -> None:
-        """Store the process group."""
+        """Remember the id of the program's process group, so that it can be killed."""
         self._group = self.transport.pid
 
     def childDataReceived(self, childFD: int, data: bytes) -> None:
@@ -146,7 +146,7 @@ class Program(ProcessProtocol):
             self.wrote(childFD, data)
 
     def wrote(self, descriptor: int, data: bytes) -> None:
-        """Process output of the program. Subclasses override this."""
+        """Handle bytes that the program wrote to a file descriptor. Subclasses override this."""
         raise NotImplementedError
 
     def processExited(self, reason: Failure) -> None:
@@ -156,7 +156,7 @@ class Program(ProcessProtocol):
         self._last_words = self._clock.callLater(_LINGER_SECONDS, self.transport.loseConnection)
 
     def processEnded(self, reason: Failure) -> None:
-        """Cancel the timer of L{processExited}."""
+        """Cancel the timer that L{processExited} started, since all output of the program was read."""
         if self._last_words is not None and self._last_words.active():
             self._last_words.cancel()
 
@@ -187,19 +187,19 @@ class CommandProcess(Program):
         self._is_cut = False
 
     def connectionMade(self) -> None:
-        """Write the standard input, and close it."""
+        """Write the program's standard input, and close it."""
         super().connectionMade()
         self.transport.writeToChild(0, self._launch.stdin)
         self.transport.closeChildFD(0)
 
     def wrote(self, descriptor: int, data: bytes) -> None:
-        """Store output up to the limit."""
+        """Store what the program wrote, up to the limit."""
         room = self._most_bytes - len(self._written[descriptor])
         self._written[descriptor] += data[:room]
         self._is_cut = self._is_cut or len(data) > room
 
     def processEnded(self, reason: Failure) -> None:
-        """Fire L{ended} with the exit code and the output."""
+        """Fire L{ended} with the program's exit code and output."""
         super().processEnded(reason)
         if self.ended.called:
             return

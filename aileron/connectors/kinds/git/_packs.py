@@ -62,7 +62,7 @@ class Packs:
             return cls(packs, opened.pop_all())
 
     def close(self) -> None:
-        """Close all packs."""
+        """Close the pack files that were opened."""
         self._opened.close()
 
     def has(self, name: str) -> bool:

@@ -56,7 +56,7 @@ class Remote:
 
     @property
     def has(self) -> frozenset[str]:
-        """The ids of all objects that the remote lists."""
+        """The ids of all objects that the remote repository says it has."""
         return frozenset(self.refs.values()) | self.others
 
 

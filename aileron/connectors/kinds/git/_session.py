@@ -204,11 +204,11 @@ class _KeyLogin(SSHService):
         return next((each for each in possible if each in named), possible[0])
 
     def ssh_USERAUTH_SUCCESS(self, packet: bytes) -> None:
-        """Open the channel of the command."""
+        """Open an SSH channel and run the command in it: the server accepted the key."""
         self.transport.setService(_Channels(self._channel))
 
     def ssh_USERAUTH_FAILURE(self, packet: bytes) -> None:
-        """End the channel: the server rejects the key."""
+        """End the connection with an error: the server rejected the key."""
         self._channel.end(Rejected("the key"))
 
     def ssh_USERAUTH_BANNER(self, packet: bytes) -> None:

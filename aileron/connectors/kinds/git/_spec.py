@@ -84,7 +84,7 @@ def _remote(service: str, *names: str, **optional: str) -> GitOperation:
 
 
 def _local(*names: str) -> GitOperation:
-    """Declare a read of the local repository only."""
+    """Return the declaration of an operation that reads the local repository only, with these inputs."""
     return GitOperation(
         Operation("", READ, idempotent=True, timeout_seconds=_SECONDS),
         READ_HERE,

@@ -54,7 +54,7 @@ def replay_all(spec: HttpSpec, document: FileTable) -> Mapping[str, Sequence[str
 
 @frozen
 class _Replay:
-    """The replay of one operation's fixtures."""
+    """Checks one operation against its fixtures, which are recorded requests and responses, without a network."""
 
     spec: HttpSpec
     name: str

@@ -30,7 +30,7 @@ class HttpKind(ConnectorKind[HttpSpec]):
         return read_http(document, head, identity)
 
     def make(self, spec: HttpSpec, workshop: Workshop) -> IConnector:
-        """Make the connector of a file."""
+        """Return the connector that a parsed connector file describes."""
         in_thread = workshop.in_thread(spec.fqn)
         return HttpConnector(spec, workshop.transport, workshop.reactor, workshop.now, in_thread)
 
@@ -41,7 +41,7 @@ class HttpKind(ConnectorKind[HttpSpec]):
         return make_schema()
 
     def check(self, file: ConnectorFile, spec: HttpSpec, note: Callable[[str], None]) -> Sequence[LoadError]:
-        """Return the faults of GraphQL queries."""
+        """Check the operations' GraphQL queries, and return the faults that were found."""
         from ._graphql import check_graphql
 
         return check_graphql(file, spec, note)

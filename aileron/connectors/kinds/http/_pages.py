@@ -103,7 +103,7 @@ class Pages:
         return self._with(request, self._number(request) + (1 if self.kind == PAGE else count))
 
     def items_of(self, content: JSON) -> list[JSON] | None:
-        """Return the items of a page, or None if they are missing."""
+        """Return the list of items in a page of a service, or None if there is no such list."""
         found = at(content, self.items)
         return found if isinstance(found, list) else None
 

@@ -109,7 +109,7 @@ class HttpSpec(BaseSpec):
 
     @property
     def reach(self) -> Reach:
-        """The permitted addresses of its requests."""
+        """The addresses to which the connector may send requests."""
         return Reach(self.description, self.private_network)
 
     def find_declared(self, name: str) -> HttpOperation:

@@ -51,7 +51,7 @@ def _refuse(*_declared: object) -> NoReturn:
 
 @define
 class _Element:
-    """An element that is being read."""
+    """An XML element whose end was not read yet."""
 
     members: dict[str, JSON] = field(factory=dict)
     texts: list[str] = field(factory=list)
@@ -79,7 +79,7 @@ class _TreeBuilder:
         self.open.append(_Element())
 
     def text(self, text: str) -> None:
-        """Add text to the innermost element."""
+        """Add text to the innermost element that is open."""
         self.open[-1].texts.append(text)
 
     def end(self, name: str) -> None:

@@ -94,7 +94,7 @@ def _mailbox(name: str) -> bytes:
 
 @define
 class ImapSession:
-    """A client session, after the server's greeting or TLS."""
+    """An IMAP client's connection to a server, after the server's greeting or after TLS has begun."""
 
     conversation: LineConversation
     _number: int = 0

@@ -21,7 +21,7 @@ _CLOSING = 421
 
 @frozen
 class Reply:
-    """The server's reply to one command."""
+    """An SMTP server's reply to one command."""
 
     code: int
     lines: tuple[str, ...]

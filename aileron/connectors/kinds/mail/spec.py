@@ -56,7 +56,7 @@ class MailServer:
 
     @property
     def url(self) -> str:
-        """The URL shown for the server."""
+        """The server's URL, for people to read. It contains no credential."""
         return f"{self.protocol}{'s' if self.tls == IMPLICIT else ''}://{self.host_and_port}"
 
     @property

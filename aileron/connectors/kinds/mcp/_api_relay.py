@@ -281,7 +281,7 @@ class ApiExchange(http.Request):
     finish: Any
 
     def gotLength(self, length: int | None) -> None:
-        """Keep the body in memory."""
+        """Create the buffer for the body of the request, which is kept in memory. Called by Twisted."""
         self.content = BytesIO()
 
     def handleContentChunk(self, data: bytes) -> None:

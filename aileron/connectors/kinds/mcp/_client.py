@@ -99,7 +99,7 @@ class SdkClient:
         """Wait until the session has started, and return the version of the protocol.
 
         :raises Rejected: if the server refuses the session.
-        :raises Exception: the error of the wire or the SDK, if the session cannot start.
+        :raises Exception: the error of the connection or the SDK, if the session cannot start.
         """
         try:
             session = await asyncio.shield(self._opened)

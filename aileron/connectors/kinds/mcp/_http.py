@@ -37,7 +37,7 @@ _MOST_ENDING_BYTES = 64 * 1024
 
 @define(eq=False)
 class HttpWire:
-    """A L{aileron.connectors.kinds.mcp._wire.Wire} over HTTP.
+    """The connection to an MCP server over HTTP. It implements L{aileron.connectors.kinds.mcp._wire.Wire}.
 
     :ivar clock: limits the time of the request that ends the session.
     :ivar plain: the request that every message is based on.
@@ -125,7 +125,7 @@ class HttpWire:
 
 @define(eq=False)
 class _PostedMessage:
-    """A message sent by POST, and the response to that request."""
+    """A JSON-RPC message that is sent to an MCP server by HTTP POST, and the handling of the HTTP response."""
 
     wire: HttpWire
     message: Message

@@ -120,7 +120,7 @@ class _Outgoing:
 
 @implementer(IPullProducer)
 class ServerProcess(Program):
-    """One process of a local server, which is also the wire to the server. Exceeding a limit ends the process.
+    """The process of a local MCP server, and the connection to it. Exceeding a limit ends the process.
 
     :param errors: logs standard error.
     :param ended: called once when the process and its process group have ended, with the reason as a clause.
@@ -151,7 +151,7 @@ class ServerProcess(Program):
     # the wire ---------------------------------------------------------------------------------
 
     def listen(self, receiver: Receiver) -> None:
-        """Pass every further message of the server to C{receiver}."""
+        """Pass every message that the server sends from now on to C{receiver}."""
         self._receiver = receiver
 
     def send(self, message: Message, headers: Mapping[str, str], delivery: Delivery) -> Deferred[None]:
@@ -174,7 +174,7 @@ class ServerProcess(Program):
         return outgoing.handed
 
     def close(self) -> None:
-        """Kill the process. No further message is passed on."""
+        """Kill the server's process. No further message of it is passed on."""
         self._receiver = None
         self._break("")
 

@@ -94,11 +94,11 @@ class _Running:
 
 @define(eq=False)
 class SharedServer:
-    """The process of one connector. It is replaced if the connector's file or credential changes.
+    """The process of one connector's local MCP server. It is replaced if the connector's file or credential changes.
 
     :ivar name: the name of the connector.
     :ivar reactor: starts processes and provides the clock.
-    :ivar begin: starts a session on a wire.
+    :ivar begin: starts a session over a connection to the process.
     :ivar in_thread: calls a function in another thread.
     """
 
@@ -142,7 +142,7 @@ class SharedServer:
             self._look_at_users(running)
 
     def forget_credential(self) -> None:
-        """End a process that has a credential as soon as no run uses the process."""
+        """If the server's process was given a credential, end the process as soon as no run uses it."""
         running = self._running
         if running is not None and running.start.secrets:
             running.is_forgotten = True
@@ -281,7 +281,7 @@ class LocalServers:
         return self._servers[name]
 
     def forget_credentials(self) -> None:
-        """End each process that has a credential as soon as no run uses the process."""
+        """End each process that was given a credential, as soon as no run uses it."""
         for each in self._servers.values():
             each.forget_credential()
 

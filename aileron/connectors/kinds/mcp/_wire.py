@@ -53,19 +53,21 @@ class Refused(Exception):
 
 
 class Receiver(Protocol):
-    """The receiver of the server's messages, which is the session."""
+    """The object that is given the messages of an MCP server."""
 
     def receive(self, message: Message) -> None:
         """Process a message. A response to no request of the session is ignored."""
 
     def lost(self, failure: Exception) -> None:
-        """Process the end of the wire: no further message will come."""
+        """Handle the end of the connection to the server, from which no further message will come."""
 
 
 class Wire(Protocol):
-    """The transport of the messages of one session. It runs in the reactor.
+    """The connection that carries the messages of one session, over HTTP or a process's streams.
 
-    A wire never sends a message twice, and never reconnects for a message that was sent.
+    It runs in the reactor.
+
+    It never sends a message twice, and never reconnects for a message that was sent.
     """
 
     def listen(self, receiver: Receiver) -> None:
@@ -84,4 +86,7 @@ class Wire(Protocol):
         """
 
     def close(self) -> None:
-        """End the wire and all requests in progress at once. Idempotent. No message is received afterwards."""
+        """Close the connection and end all requests in progress at once. Idempotent.
+
+        No message is received afterwards.
+        """
