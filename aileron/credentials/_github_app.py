@@ -27,7 +27,7 @@ _ENDED = {
 
 @frozen(kw_only=True)
 class GithubAppDocument(Renewable):
-    """An app, one of its installations, and the app's private key in PEM."""
+    """The stored credential of a GitHub App: the app, one of its installations, and the app's private key in PEM."""
 
     app_id: str
     installation_id: str

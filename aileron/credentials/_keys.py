@@ -83,7 +83,7 @@ class ApiKey(CredentialKind):
         return secret.encode()
 
     async def reveal(self, use: CredentialUse) -> bytes:
-        """Return the stored key, unchanged."""
+        """Return the key as it is stored, since it is sent unchanged."""
         return use.kept
 
 
@@ -107,11 +107,11 @@ class Basic(CredentialKind):
         return f"prove:{secret}".encode()
 
     async def reveal(self, use: CredentialUse) -> bytes:
-        """Return the pair in base64."""
+        """Return C{user:password} in base64, as HTTP Basic authentication sends it."""
         return base64.b64encode(use.kept)
 
     def secrets(self, kept: bytes) -> tuple[str, ...]:
-        """Return the pair and the password."""
+        """Return the texts to remove from logs and results: C{user:password} in base64, and the password."""
         pair = kept.decode("utf-8")
         return pair, pair.partition(":")[2]
 
@@ -166,7 +166,7 @@ class SshKey(CredentialKind):
         """Return None: C{aileron connector prove} does not cover git over SSH."""
 
     def secrets(self, kept: bytes) -> tuple[str, ...]:
-        """Return the stored key, and its base64 without line breaks."""
+        """Return the texts to remove from logs and results: the private key, and its base64 without line breaks."""
         text = kept.decode("ascii")
         return text, _ARMOR.sub("", text)
 

@@ -88,7 +88,7 @@ async def no_exchange(asked: TokenRequest) -> TokenAnswer:
 class CredentialUse:
     """One use of a credential.
 
-    :ivar scope: the sealed scope: the hosts and the place in a request.
+    :ivar scope: the scope that the credential was encrypted for: the hosts and the place in a request.
     :ivar kept: the stored credential.
     :ivar is_certain: whether a refusal certainly concerns the credential, and not only one operation.
     """
@@ -101,7 +101,7 @@ class CredentialUse:
     is_certain: bool = True
 
     def keep(self, renewed: bytes) -> None:
-        """Store C{renewed} durably.  Call before relying on it."""
+        """Store the renewed credential in the vault durably. Call this before the credential is used."""
         self._keep(renewed)
         self.kept = renewed
 

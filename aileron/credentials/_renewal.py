@@ -199,7 +199,7 @@ def _is_due(found: Renewable, now: datetime, before: timedelta = _RENEWED_BEFORE
 
 
 def write(found: AttrsInstance) -> bytes:
-    """Return the JSON to store for a credential."""
+    """Return the JSON that the vault stores for a credential."""
     return canonical(FORM.to_json(found))
 
 

@@ -63,7 +63,7 @@ class SignInClient:
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """The scopes for the service's operations."""
+        """The OAuth scopes to request for the operations of the service."""
         return tuple(self.settings.get("scopes", "").split())
 
     @property
