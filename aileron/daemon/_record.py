@@ -108,7 +108,7 @@ def report_strays(reactor: Any, store: Store) -> Callable[[str], None]:
 
 
 def _record(store: Store, event: Event) -> None:
-    """Record an event that has already happened. A failure is logged."""
+    """Write an event of something that has already happened to the audit log. A failure is logged."""
     recording = Deferred.fromCoroutine(store.audit.append(event))  # the store waits for this task when it closes
     recording.addErrback(lambda why: _log.failure("recording {type}", why, type=event.type))
 
@@ -157,7 +157,7 @@ class Anchor:
             self._delivering.addErrback(self._end)
 
     def stop(self) -> None:
-        """Stop delivering."""
+        """Stop delivering checkpoints, and cancel a delivery in progress."""
         self._stopped = True
         if self._delivering is not None:
             self._delivering.cancel()

@@ -57,7 +57,7 @@ class DaemonSettings:
     config: Config = field(factory=Config)
 
     def over(self, config: Config) -> DaemonSettings:
-        """Return a copy with the configuration in force. The command line overrides it."""
+        """Return a copy whose configuration is C{config}, with the settings of the command line put over it."""
         pending = evolve(config.pending, **self.pending)
         return evolve(self, config=evolve(config, pending=pending, **self.listens))
 

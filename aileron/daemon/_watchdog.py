@@ -55,7 +55,7 @@ class TurnClock:
     _read_again_at: float = 0.0
 
     def begin(self) -> None:
-        """Record the start of a turn."""
+        """Note that a turn of the reactor begins."""
         now = self.monotonic()
         if now >= self._read_again_at:
             self._computed = self.thread_time()
@@ -94,7 +94,7 @@ class ReactorWatchdog:
         self._told = 0.0
 
     def start(self) -> None:
-        """Start watching. Call it in the reactor's thread."""
+        """Start to watch the reactor. Call it in the reactor's thread."""
         self.watch_this_thread()
         self._thread.start()
 
@@ -104,7 +104,7 @@ class ReactorWatchdog:
         self._turns.watch(LONGEST_SECONDS, self._count)
 
     def stop(self) -> None:
-        """Stop watching."""
+        """Stop watching the reactor."""
         self._turns.limit = inf
         self._stop.set()
         self._thread.join()
