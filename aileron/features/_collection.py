@@ -133,7 +133,7 @@ class FeatureSet:
 
     @property
     def off(self) -> tuple[str, ...]:
-        """The names of the features that are off."""
+        """The names of the features that are switched off."""
         names = {each.name for each in self.on}
         return tuple(each.name for each in self.known if each.name not in names)
 
@@ -147,7 +147,7 @@ class FeatureSet:
         return FeatureSet((*self.known, *foreign), switches)
 
     def without(self, *names: str) -> FeatureSet:
-        """Return the set with some features off."""
+        """Return a set in which the named features are switched off too."""
         return FeatureSet(self.known, {**self.switches, **dict.fromkeys(names, False)})
 
     def commands(self) -> Mapping[str, Command]:
@@ -187,7 +187,7 @@ class FeatureSet:
         return keys
 
     def event_types(self) -> Mapping[str, EventName]:
-        """Return the audit events of all known features. The record may contain events of features that are off."""
+        """Return the audit events of all known features. The audit log may contain events of features that are off."""
         return _merge(each.event_types() for each in self.known)
 
     def notices(self) -> Mapping[str, NoticeRule]:
@@ -356,7 +356,7 @@ class RunningFeatures:
     running: tuple[RunningFeature, ...] = Factory(tuple)
 
     def find(self, kind: type[_T]) -> _T | None:
-        """Return the part of this class that a feature has started, or None."""
+        """Return the object of class C{kind} that a running feature provides, or None if there is none."""
         return next((part for each in self.running for part in each.parts if isinstance(part, kind)), None)
 
     def take_requests(self, routes: IAgentRoutes) -> RelayHandler:
@@ -374,7 +374,7 @@ class RunningFeatures:
         return tuple(path for each in self.running for path in each.relayed())
 
     async def serve(self, sites: ListeningSites) -> None:
-        """Start what needs the sites, which listen now."""
+        """Start the parts of all features that need listening sites: the sites listen now."""
         for each in self.running:
             await each.serve(sites)
 
@@ -383,7 +383,7 @@ class RunningFeatures:
         return _merge(each.resources for each in self.running)
 
     def session_ended(self, session_id: str) -> None:
-        """Release what features hold of a session. Idempotent."""
+        """Let every feature free what it stores for a session that has ended. Idempotent."""
         for each in self.running:
             each.session_ended(session_id)
 

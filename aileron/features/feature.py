@@ -51,10 +51,10 @@ class RunningFeature:
         return ()
 
     async def serve(self, sites: ListeningSites) -> None:
-        """Start what needs the sites, which listen now."""
+        """Start the parts of the feature that need listening sites: the sites listen now."""
 
     def session_ended(self, session_id: str) -> None:
-        """Release what the feature holds of a session. Idempotent."""
+        """Free what the feature stores for a session that has ended. Idempotent."""
 
     def outcome_told(self, session_id: str, run_id: str) -> None:
         """Note that an agent was given the outcome of a run.

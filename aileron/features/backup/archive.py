@@ -65,7 +65,7 @@ class SealingWriter(BufferedIOBase):
         return len(data)
 
     def close(self) -> None:
-        """Write the last piece. Idempotent."""
+        """Encrypt and write the remaining content. Idempotent."""
         if not self.closed:
             self._put(bytes(self._held), last=True)
             super().close()

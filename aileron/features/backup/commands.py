@@ -48,7 +48,7 @@ class _Contents:
     made_at: str
 
     def count(self, directory: str) -> int:
-        """Return the number of files in a directory."""
+        """Return how many files of the backup were in a directory."""
         return sum(path.startswith(f"{directory}/") for path in self.digests)
 
 

@@ -20,7 +20,7 @@ from aileron.model.features import UpgradeAdvice
 
 @frozen
 class Backup:
-    """The newest backup that a home has recorded. The record is not protected, and only helps to find the file.
+    """The newest backup that a home has recorded. This note is not protected, and only helps to find the file.
 
     :ivar file: the path to which the backup was written.
     :ivar made_at: the time, as L{aileron.base.json.timestamp} writes it.

@@ -28,7 +28,7 @@ class AnswerText:
 
     @property
     def text(self) -> str:
-        """The text."""
+        """The model's text as far as it was read."""
         return "".join(self._pieces)
 
     def read(self, said: Mapping[str, Any]) -> None:
@@ -118,7 +118,7 @@ def _list_events(body: bytes) -> Iterator[Mapping[str, Any]]:
 
 
 def _parse(text: bytes) -> Iterator[Mapping[str, Any]]:
-    """Yield the object in a text, or nothing if it is none."""
+    """Parse C{text} as JSON, and yield the result if it is an object."""
     try:
         said = json.loads(text.decode())
     except (ValueError, RecursionError):

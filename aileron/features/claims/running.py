@@ -51,7 +51,7 @@ class RunningClaimCheck(RunningFeature):
 
     @property
     def parts(self) -> tuple[object, ...]:  # type: ignore[override]
-        """This feature itself."""
+        """The objects that the feature's routes and pages look up by class: only this one."""
         return (self,)
 
     def read_answer(self, session_id: str, body: bytes, streamed: bool) -> None:

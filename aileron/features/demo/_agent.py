@@ -61,7 +61,7 @@ _LOOK_SECONDS = 0.2
 
 @frozen
 class DemoAgent:
-    """A connected agent."""
+    """The demo's agent, connected to the daemon."""
 
     _client: Client
 

@@ -54,7 +54,7 @@ class _ChatHistory(BaseHTTPRequestHandler):
     server: Chat
 
     def do_GET(self) -> None:
-        """Return all messages, or status 401 without the key."""
+        """Return all messages of the chat, or status 401 if the request lacks the key."""
         if self._admit():
             self._answer(200, {"ok": True, "messages": list(self.server.room.messages.values())})
 
@@ -68,7 +68,7 @@ class _ChatHistory(BaseHTTPRequestHandler):
                 self._answer(400, {"ok": False, "error": "not_understood"})
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-        """Log nothing."""
+        """Write no log line for a request."""
 
     def _admit(self) -> bool:
         if self.headers.get("Authorization") == f"Bearer {self.server.key}":

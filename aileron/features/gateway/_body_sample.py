@@ -43,7 +43,7 @@ class Allowance:
         return True
 
     def give(self) -> None:
-        """Release one long copy."""
+        """Free the allowance of one long copy, so that another long copy can be made."""
         self._left += 1
 
 
@@ -138,7 +138,7 @@ class BodySample:
         return TextExcerpt(_lines_out(self._first, chunked), _lines_out(room, chunked), whole=False)
 
     def discard(self) -> None:
-        """Discard the copy and release its allowance."""
+        """Discard the copy, and free its allowance."""
         self._first = self._text = None
         self.room.clear()
         if self._long:

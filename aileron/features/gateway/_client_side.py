@@ -83,14 +83,14 @@ class Refusal:
         return -1
 
     def start(self) -> None:
-        """Send the error response."""
+        """Send the client the error response that refuses its request."""
         self._client.dismiss(self._answer)
 
     def client_is_slow(self) -> None:
-        """Do nothing: no response is being streamed."""
+        """Do nothing, since no response is being streamed to the client."""
 
     def client_has_caught_up(self) -> None:
-        """Do nothing: no response is being streamed."""
+        """Do nothing, since no response is being streamed to the client."""
 
     def client_left(self) -> None:
-        """Do nothing: there is no upstream connection."""
+        """Do nothing, since the request has no connection to a provider that must be closed."""

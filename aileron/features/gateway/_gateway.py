@@ -60,10 +60,12 @@ _LONGEST_SECONDS = 10.0
 
 
 class SilenceWatch:
-    """The silence timers of all exchanges under way, driven by one timer, because one timer each would cost more.
+    """Measures how long each exchange under way has been silent, which means that no byte of it moved.
 
-    When an exchange has been silent for C{seconds}, L{UpstreamExchange.silent} is called. The call is late by at most a
-    quarter of C{seconds} or ten seconds, whichever is less.
+    One timer serves all exchanges, because one timer each would cost more. When an exchange has been silent for
+    C{seconds}, L{UpstreamExchange.silent} is called. The call is late by at most a quarter of C{seconds} or ten
+    seconds, whichever is less.
+
     :ivar step: the seconds between two calls of L{look}.
     """
 
@@ -75,19 +77,19 @@ class SilenceWatch:
         self._quiet: dict[UpstreamExchange, int] = {}
 
     def watch(self, exchange: UpstreamExchange) -> None:
-        """Start watching an exchange."""
+        """Start to measure how long an exchange is silent, which means that no byte of it moves."""
         self._quiet[exchange] = 0
 
     def forget(self, exchange: UpstreamExchange) -> None:
-        """Stop watching an exchange. Idempotent."""
+        """Stop measuring how long an exchange is silent. Idempotent."""
         self._quiet.pop(exchange, None)
 
     def watched(self) -> list[UpstreamExchange]:
-        """Return all watched exchanges."""
+        """Return all exchanges whose silence is measured."""
         return list(self._quiet)
 
     def look(self) -> None:
-        """Advance the silence timers by one C{step}."""
+        """Add C{step} seconds to the silence of each exchange, and report those that were silent for too long."""
         for exchange, quiet in list(self._quiet.items()):
             if exchange.over:
                 continue  # it ended during this pass
@@ -191,7 +193,7 @@ class Gateway:
         self._guard = guard
 
     def open(self, own_ports: Collection[int]) -> None:
-        """Start the silence timers.
+        """Begin to end exchanges that are silent for too long.
 
         :param own_ports: the ports of this daemon. Requests to them are refused.
         """

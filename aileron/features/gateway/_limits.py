@@ -29,10 +29,10 @@ occupy at most half of the daemon's places for relayed requests."""
 
 
 class Holder(Protocol):
-    """An exchange whose buffered bytes are counted."""
+    """An exchange whose bytes in memory are counted, and which can be asked to free them."""
 
     def free_memory(self) -> None:
-        """Free memory: release the stored request, or end the exchange."""
+        """Free the exchange's memory: discard the stored request, or end the exchange."""
 
 
 class Account:
@@ -81,7 +81,7 @@ class ByteBudget:
         self._accounts: WeakValueDictionary[str | None, Account] = WeakValueDictionary()
 
     def account(self, session_id: str | None) -> Account:
-        """Return a session's account. Requests without a session share one account."""
+        """Return the account that counts a session's bytes in memory. Requests without a session share one account."""
         found = self._accounts.get(session_id)
         if found is None:
             found = self._accounts[session_id] = Account(self)

@@ -85,12 +85,12 @@ class Connection(Protocol):
     # for the exchange ----------------------------------------------------------------------------------------------
 
     def hold(self) -> None:
-        """Stop receiving from the provider."""
+        """Stop reading from the provider until L{release} is called."""
         self._held = True
         self.transport.pauseProducing()
 
     def release(self) -> None:
-        """Resume receiving from the provider."""
+        """Read from the provider again, after L{hold}."""
         if self._held:
             self._held = False
             self.transport.resumeProducing()

@@ -155,7 +155,7 @@ def _spends(method: bytes, to: RelayTo) -> bool:
 
 
 class RouteTable:
-    """The cached decisions of the Klein application that declares the routes."""
+    """Decides to which provider a request goes, by asking a Klein application, and caches the decisions."""
 
     def __init__(self, app: Klein, providers: Iterable[Provider]) -> None:
         self._routes = RelayRoutes(app)

@@ -75,7 +75,7 @@ class TrafficCounts:
         self._usage += usage
 
     def traffic(self) -> Traffic:
-        """Return the counts as they are now."""
+        """Return the counts of the provider's exchanges so far."""
         return Traffic(
             begun=self.begun,
             answers=dict(zip(_CLASSES, self._answers, strict=True)),
@@ -99,7 +99,7 @@ class Uncounted:
     charge: RequestCharge | None = None
 
     def sent(self) -> None:
-        """Count nothing."""
+        """Do nothing: nothing is counted."""
 
     def arrived(self) -> None:
         """Count nothing."""
@@ -111,7 +111,7 @@ class Uncounted:
         """Count nothing."""
 
     def ended(self, ending: Ending, uploaded: int) -> None:
-        """Count nothing."""
+        """Do nothing: nothing is counted."""
 
 
 UNCOUNTED = Uncounted()
@@ -176,7 +176,7 @@ class Tally:
         self._reads = True
 
     def read_of(self, session_id: str | None, most: int) -> int:
-        """Read copies of responses now, as L{UsageReading.read_of} does."""
+        """Read token counts now from queued copies of responses, as L{UsageReading.read_of} describes."""
         return self.reading.read_of(session_id, most)
 
     def snapshot(self) -> GatewayTotals:
@@ -226,8 +226,9 @@ class UsageReading:
             self._read_one()
 
     def read_of(self, session_id: str | None, most: int) -> int:
-        """Read queued copies of one session now, or of requests without a session if C{session_id} is None.
+        """Read token counts now from queued copies of responses, instead of when it is their turn.
 
+        :param session_id: the session whose copies are read, or None for those of requests without a session.
         :param most: the most copies to read.
         :return: how many were read.
         """

@@ -55,7 +55,7 @@ class TextExcerpt(NamedTuple):
 
     @classmethod
     def of(cls, text: bytes) -> TextExcerpt:
-        """Return the excerpt of a complete text."""
+        """Return the excerpt of a text: all of it if it is short, otherwise its beginning and its end."""
         if len(text) <= FIRST_BYTES + LAST_BYTES:
             return cls(text, b"", True)
         return cls(text[:FIRST_BYTES], text[-LAST_BYTES:], False)

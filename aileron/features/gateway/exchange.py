@@ -41,10 +41,10 @@ class UpstreamConnection(Protocol):
     write: Write
 
     def hold(self) -> None:
-        """Stop receiving from the provider."""
+        """Stop reading from the provider until L{release} is called."""
 
     def release(self) -> None:
-        """Resume receiving from the provider."""
+        """Read from the provider again, after L{hold}."""
 
     def done(self, keep: bool) -> None:
         """Detach the exchange, which has ended, from the connection.

@@ -29,7 +29,7 @@ class RequestCharge(Protocol):
         """
 
     def release(self) -> None:
-        """Record that an exchange ended before anything was sent to the provider."""
+        """Free the reserved amount, since the exchange ended before anything was sent to the provider."""
 
 
 class IMeter(Interface):
@@ -79,7 +79,7 @@ class IMeters(Interface):
 
 
 class ITotals(Interface):
-    """The counts since the daemon's start."""
+    """Counts of the gateway's requests and responses since the daemon's start."""
 
     def snapshot() -> GatewayTotals:
-        """Return the totals as they are now."""
+        """Return the counts of the gateway's requests and responses so far."""

@@ -54,7 +54,7 @@ class Shapes:
 
     @cached_property
     def types(self) -> NamedTypes:
-        """The shapes as JSON Schemas."""
+        """The data types of the AWS service (its "shapes") as JSON Schemas."""
         return NamedTypes.of({name: _schema(table_of(each)) for name, each in self.by_name.items()})
 
     def of(self, member: object) -> Mapping[str, Any]:
@@ -63,7 +63,10 @@ class Shapes:
 
 
 def schema_of(member: Mapping[str, Any], shape: Mapping[str, Any]) -> dict[str, JSON]:
-    """Return the JSON Schema of a member."""
+    """Return the JSON Schema of a member of a shape, which is a data type in the AWS service's description.
+
+    :param shape: the data type of the member.
+    """
     words = {"description": member["documentation"]} if "documentation" in member else {}
     if shape.get("type") == "timestamp" and "location" in member:
         moment = {"format": "date-time"} if member["location"] == "querystring" else {}

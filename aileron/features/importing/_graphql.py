@@ -117,7 +117,7 @@ class GraphqlSchema:
 
     @cached_property
     def types(self) -> NamedTypes:
-        """The input types as JSON Schemas."""
+        """The GraphQL schema's input types as JSON Schemas."""
         found = {name: each for name, each in self.schema.type_map.items() if is_input_object_type(each)}
         return NamedTypes.of({name: _members(each.fields) for name, each in found.items()}, MOST_WITHIN)
 

@@ -109,7 +109,10 @@ class NamedTypes(ApiDocument):
 
     @classmethod
     def of(cls, types: Mapping[str, JSON], most_within: int = 100) -> NamedTypes:
-        """Create the document from types by name."""
+        """Create an object from JSON Schemas by their names.
+
+        :param most_within: the most schemas that may be nested.
+        """
         return cls({"types": types}, most_within)
 
     def follow(self, value: JSON, trail: frozenset[str] = frozenset()) -> Node:

@@ -95,7 +95,7 @@ class CurlCommand(OpenApi):
         return cls(document=document, base_url=base_url or url.origin.url, credential=credential, extra=extra)
 
     def describe(self, name: str, chosen: tuple[OperationSummary, ...]) -> ApiDescription:
-        """Describe the service with the operation."""
+        """Describe the service of the C{curl} command, with the command's request as its only operation."""
         found = super().describe(name, chosen)
         operations = tuple(evolve(each, extra={**each.extra, **self.extra}) for each in found.operations)
         return evolve(found, operations=operations, credential=self.credential.found if self.credential else None)

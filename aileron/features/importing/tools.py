@@ -202,7 +202,7 @@ def word_difference(old: str, new: str) -> str:
 
 
 def _count_same(before: Sequence[str], after: Sequence[str]) -> int:
-    """Return how many leading words are equal."""
+    """Return how many words at the beginning of both lists are equal."""
     return next(
         (at for at, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after))
     )

@@ -95,7 +95,7 @@ class InBandExchange:
 
     @property
     def values(self) -> int:
-        """The number of values in the body received so far."""
+        """The number of JSON values counted in the request body so far."""
         return self._values.count
 
     @property
@@ -106,7 +106,7 @@ class InBandExchange:
 
     @property
     def completion(self) -> str:
-        """Always empty, because each turn is recorded as a completion of its own."""
+        """Return an empty text: each response of the provider is recorded as a completion elsewhere."""
         return ""
 
     @property
@@ -170,11 +170,11 @@ class InBandExchange:
 
     @property
     def size(self) -> int:
-        """The bytes held for this request."""
+        """The number of bytes in memory for this request."""
         return self._held
 
     def give(self) -> bytes:
-        """Return the received body, and release it. Call this once."""
+        """Return the received request body, and remove it from memory. Call this once."""
         body, self._pieces = b"".join(self._pieces), []
         return body
 

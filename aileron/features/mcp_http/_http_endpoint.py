@@ -62,7 +62,7 @@ class SessionServer:
         self._idle: IDelayedCall | None = None
 
     def open(self) -> None:
-        """Start the server."""
+        """Start to serve this agent over MCP."""
         self._served.start()
         self._served.supervise(self._bridge.ask(self._run), self.close)
 

@@ -193,7 +193,7 @@ class _ProgramRun(ProcessProtocol):
                 return
 
     def processEnded(self, reason: Failure) -> None:
-        """Fire L{ended} according to the exit code."""
+        """Fire L{ended}: with success if the program's exit code is 0, otherwise with a failure."""
         if self.ended.called:
             return
         code = getattr(reason.value, "exitCode", None)

@@ -89,7 +89,7 @@ class DeliveryQueue:
                 self._delivering = None
 
     def stop(self) -> None:
-        """Cancel the delivery of all messages."""
+        """Stop delivering, and drop all messages in the queue."""
         self._waiting.clear()
         if self._delivering is not None:
             self._delivering.cancel()

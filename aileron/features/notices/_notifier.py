@@ -66,7 +66,7 @@ class Coalescer:
         self._plan(notice.rule.immediate)
 
     def stop(self) -> None:
-        """Cancel the next message, and take no more notices."""
+        """Do not send the message that is being collected, and ignore all further notices."""
         self._stopped = True
         if self._due is not None:
             self._due.cancel()

@@ -40,7 +40,7 @@ class RunningNotices(RunningFeature):
 
     @property
     def parts(self) -> tuple[object, ...]:  # type: ignore[override]
-        """This feature itself."""
+        """The objects that the feature's routes and pages look up by class: only this one."""
         return (self,)
 
     async def serve(self, sites: ListeningSites) -> None:

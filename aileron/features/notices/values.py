@@ -135,7 +135,7 @@ class ChannelSettings:
         return self.url is None or self.signed
 
     def scope(self) -> Scope | None:
-        """Return the scope that the channel's secret is sealed for, or None if it needs no secret."""
+        """Return the scope that the channel's secret is encrypted for, or None if it needs no secret."""
         if self.url is None:
             return Scope((), "apprise", "address", "{key}")
         return Scope((), self.url, "Aileron-Signature", "v1=HMAC-SHA256({key})") if self.signed else None

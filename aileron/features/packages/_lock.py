@@ -32,7 +32,7 @@ _UNTRUSTED = "it is not trusted as it is now, so no package can be changed; read
 
 @frozen
 class Installed:
-    """The record of an installed package.
+    """The entry of an installed package.
 
     :ivar source: the source, without a version.
     :ivar commit: the id of the tag's commit; empty if the package did not come from Git.
@@ -89,12 +89,12 @@ class Lock:
 
     @property
     def keys(self) -> set[str]:
-        """The keys of all accepted publishers."""
+        """The public keys of all publishers that the operator accepted."""
         return {each.partition(" ")[0] for each in self.publishers}
 
     @property
     def digests(self) -> set[str]:
-        """The digests of all files of packages."""
+        """The digests of all files that installed packages brought."""
         return {digest for package in self.packages for digest in package.files.values()}
 
     def find(self, name: str) -> Installed | None:
@@ -124,7 +124,7 @@ class Lock:
         return evolve(self, packages=tuple(found), publishers=publishers, uninstalled=tuple(removed))
 
     def encode(self) -> bytes:
-        """Return the file's bytes."""
+        """Return the content of C{packages.json}."""
         return (json.dumps(_FORM.to_json(self), indent=2, ensure_ascii=False) + "\n").encode()
 
 

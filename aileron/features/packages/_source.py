@@ -54,7 +54,7 @@ class Fetched:
 
 
 def read_source(text: str, github: str) -> Source:
-    """Parse a source in the notation of users.
+    """Parse the place of a package as the user writes it: C{github://owner/repo@version}, a URL of git or a path.
 
     :param github: the URL that replaces C{github://}.
     :raises InvalidRequest: if the source is malformed.

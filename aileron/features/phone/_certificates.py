@@ -50,7 +50,7 @@ class Certificate:
 
     @property
     def ends_at(self) -> datetime:
-        """The moment after which browsers refuse the certificate."""
+        """The time at which the certificate expires."""
         return self.leaf.not_valid_after_utc
 
     @property

@@ -121,7 +121,7 @@ def options_of(certificate: Certificate) -> ssl.CertificateOptions:
 
 
 def over_tls(site: PublicSite, options: ssl.CertificateOptions, reactor: IReactorTime) -> TLSMemoryBIOFactory:
-    """Return the site behind TLS."""
+    """Return a factory that serves the site over TLS."""
     return TLSMemoryBIOFactory(options, False, site, reactor)
 
 
@@ -136,11 +136,11 @@ class ClosedFactory(Factory):
         self._site, self._find_inner = site, find_inner
 
     def doStart(self) -> None:
-        """Start the site."""
+        """Start the site, when the first port begins to listen."""
         self._site.doStart()
 
     def doStop(self) -> None:
-        """Stop the site."""
+        """Stop the site, when the last port has stopped."""
         self._site.doStop()
 
     def buildProtocol(self, addr: IAddress | None) -> Any:

@@ -139,7 +139,7 @@ class RunningPhone(RunningFeature):
 
     @property
     def parts(self) -> tuple[object, ...]:  # type: ignore[override]
-        """This feature itself."""
+        """The objects that the feature's routes and pages look up by class: only this one."""
         return (self,)
 
     def find_scope(self, name: str) -> PhoneSettings | None:

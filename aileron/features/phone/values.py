@@ -49,5 +49,5 @@ class PhoneSettings:
         return read_origin(self.public_url).authority
 
     def scope(self) -> Scope:
-        """Return the scope that the key of the TLS certificate is sealed for in the vault."""
+        """Return the scope that the key of the TLS certificate is encrypted for in the vault."""
         return Scope((f"{self.host}:443",), self.public_url, "key", "{key}")

@@ -98,7 +98,7 @@ class DoubleConnection(Protocol):
         self._service, self._received, self.held = service, b"", False
 
     def connectionMade(self) -> None:
-        """Register the connection as open."""
+        """Add this connection to the open ones of the double."""
         self._service.open.append(self)
 
     def act(self, move: Move) -> None:
@@ -114,12 +114,12 @@ class DoubleConnection(Protocol):
                 self.transport.loseConnection()
 
     def drop(self) -> None:
-        """Abort the connection."""
+        """Abort the connection at once."""
         transport: Any = self.transport
         transport.abortConnection()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Unregister the connection."""
+        """Remove this connection from the open ones of the double."""
         self._service.open.remove(self)
 
 
@@ -204,7 +204,7 @@ class Double:
         """Wait until work outside the reactor is idle. The base class has no such work."""
 
     def drop(self) -> None:
-        """Abort all connections."""
+        """Abort all open connections to the double."""
         for each in list(self.open):
             each.drop()
 
@@ -229,7 +229,10 @@ class ServiceDouble(Double):
         self._seen.clear()
 
     def speak(self, speech: str) -> IProtocol:
-        """Return an HTTP connection."""
+        """Return the protocol for a new connection, which speaks HTTP.
+
+        :param speech: not used.
+        """
         return HttpDoubleConnection(self)
 
     def hurries(self) -> Move | None:

@@ -77,7 +77,10 @@ class MailDouble(Double):
         self.mailboxes = {name: [_LETTER] for name in (b"INBOX", b"Sent", b"Drafts")}
 
     def speak(self, speech: str) -> IProtocol:
-        """Return an SMTP or an IMAP connection."""
+        """Return the protocol for a new connection, which speaks SMTP or IMAP.
+
+        :param speech: which of the two.
+        """
         found: Any = {SMTP: SmtpConnection, IMAP: ImapConnection}[speech](self)
         return found  # type: ignore[no-any-return]
 

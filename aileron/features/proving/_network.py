@@ -73,12 +73,15 @@ class ProofNetwork:
             self._ports[speech] = self.reactor.listenTCP(0, factory, interface=_LOOPBACK)
 
     def begin(self, *, refusing: bool) -> None:
-        """Reset the network for a run."""
+        """Forget what was noted, before the next run of the connector.
+
+        :param refusing: whether the network refuses connections in this run.
+        """
         self.refusing = refusing
         self.strange.clear()
 
     async def close(self) -> None:
-        """Stop listening."""
+        """Stop listening for connections."""
         for each in self._ports.values():
             await each.stopListening()
 

@@ -47,7 +47,7 @@ class ProgramCase(Case):
 
     @property
     def well(self) -> str:
-        """The script of a program that succeeds."""
+        """A shell script for the program under test that does its work and succeeds."""
         return f"{_DO}; {_SAY[self.form]}; exit {self.success}"
 
 

@@ -69,7 +69,7 @@ class ProofCard:
 
     @property
     def holds(self) -> bool:
-        """Return whether no check failed and the file has no faults."""
+        """True if the proof succeeded: no check failed and the file has no faults."""
         found = (*self.checks.values(), *self.actions.values())
         return not self.problems and all(each.verdict != FAILS for each in found)
 

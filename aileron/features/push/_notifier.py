@@ -100,7 +100,7 @@ class PushNotifier:
         self._following.addErrback(_log_failure)
 
     def stop(self) -> None:
-        """Stop notifying."""
+        """Stop sending push messages."""
         if self._following is not None:
             self._following.cancel()
 

@@ -33,7 +33,7 @@ class _PushScope:
     """The scope of this feature's entries in the vault, in the form in which features name scopes."""
 
     def scope(self) -> Scope:
-        """Return the scope that the entries were sealed for."""
+        """Return the scope that the entries were encrypted for."""
         return SCOPE
 
 
@@ -46,7 +46,7 @@ class RunningPush(RunningFeature):
 
     @property
     def parts(self) -> tuple[object, ...]:  # type: ignore[override]
-        """This feature itself."""
+        """The objects that the feature's routes and pages look up by class: only this one."""
         return (self,)
 
     async def serve(self, sites: ListeningSites) -> None:

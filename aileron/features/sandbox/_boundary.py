@@ -40,12 +40,12 @@ class BoundaryCheck:
         self._answer = b""
 
     def close(self) -> None:
-        """Close the sockets. Idempotent."""
+        """Close the sockets that the sandbox must not reach. Idempotent."""
         self._tcp.close()
         self._udp.close()
 
     def question(self) -> str:
-        """Return the instructions for the script inside, as JSON."""
+        """Return, as JSON, the ports and the network that the script in the sandbox must try to reach."""
         return json.dumps(
             {
                 "tcp": self._tcp.getsockname()[1],

@@ -106,7 +106,7 @@ class SocketForwarder:
         self.close()
 
     def logPrefix(self) -> str:
-        """Return the name for the log."""
+        """Return the prefix of this object's lines in Twisted's log."""
         return "sandbox"
 
 

@@ -83,7 +83,7 @@ def build_program_sandbox(
 
 
 def _environments(root: str, tree: TreeSnapshot) -> Iterator[str]:
-    """Yield the Python environments below a directory."""
+    """Yield the path of each Python environment below the directory C{root}."""
     for path in tree.autorun:
         if basename(path) == _ENVIRONMENT and dirname(path) != root:
             yield dirname(path)

@@ -78,7 +78,7 @@ class _Outside(ProxyClient):
 
 
 class _OutsideFactory(ProxyClientFactory):
-    """The factory of the connection to the proxy for one connection from inside."""
+    """A factory of one connection to the proxy, for a connection that came from inside the sandbox."""
 
     protocol = _Outside
     noisy = False
@@ -91,7 +91,7 @@ class _OutsideFactory(ProxyClientFactory):
 
 
 class _Inside(Proxy):
-    """A connection from inside, paused until the proxy is connected."""
+    """A connection from inside the sandbox, paused until the connection to the proxy is established."""
 
     transport: Any
     factory: Any
@@ -115,7 +115,7 @@ class _Inside(Proxy):
         super().connectionLost(reason)  # type: ignore[no-untyped-call]
 
     def fail(self) -> None:
-        """Answer the program that the daemon does not respond, and close the connection."""
+        """Answer the program in the sandbox that the daemon does not respond, and close the connection."""
         self.transport.write(_FAILED)
         self.transport.loseConnection()
 
@@ -138,7 +138,7 @@ class _InsideFactory(ServerFactory):
     _dial: Callable[[], Awaitable[tuple[int, bytes]]]
 
     def buildProtocol(self, addr: IAddress | None) -> Any:
-        """Return the protocol of a connection, or None if there are too many."""
+        """Return the protocol of a connection from inside the sandbox, or None if there are too many."""
         if self.count >= _MOST_CONNECTIONS:
             return None
         inside = _Inside(self._reactor, self._dial)

@@ -84,14 +84,14 @@ class _SessionOutcomes:
         self._news.fire()
 
     async def wait(self, clock: IReactorTime, seconds: float) -> None:
-        """Wait for a change, at most C{seconds}."""
+        """Wait until the outcomes change, or until C{seconds} have passed."""
         try:
             await self._news.wait(over=False).addTimeout(seconds, clock)
         except TimeoutError:
             return
 
     def stop(self) -> None:
-        """Cancel the timers, and end the requests that wait."""
+        """Cancel the timers of the session, and end the requests that wait for an outcome."""
         for timer in self.resting.values():
             timer.cancel()
         self.resting.clear()
@@ -150,13 +150,13 @@ class OutcomeService:
         self._of(session_id).conversation = conversation
 
     def session_ended(self, session_id: str) -> None:
-        """Forget a session, and end its requests. Idempotent."""
+        """Delete the outcomes of a session that has ended, and end its requests that wait for one. Idempotent."""
         own = self._sessions.pop(session_id, None)
         if own is not None:
             own.stop()
 
     def stop(self) -> None:
-        """Forget all sessions."""
+        """Delete the outcomes of all sessions, and end the requests that wait for one."""
         for session_id in tuple(self._sessions):
             self.session_ended(session_id)
 

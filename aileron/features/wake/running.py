@@ -24,7 +24,7 @@ class RunningWake(RunningFeature):
 
     @property
     def parts(self) -> tuple[object, ...]:  # type: ignore[override]
-        """This feature itself."""
+        """The objects that the feature's routes and pages look up by class: only this one."""
         return (self,)
 
     async def serve(self, sites: ListeningSites) -> None:

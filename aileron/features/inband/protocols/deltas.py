@@ -10,7 +10,7 @@ from typing import Any
 
 
 class _GrowingText:
-    """A text that grows."""
+    """A text to which pieces can be appended cheaply."""
 
     __slots__ = ("_pieces",)
 

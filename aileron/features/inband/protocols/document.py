@@ -36,7 +36,7 @@ def expecting(otherwise: type[AileronError], message: str) -> Iterator[None]:
 
 @frozen
 class Span:
-    """A value, and its position in the text."""
+    """A value in a JSON text, and the place where it is written there."""
 
     value: Any
     start: int
@@ -74,7 +74,7 @@ class Document:
         return self._members[key].value if key in self._members else None
 
     def raw(self, span: Span) -> str:
-        """Return the original text of a value."""
+        """Return a value as it is written in the received text."""
         return self.text[span.start : span.end]
 
     def find(self, *path: str) -> Iterator[Span]:
@@ -111,7 +111,7 @@ class Document:
         return read
 
     def replace(self, span: Span, text: str) -> None:
-        """Replace the text of a value."""
+        """Replace a value of the document with C{text}, which is JSON."""
         self._edits.append((span.start, span.end, text))
 
     def insert(self, at: int, text: str, *, until: int | None = None) -> None:

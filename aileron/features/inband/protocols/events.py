@@ -47,7 +47,7 @@ class EventReader:
 
     @property
     def held_bytes(self) -> int:
-        """The bytes held of the incomplete event."""
+        """The number of bytes in memory of the event that is still incomplete."""
         return len(self._kept)
 
     def feed(self, data: bytes) -> Iterator[StreamEvent]:

@@ -73,7 +73,7 @@ class Exchange(ABC):
 
     @property
     def pieces(self) -> list[Piece]:
-        """The next request to the provider, without copies of the client's part."""
+        """The next request to the provider, as a list of pieces. The client's part of it is not copied."""
         return self._document.pieces()
 
     @property
@@ -264,11 +264,11 @@ class Exchange(ABC):
 
     @abstractmethod
     def _read_document(self, data: Mapping[str, Any]) -> None:
-        """Process a whole response."""
+        """Process a complete response of the provider that is one JSON document and not a stream."""
 
     @abstractmethod
     def _write_document(self) -> Mapping[str, Any]:
-        """Return the whole response of all rounds."""
+        """Return the client's response as a JSON document, built from all responses of the provider."""
 
     def _call(self, part: ReplyPart) -> tuple[str, str]:
         """Return a call's identifier and name."""
@@ -279,11 +279,11 @@ class Exchange(ABC):
 
     @abstractmethod
     def _history(self, part: ReplyPart) -> dict[str, Any]:
-        """Return a part in the form of the history."""
+        """Convert a part of a response to the JSON that repeats it in the next request's list of messages."""
 
     @abstractmethod
     def _result(self, part: ReplyPart, result: CallResult) -> dict[str, Any]:
-        """Return the result of a call in the form of the history."""
+        """Convert the result of a tool call to the JSON that reports it in the next request's list of messages."""
 
     @abstractmethod
     def _append_round(self, now: Round) -> None:
@@ -342,6 +342,6 @@ def _is_number(value: object) -> bool:
 
 
 def recall(memory: Memory) -> list[dict[str, Any]]:
-    """Return the responses of the provider that are stored in a memory."""
+    """Return the earlier responses of the provider that C{memory} contains, as JSON objects."""
     rounds: list[dict[str, Any]] = json.loads(memory.content)
     return rounds

@@ -26,12 +26,12 @@ class Texts:
         self.size = 0
 
     def add(self, name: str, piece: str) -> None:
-        """Add a piece."""
+        """Append a piece to the text called C{name}."""
         self._pieces.setdefault(name, []).append(piece)
         self.size += len(piece)
 
     def joined(self) -> dict[str, str]:
-        """Return the texts received so far."""
+        """Return the texts received so far, each joined from its pieces, by name."""
         return {name: "".join(pieces) for name, pieces in self._pieces.items()}
 
 
@@ -83,9 +83,9 @@ class Round:
     notes: dict[str, Any] = Factory(dict)
 
     def calls(self) -> list[ReplyPart]:
-        """Return the calls of our tools."""
+        """Return the calls of Aileron's own tools in this response."""
         return [part for part in self.parts.values() if part.ours]
 
     def list_shown(self) -> list[ReplyPart]:
-        """Return the parts that the client sees."""
+        """Return the parts that are sent to the client: all except the calls of Aileron's own tools."""
         return [part for part in self.parts.values() if not part.ours]

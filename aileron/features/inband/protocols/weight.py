@@ -29,7 +29,7 @@ class ValueCounter:
         )
 
     def feed(self, data: bytes) -> None:
-        """Count the values in the next piece."""
+        """Count the JSON values that begin in the next piece of the text."""
         if self._escaped and data:
             data, self._escaped = data[1:], False
         if b"\\" in data:
