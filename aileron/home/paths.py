@@ -18,7 +18,7 @@ _OTHERS = 0o077
 
 @frozen
 class Home:
-    """The paths of one state directory."""
+    """The paths of the files in one home, which is the directory of the daemon's files."""
 
     root: Path = field(validator=instance_of(Path))
 
