@@ -29,7 +29,7 @@ class JsonLines(LineOnlyReceiver):
         self._ended: Callable[[], object] | None = ended
 
     def lineReceived(self, line: bytes) -> None:
-        """Pass one line to C{received}."""
+        """Pass a line that was received to the function C{received}. Ignore it if it is empty."""
         if line.strip() and self._ended is not None:
             self._received(line)
 
@@ -38,15 +38,15 @@ class JsonLines(LineOnlyReceiver):
         self._end()
 
     def readConnectionLost(self) -> None:
-        """End when standard input ends: the client has finished."""
+        """End the session: standard input has ended, so the client has finished."""
         self._end()
 
     def writeConnectionLost(self) -> None:
-        """End when standard output breaks: the client has disconnected."""
+        """End the session: standard output is broken, so the client has disconnected."""
         self._end()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """End when both streams are closed."""
+        """End the session: standard input and output are both closed."""
         self._end()
 
     def write_line(self, line: bytes) -> None:

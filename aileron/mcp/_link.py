@@ -56,14 +56,14 @@ class DaemonLink:
         self._changed = changed
 
     def start(self) -> None:
-        """Start polling. Idempotent."""
+        """Begin to ask the daemon again and again for its tools. Idempotent."""
         if self._following is not None:
             return
         self._following = Deferred.fromCoroutine(self._follow())
         self._following.addErrback(_ended)
 
     def stop(self) -> None:
-        """Stop polling. Idempotent."""
+        """Stop asking the daemon for its tools. Idempotent."""
         if self._following is not None:
             self._following.cancel()
 

@@ -46,7 +46,7 @@ class ToolsRequest(NamedTuple):
     capabilities: Mapping[str, Any]
 
     def answer(self, tools: list[Any]) -> bytes:
-        """Return the response as a line."""
+        """Return the response that lists C{tools}, as one line of JSON."""
         return _answer(self.request_id, {"tools": tools, **(_COMPLETE if self.modern else {})})
 
 

@@ -26,7 +26,7 @@ class _Stream:
     """
 
     async def aclose(self) -> None:
-        """Do nothing: the process closes the stream."""
+        """Do nothing, since the stream stays open until the process closes it."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -110,7 +110,7 @@ class StreamServer:
         self._output = output
 
     def start(self, then: Callable[[], object]) -> None:
-        """Start serving, and call C{then} when serving has ended."""
+        """Start to serve the agent, and call C{then} when the connection with it has ended."""
         self._agent.start()
         self._agent.supervise(self._bridge.ask(self._serve), then)
 
@@ -129,7 +129,7 @@ class StreamServer:
         self._agent.announce_missed_change()
 
     def stop(self) -> None:
-        """Stop serving. Idempotent."""
+        """Stop serving the agent. Idempotent."""
         self._agent.stop()
 
     async def _serve(self) -> None:

@@ -26,7 +26,7 @@ MOST_CHOICES = 100
 
 
 class Prompting:
-    """A handler of prompt requests."""
+    """Handles MCP requests for prompts, and first asks the client's person for arguments that are missing."""
 
     def __init__(self, offers: ITools, session: SessionEnvironment, beats: Beats) -> None:
         self._offers = offers

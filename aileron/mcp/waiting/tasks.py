@@ -47,7 +47,7 @@ class UpdateTaskParams(t.RequestParams):
 
 
 class McpTasks:
-    """A handler of requests about tasks."""
+    """Handles MCP requests about tasks. A task is a run whose call returned before the run had ended."""
 
     def __init__(self, calls: NotifyingCalls) -> None:
         self._calls = calls
