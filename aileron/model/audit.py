@@ -152,7 +152,7 @@ class Checkpoint:
 
     @property
     def digest(self) -> str:
-        """The digest of the statement, which the next checkpoint names."""
+        """The SHA-256 of the checkpoint's statement. The next checkpoint contains it."""
         return digest(self.statement())
 
 
@@ -172,7 +172,7 @@ class Break:
 
 @frozen
 class Verdict:
-    """The result of verifying a record.
+    """The result of verifying an audit log.
 
     :ivar first: the sequence of the first record that was verified.
     :ivar last: the sequence of the last valid record.
@@ -208,7 +208,7 @@ class Verdict:
 
     @property
     def sound(self) -> bool:
-        """True if the whole record is valid."""
+        """True if all records of the audit log are valid."""
         return self.broken is None
 
 

@@ -197,7 +197,7 @@ class ConnectorDescription:
         return Scope(hosts, base_url, need.header, need.format, settings)
 
     def sealed_variables(self, sealed: Scope | None) -> Mapping[str, str]:
-        """Return the values of the variables outside the base URL, read from the scope of a sealed credential.
+        """Return the values of the variables outside the base URL, read from the scope of an encrypted credential.
 
         If there is none, return none.
         """

@@ -49,7 +49,7 @@ class Advice:
 
     @property
     def on_page(self) -> str:
-        """The advice for readers of a page."""
+        """The advice as the web pages show it."""
         return self.page or self.then
 
 

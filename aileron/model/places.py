@@ -65,7 +65,7 @@ class UrlTemplate:
 
     @property
     def unplaced(self) -> tuple[UrlVariable, ...]:
-        """The variables outside the base URL, whose values are in the settings that a credential was sealed with."""
+        """The variables outside the base URL, whose values are in the settings that a credential was encrypted with."""
         return tuple(each for each in self.variables if each not in self.placed)
 
     @property

@@ -63,7 +63,7 @@ class ReviewedBinding:
 
     @classmethod
     def of(cls, binding: Binding) -> ReviewedBinding:
-        """Return the reviewed parts of C{binding}."""
+        """Return the parts of C{binding} that are shown to the person who decides."""
         return cls(
             name=binding.name,
             kind=binding.kind,
@@ -97,7 +97,7 @@ class ReviewedRequest:
 
     @classmethod
     def of(cls, request: Request) -> ReviewedRequest:
-        """Return the reviewed parts of C{request}."""
+        """Return the parts of C{request} that are shown to the person who decides."""
         return cls(
             connector=request.connector,
             operation=request.operation,

@@ -161,7 +161,7 @@ class SignedDecisions:
 
     @property
     def digest(self) -> str:
-        """The digest of all fields, which the vault's mark of a decision covers."""
+        """The digest of all fields, which the vault signs together with a decision."""
         members = (self.kind.value, self.public_key, self.statement, self.signature)
         more = () if self.text is None else (self.text,)
         return digest([*members, self.passkey, self.client_data, self.authenticator_data, *more])

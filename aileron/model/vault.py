@@ -46,7 +46,7 @@ class Binding:
     :ivar name: C{<kind>/<service>/<identity>}.
     :ivar revision: a number that grows with each change of the entry.
     :ivar base_url: the binding's own base URL, or None for the connector's.
-    :ivar scope: the scope that the credential was sealed for. If None, it opens nowhere until it is rebound.
+    :ivar scope: the scope that the credential was encrypted for. If None, it opens nowhere until it is rebound.
     """
 
     name: str
@@ -103,7 +103,7 @@ _MOST_CREDENTIAL_ID_BYTES, _SALT_BYTES = 1023, 32
 class KeySource:
     """A source that unlocks the vault without a passphrase.
 
-    :ivar public_key: the X25519 public key to which the vault's key is sealed, in hexadecimal. The private key is
+    :ivar public_key: the X25519 public key to which the vault's key is encrypted, in hexadecimal. The private key is
         outside of the home.
     :ivar security_key: the credential from which the private key is derived, or None for other kinds.
     :raises ValueError: if only one of C{kind} and C{security_key} stands for a security key.

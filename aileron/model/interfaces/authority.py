@@ -266,16 +266,18 @@ class IRecordKeys(Interface):
         """
 
     def locked_periods() -> tuple[LockedPeriod, ...]:
-        """Return the periods that L{put_locked_periods} stored.
+        """Return the stored periods in which the audit log was written while the vault was locked.
 
         :raises VaultLocked: if the vault is not unlocked.
         :raises BindingFailed: if the vault file is damaged, or another program wrote it.
         """
 
     def put_locked_periods(periods: Sequence[LockedPeriod]) -> None:
-        """Store the first keys of C{periods} in place of all earlier ones, durably.
+        """Store the periods in which the audit log was written while the vault was locked, with the first key of each.
 
-        :raises Conflict: if there is no key yet.
+        They replace all that were stored before. The write is durable.
+
+        :raises Conflict: if the audit log has no signing key yet.
         :raises StoreUnavailable: if the file could not be written. The earlier keys stay.
         :raises VaultLocked: if the vault is not unlocked.
         :raises BindingFailed: if the vault file is damaged, or another program wrote it.

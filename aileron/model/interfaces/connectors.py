@@ -133,7 +133,7 @@ class ICatalogue(Interface):
     """The action files of the home. Only this catalogue reads their bytes."""
 
     def current() -> Catalogue:
-        """Return the catalogue as it was last read."""
+        """Return the loaded action files, as they were when they were last read."""
 
     def refresh() -> Catalogue:
         """Read the directory now, and return the new catalogue. Files whose stat is unchanged are not read again."""
@@ -143,7 +143,7 @@ class IConfigFile(Interface):
     """A settings file such as C{config.yaml}: its state on disk, and whether it is in force."""
 
     def candidates() -> tuple[Candidate, ...]:
-        """Return the file on disk, or nothing if it is missing or invalid."""
+        """Return the configuration file on disk, for the operator to trust, or nothing if it is missing or invalid."""
 
     def problems() -> tuple[LoadError, ...]:
         """Return why the file is not in force: it is invalid, untrusted, or trusted only since the daemon started."""

@@ -15,7 +15,7 @@ from aileron.model.trust import TrustItem, TrustKind
 
 
 class ITrustService(Interface):
-    """The operator's trust in files, and the switches of actions."""
+    """Stores which files the operator trusts, and which actions are switched on."""
 
     async def set_enabled(name: str, enabled: bool, actor: Actor) -> Offer:
         """Switch an action on or off, durably.

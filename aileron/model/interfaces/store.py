@@ -1,4 +1,4 @@
-"""Interfaces of the database: runs, sessions, the record, and other stored state."""
+"""Interfaces of the database: runs, sessions, the audit log, and other stored state."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ class IAudit(Interface):
         """Return the sequence and hash of the newest record, or None if there are no records."""
 
     async def at(sequence: int) -> str | None:
-        """Return the hash of the record of that sequence, or None if there is none."""
+        """Return the hash of the audit record with this sequence number, or None if there is none."""
 
     async def get(audit_id: str) -> Record | None:
         """Return one record, or None."""
@@ -281,7 +281,7 @@ class IWatermarks(Interface):
     """Short texts by name that store how far the vault and the log had progressed, to detect restored old files."""
 
     async def all() -> dict[str, str]:
-        """Return all texts by name."""
+        """Return all stored texts, by name."""
 
     async def put(name: str, value: str) -> None:
         """Store C{value} durably, in place of an earlier value of C{name}.

@@ -15,7 +15,7 @@ class IVault(Interface):
     """The state of the vault. Its key is in memory only while it is unlocked."""
 
     def state() -> VaultState:
-        """Return the current state."""
+        """Return whether the vault exists and is locked or unlocked now."""
 
     def ever_unlocked() -> bool:
         """Return whether the vault was unlocked at any time in this process."""
@@ -136,7 +136,7 @@ class IBindings(Interface):
     def credential_state(binding: Binding, needed: Sequence[str] | None = None) -> CredentialState:
         """Return the state of the binding's credential. While the vault is locked, the state is unknown.
 
-        :param needed: the scopes that the use needs, or None for the scopes that the credential was sealed for.
+        :param needed: the scopes that the use needs, or None for the scopes that the credential was encrypted for.
         """
 
     def bindings_generation() -> int:
@@ -151,7 +151,7 @@ class IBindings(Interface):
         """
 
     async def rebind(name: str, scope: Scope, base_url: str | None = None) -> Binding:
-        """Seal the credential again for C{scope}, and return the binding with its new revision.
+        """Encrypt the credential again for C{scope}, and return the binding with its new revision.
 
         :param base_url: the new base URL of this binding, or None for the connector's own.
         :raises NotFound: if there is no such binding.
@@ -163,5 +163,5 @@ class IBindings(Interface):
     def credential(binding: Binding, scope: Scope) -> ICredential:
         """Return the unopened credential of exactly this revision of this binding.
 
-        It opens only if C{scope}, the scope now in force, equals the scope that it was sealed for.
+        It opens only if C{scope}, the scope now in force, equals the scope that it was encrypted for.
         """
