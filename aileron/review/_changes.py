@@ -89,6 +89,6 @@ def place(pointer: str, review: Review) -> str:
 
 
 def _name(names: Sequence[str], index: str) -> str | None:
-    """Return the name at C{index}, or None if there is none."""
+    """Return the item of C{names} at the position that C{index} gives in decimal, or None if there is none."""
     is_there = index.isdecimal() and len(index) <= 6 and int(index) < len(names)
     return names[int(index)] if is_there else None

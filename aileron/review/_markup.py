@@ -212,7 +212,7 @@ class _Next:
 
 
 class _Slack:
-    """The targets of Slack's links in one text."""
+    """Finds the URLs of Slack's links (C{<url|text>}) in one text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -225,7 +225,7 @@ class _Slack:
 
 
 class _Markdown:
-    """The targets of links and pictures of Markdown in one text."""
+    """Finds the URLs of Markdown's links and pictures in one text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
