@@ -75,7 +75,7 @@ class ApprovalRequests:
         self._timers.forget(run_id)
 
     def stop(self) -> None:
-        """Cancel all timers of runs. Idempotent."""
+        """Cancel the timers that would request approvals again or let them expire. Idempotent."""
         self._timers.stop()
 
     async def _expire(self, run_id: str) -> None:

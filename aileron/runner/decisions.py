@@ -1,4 +1,7 @@
-"""Signs, verifies and uses up decisions, by marks in the vault that no database row can replace."""
+"""Signs, verifies and uses up decisions.
+
+Their signatures are made with a key in the vault, so no database row can fake them.
+"""
 
 from __future__ import annotations
 
@@ -365,7 +368,7 @@ class UndoWindow:
         return True
 
     def wait(self, run_id: str, at: datetime, ring: Callback) -> None:
-        """Call C{ring} with the run's id at C{at}, regardless of the run's row."""
+        """Call C{ring} with the run's id at the time C{at}, even if the run has changed meanwhile."""
         self._timers.watch(run_id, at, ring)
 
     def _begins(self, run: Run) -> datetime:

@@ -131,7 +131,7 @@ class CallCounts:
     _counted: OrderedDict[Hashable, deque[datetime]] = field(factory=OrderedDict, init=False)
 
     def __len__(self) -> int:
-        """Return the number of keys in memory."""
+        """Return how many keys are counted at present."""
         return len(self._counted)
 
     def is_beyond(self, key: Hashable, most: int, now: datetime) -> bool:

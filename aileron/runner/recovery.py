@@ -50,7 +50,7 @@ class _Reached:
 
     @property
     def name(self) -> str:
-        """The name under which the database stores this vault's progress."""
+        """The name under which the database stores how far this vault had progressed."""
         return f"{_CURRENT} {self.vault}"
 
     def written(self) -> str:
@@ -159,7 +159,7 @@ class RollbackDetector:
 
     @property
     def comparable(self) -> bool:
-        """True if the vault is unlocked and its file is readable and unaltered."""
+        """True if the vault is unlocked and its file is unaltered, so that it can be compared with the database."""
         return _reached_by(self._control) is not None
 
     @property
@@ -168,7 +168,7 @@ class RollbackDetector:
         return _reached_by(self._control) not in (None, self._noted)
 
     async def _in_record(self) -> bool:
-        """Return whether the audit log still has the newest record that the vault sealed.
+        """Return whether the audit log still has the newest record whose hash the vault stores.
 
         :raises VaultLocked, BindingFailed: if the vault cannot be used.
         """

@@ -59,7 +59,7 @@ class Tasks:
         return name in self._running
 
     def at_rest(self) -> Deferred[None]:
-        """Return a new Deferred that fires when no task is running."""
+        """Return a Deferred that fires when none of the tasks is running."""
         return self._at_rest.wait(over=not self._running)
 
     async def drain(self, seconds: float) -> None:
