@@ -21,7 +21,7 @@ class ApplyContract(RunsCase):
     """Tests of transitions, which are changes of a run's state. Mix into a test case with C{make_runs}."""
 
     def test_applied(self) -> None:
-        """A transition changes the run's fields and records its event."""
+        """A transition changes the fields of the run and stores its event in the audit log."""
         run = self.executing()
         fault = Fault("external_api_error", "Slack said no", "external", details={"status": 200})
         failed = example_transition(run, _S.FAILED, "execution.failed", fault=fault, reason="why", audit_id="event-x")
@@ -157,7 +157,7 @@ class ApplyContract(RunsCase):
         self.assertIs(self.do(self.runs.apply(later)).state, _S.CANCELLED)
 
     def test_room(self) -> None:
-        """Checking for room raises if a limit is reached, and counts nothing."""
+        """C{room} raises an error if the run would exceed a limit, and counts nothing."""
         charge, other = Charge("key", 1, 3600.0, "One an hour."), Charge("other", 1, 60.0, "")
         run = self.pending()
         self.do(self.runs.room((charge, charge)))
@@ -186,7 +186,7 @@ class ApplyContract(RunsCase):
         )
 
     def test_marked(self) -> None:
-        """A decision is stored with its mark and period, and a new request deletes all of it."""
+        """A decision is stored with its mark (the vault's signature) and period. A new request deletes all of it."""
         run, later = self.pending(), NOON + timedelta(hours=1)
         decision = evolve(example_decision(), decided_at=NOON, not_before=NOON, not_after=later, mark=b"\x00mark")
         run = self.do(self.runs.apply(example_transition(run, _S.APPROVED, decision=decision)))
@@ -199,7 +199,7 @@ class ApplyContract(RunsCase):
         self.assertEqual((kept.decided_at, kept.not_before, kept.not_after, kept.mark), (None, None, None, None))
 
     def test_asked_anew(self) -> None:
-        """A new request replaces the review and deletes the decision."""
+        """A new request for approval replaces the stored review and deletes the decision."""
         run = self.pending()
         run = self.do(self.runs.apply(example_transition(run, _S.APPROVED, decision=example_decision(reason="fine"))))
         later, changes = NOON + timedelta(hours=1), (Change("/fields", "changed", None, [1]),)

@@ -63,9 +63,9 @@ def _by_name(words: Sequence[Trusted]) -> dict[tuple[TrustKind, str], Trusted]:
 
 @implementer(IControl)
 class MemoryControl(KeptInMemory):
-    """An L{IControl} in memory. Its marks are valid under a key that all L{MemoryControl} share.
+    """An L{IControl} in memory, which signs decisions. All objects of this class share one key.
 
-    Used decisions and the sealed end of the audit log are in memory, too.
+    Used decisions and the end of the audit log are in memory, too.
 
     :ivar vault_id: set another id to simulate a replaced vault.
     :ivar file_revision: set a lower value to simulate a restored older vault.

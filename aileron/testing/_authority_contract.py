@@ -43,7 +43,7 @@ class TrustContract(VaultCase):
         self.assertEqual((trust.trusted(), trust.find(TrustKind.ACTION, "ship-update")), ((), None))
 
     def test_put(self) -> None:
-        """Records are found by kind and name, and listed in that order."""
+        """Trusted files are found by kind and name, and listed in that order."""
         trust = self.make_trust()
         words = [
             trusted_word("b"),
@@ -57,7 +57,7 @@ class TrustContract(VaultCase):
         self.assertIsNone(trust.find(TrustKind.CONNECTOR, "a"))
 
     def test_replaced(self) -> None:
-        """A new record replaces the earlier one with its kind and name, and no other."""
+        """A new entry of a trusted file replaces the earlier one with its kind and name, and no other."""
         trust = self.make_trust()
         trust.put([trusted_word("a"), trusted_word("b")])
         off = attrs.evolve(trusted_word("a"), enabled=False, changed_by="operator-2", changed_at=_UNTIL)
@@ -65,7 +65,7 @@ class TrustContract(VaultCase):
         self.assertEqual(trust.trusted(), (off, trusted_word("b")))
 
     def test_remove(self) -> None:
-        """A removed record is not trusted. Removing is idempotent."""
+        """A file whose entry was removed is not trusted. Removing is idempotent."""
         trust = self.make_trust()
         trust.put([trusted_word("a"), trusted_word("b")])
         trust.remove(TrustKind.ACTION, "a")
@@ -73,7 +73,7 @@ class TrustContract(VaultCase):
         self.assertEqual(trust.trusted(), (trusted_word("b"),))
 
     def test_void(self) -> None:
-        """All records can be removed at once."""
+        """The entries of all trusted files can be removed at once."""
         trust = self.make_trust()
         trust.put([trusted_word("a"), trusted_word("b")])
         trust.void()
@@ -95,7 +95,7 @@ class TrustContract(VaultCase):
         self.assertEqual(trust.generation(), seen[-1])
 
     def test_locked(self) -> None:
-        """While locked, verified records can be read, and changes are refused."""
+        """While the vault is locked, verified entries of trusted files can be read, and changes are refused."""
         trust = self.make_trust()
         trust.put([trusted_word()])
         self.lock()
@@ -106,7 +106,7 @@ class TrustContract(VaultCase):
         self.assertEqual(trust.find(TrustKind.ACTION, "ship-update"), trusted_word())
 
     def test_full_disk(self) -> None:
-        """If a write fails, the records are unchanged."""
+        """If a write fails, the entries of trusted files are unchanged."""
         trust = self.make_trust()
         trust.put([trusted_word()])
         generation = trust.generation()
@@ -118,17 +118,17 @@ class TrustContract(VaultCase):
 
 
 class ControlContract(VaultCase):
-    """Tests of L{IControl}.
+    """Tests of L{IControl}, the vault's key that signs decisions.
 
     Mix into a test case whose L{make_control} returns the unused control key of an unlocked vault.
     """
 
     def make_control(self) -> IControl:
-        """Return a control key."""
+        """Return the control key of an unlocked vault, which signs decisions."""
         raise NotImplementedError
 
     def make_other(self) -> IControl:
-        """Return the control key of another data key."""
+        """Return a control key of another vault than L{make_control}'s."""
         raise NotImplementedError
 
     def test_provides(self) -> None:
@@ -146,7 +146,7 @@ class ControlContract(VaultCase):
         self.assertEqual(found, [Mark.SOUND])
 
     def test_false(self) -> None:
-        """An altered statement, an altered mark and a missing mark are not valid."""
+        """A mark (the vault's signature of a statement) is not valid if either was altered, or if it is missing."""
         control = self.make_control()
         mark, verify = control.sign(_STATEMENT), control.verifier()
         self.assertIs(verify({**_STATEMENT, "approved": 1}, mark), Mark.FALSE)
@@ -166,7 +166,7 @@ class ControlContract(VaultCase):
             self.assertIs(verify(_STATEMENT, not_bytes), Mark.FALSE)  # type: ignore[arg-type]
 
     def test_earlier(self) -> None:
-        """A mark with the id of another key is reported as that of an earlier key."""
+        """A mark (a signature by the vault) that names another key is reported as the mark of an earlier key."""
         control, other = self.make_control(), self.make_other()
         mark, verify = control.sign(_STATEMENT), control.verifier()
         self.assertIs(verify(_STATEMENT, other.sign(_STATEMENT)), Mark.EARLIER)

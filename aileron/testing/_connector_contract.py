@@ -65,19 +65,22 @@ class MemoryCredential:
         return place(key, Scope((), request.url, request.credential_header or "", self.format, settings))
 
     async def make_ready(self) -> None:
-        """Raise C{secret} if it is an exception."""
+        """Raise the exception that the test set as C{secret}, or do nothing if it set bytes."""
         if isinstance(self.secret, Exception):
             raise self.secret
 
     async def refused(self, sent: Authorization, challenge: str = "", operation: str = "") -> bool:
-        """Record the refusal, and return C{renewable}."""
+        """Remember, for the test, that the service rejected the credential.
+
+        :return: the value of C{renewable}.
+        """
         self.doubtful.append(operation)
         self.refusals.append(sent)
         self.challenges.append(challenge)
         return self.renewable
 
     def accepted(self, sent: Authorization) -> None:
-        """Record the acceptance."""
+        """Remember, for the test, that the service accepted the credential."""
         self.acceptances.append(sent)
 
 

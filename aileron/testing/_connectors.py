@@ -234,7 +234,7 @@ class MemoryConnectors:
         return tuple(each.describe() for _, each in sorted(self._connectors.items()))
 
     def candidates(self) -> tuple[Candidate, ...]:
-        """Return a candidate for each connector in C{of_files}."""
+        """Return what the operator could trust: the connectors whose names are in C{of_files}."""
         held = (each for each in self.descriptions() if each.name in self.of_files)
         return tuple(
             Candidate(TrustKind.CONNECTOR, each.name, each.content_hash, f"{each.name}.toml", f"# {each.version}\n")
@@ -242,7 +242,7 @@ class MemoryConnectors:
         )
 
     def problems(self) -> tuple[LoadError, ...]:
-        """Return C{reported}."""
+        """Return the errors that the test put into C{reported}."""
         return self.reported
 
     def generation(self) -> int:

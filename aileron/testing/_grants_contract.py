@@ -30,7 +30,7 @@ class GrantsContract(VaultCase):
         raise NotImplementedError
 
     def make_control(self) -> IControl:
-        """Return the control key of the vault with these grants."""
+        """Return the control key (which signs decisions) of the vault that stores these grants."""
         raise NotImplementedError
 
     def test_provides(self) -> None:

@@ -90,13 +90,16 @@ class RecordKeysContract(MixedIn):
         self.assertFalse(is_signed(evolve(signed, sequence=2)))
 
     def test_no_key(self) -> None:
-        """Without a key, nothing can be signed and no locked period stored."""
+        """Before the audit log has a key, nothing can be signed, and no period of a locked vault can be stored."""
         keys = self.make_record_keys()
         self.assertRaises(Conflict, keys.endorse, {})
         self.assertRaises(Conflict, keys.put_locked_periods, ())
 
     def test_locked_periods(self) -> None:
-        """Locked periods are stored unchanged, replacing all earlier ones, and their keys are hidden in reprs."""
+        """Periods in which the vault was locked are stored unchanged, replacing all earlier ones.
+
+        Their keys are not in reprs.
+        """
         keys = self.make_record_keys()
         keys.make_key()
         one, other = LockedPeriod("one", b"1" * 32), LockedPeriod("other", b"2" * 32)

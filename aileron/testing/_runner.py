@@ -94,7 +94,7 @@ class ScriptedRunner(ScriptedTrust):
     # what a test says -------------------------------------------------------------------------------------------------
 
     def offer(self, *offers: Offer, load_errors: Iterable[LoadError] = ()) -> None:
-        """Replace all offers."""
+        """Replace the offers, which are the actions that agents can call, and notify those who wait for a change."""
         named = {offer.action.name: offer for offer in offers}
         self._offering = Offering(self._offering.generation + 1, named, tuple(load_errors))
         self._told.fire()
@@ -244,7 +244,7 @@ class ScriptedRunner(ScriptedTrust):
         return Page(tuple(self._approvals[run.id] for run in self._find_matching(gated, query))[: query.limit])
 
     async def precedents(self, approvals: Sequence[Approval]) -> tuple[Precedents, ...]:
-        """Return the entry of C{earlier} for each approval."""
+        """Return what the test put into C{earlier} for the run of each approval, or an empty entry."""
         return tuple(self.earlier.get(each.run.id, Precedents(0, True, {})) for each in approvals)
 
     async def decide(self, run_id: str, decision: Decision) -> Approval:
@@ -357,7 +357,7 @@ class ScriptedRunner(ScriptedTrust):
         return len(list(self._find_matching(self._runs.values(), RunQuery((RunState.PENDING,), session_id))))
 
     async def hold(self) -> None:
-        """Wait until the test settles every active run."""
+        """Wait until the test has settled every run that was active when this was called."""
         moving = (RunState.RECEIVED, RunState.APPROVED, RunState.EXECUTING)
         for run_id in [run.id for run in self._runs.values() if run.state in moving]:
             await self.wait(run_id, 3600)

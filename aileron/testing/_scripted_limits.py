@@ -164,7 +164,7 @@ class ScriptedLimits:
         return await self.grant(grant_id)
 
     def cards(self, approval: Approval) -> tuple[Card, ...]:
-        """Return the entry of C{shown_cards} for the run."""
+        """Return what the test put into C{shown_cards} for the approval's run, or nothing."""
         return self.shown_cards.get(approval.run.id, ())
 
     def suggested(self, approval: Approval) -> tuple[Predicate, ...]:

@@ -55,7 +55,7 @@ class ScriptedTrust(ScriptedLimits):
         return tuple(self._item((kind, name)) for kind, name, _ in items)
 
     async def distrust(self, kind: TrustKind, name: str, actor: Actor) -> None:
-        """Remove the trust record of a file.
+        """Remove the trust in a simulated file.
 
         :raises NotFound: if the file is not trusted.
         """

@@ -61,7 +61,7 @@ class SoftwareSshKey:
 
     @property
     def kind(self) -> str:
-        """The name of its kind."""
+        """The name of the key's type, such as C{ssh-ed25519}."""
         plain = "ssh-ed25519" if isinstance(self.key, ed25519.Ed25519PrivateKey) else "ecdsa-sha2-nistp256"
         return f"sk-{plain}@openssh.com" if self.application else plain
 

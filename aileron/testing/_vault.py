@@ -61,7 +61,7 @@ class MemoryVault:
         return self._waiting.wait(over=self._state is not VaultState.UNLOCKED)
 
     def operator_key(self) -> bytes:
-        """Return the key that all L{MemoryVault} share."""
+        """Return the operator's key, which is the same in all vaults of this class."""
         self.check()
         return b"memory".ljust(32)
 
@@ -184,7 +184,7 @@ class MemoryBindings:
         return _KeptCredential(self, binding, scope)
 
     def secret_of(self, binding: Binding, scope: Scope) -> bytes:
-        """Return the secret of exactly this binding, if it was sealed for this scope.
+        """Return the secret of exactly this binding, if it was encrypted for this scope.
 
         :raises VaultLocked: if the vault is locked.
         :raises BindingFailed: if the binding or the scope differs.

@@ -223,7 +223,7 @@ class BindingsContract(MixedIn):
         self.assertEqual(opened(self, bindings.credential(new, example_scope())), b"other")
 
     def test_other_scope(self) -> None:
-        """A credential is revealed only for the exact scope that it was sealed for."""
+        """A credential is revealed only for the exact scope that it was encrypted for."""
         bindings = self.make_bindings()
         made = self.set_up(bindings, new_binding())
         for change in (
