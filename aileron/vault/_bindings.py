@@ -27,7 +27,7 @@ from ._vault_file import OpenVault
 class FileBindings:
     """The bindings of a vault.  A mixin of L{Vault}.
 
-    A secret decrypts only if every field of its entry is as it was sealed.
+    A secret decrypts only if every field of its entry is as it was when the secret was encrypted.
     """
 
     _file: OpenVault

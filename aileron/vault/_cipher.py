@@ -101,7 +101,7 @@ def read_key(descriptor: int) -> DataKey:
 
 @frozen
 class Sealed:
-    """A ciphertext with its nonce."""
+    """A ciphertext, and the nonce with which it was encrypted."""
 
     nonce: bytes = field(repr=False)
     ciphertext: bytes = field(repr=False)

@@ -1,4 +1,4 @@
-"""The control key, which authenticates decisions, and the used decisions in the vault's file."""
+"""The vault's control key, which signs decisions, and the decisions that were used, in the vault's file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MARK_BYTES = _ID_BYTES + sha256().digest_size
 
 @frozen
 class ControlKey:
-    """The control key of one data key.  Immutable, and so usable from any thread.
+    """The key that signs decisions, derived from the vault's data key. Immutable, and so usable from any thread.
 
     :ivar id: identifies the data key without revealing anything else about it.
     """
@@ -35,18 +35,23 @@ class ControlKey:
 
     @classmethod
     def of(cls, key: DataKey) -> ControlKey:
-        """Return the control key of C{key}."""
+        """Derive the key that signs decisions from the vault's data key."""
         return cls(sha256(key.subkey("aileron control id v1")).digest()[:_ID_BYTES], key.subkey("aileron control v1"))
 
     def sign(self, statement: Mapping[str, JSON]) -> bytes:
-        """Return the mark of C{statement}: the key's id, and HMAC-SHA256 over the RFC 8785 form.
+        """Return the mark of C{statement}, by which L{verify} recognizes it: the key's id, and an HMAC-SHA256.
+
+        The HMAC is over the statement's RFC 8785 form.
 
         :raises ValueError: if the statement has no such form.
         """
         return self.id + hmac.digest(self._secret, canonical(statement), sha256)
 
     def verify(self, statement: Mapping[str, JSON], mark: bytes | None) -> Mark:
-        """Return the verdict on C{mark} for C{statement}.  Never raises."""
+        """Check that C{mark} is this key's MAC of C{statement}.
+
+        :return: whether the mark is sound, false, or made with an earlier key. Nothing is raised.
+        """
         if not isinstance(mark, bytes) or len(mark) != _MARK_BYTES:
             return Mark.FALSE
         if not mark.startswith(self.id):
@@ -59,9 +64,9 @@ class ControlKey:
 
 @implementer(IControl)
 class FileControl:
-    """The control part of a vault, a mixin of L{Vault}.  It derives the control key for each use.
+    """The part of a vault that signs and uses up decisions, a mixin of L{Vault}.
 
-    Only the data key is stored, so that it can be wiped.
+    It derives the control key, which signs them, for each use. Only the data key is stored, so that it can be wiped.
     """
 
     _file: OpenVault
@@ -70,7 +75,9 @@ class FileControl:
         return self._control_key().sign(statement)
 
     def verifier(self) -> Callable[[Mapping[str, JSON], bytes | None], Mark]:
-        """Return a function that verifies marks.  It holds the control key until the caller drops it.
+        """Return a function that verifies marks, the signatures of decisions.
+
+        It holds the key until the caller drops it.
 
         :raises VaultLocked: if the vault is not unlocked.
         """
@@ -91,7 +98,9 @@ class FileControl:
         return mark.hex() in self._file.current().spent
 
     def spend(self, mark: bytes, until: datetime, sequence: int, head: str) -> None:
-        """Store a mark as used until C{until}. Expired marks are removed at a later write.
+        """Store that the decision with this mark (its signature) is used up, until C{until}.
+
+        Expired marks are removed at a later write.
 
         :raises Conflict: if the mark was used before.
         :raises VaultLocked: if the vault is not unlocked.

@@ -23,7 +23,7 @@ from ._names import check_kept
 
 @frozen
 class VaultEntry:
-    """A binding with its sealed secret."""
+    """A binding as the vault stores it, with its encrypted credential."""
 
     binding: Binding
     sealed: Sealed
@@ -56,9 +56,9 @@ class RecordKeys:
 
 @frozen
 class KeySourceEntry:
-    """A key source with the data key, sealed to its public key.
+    """A key source with the vault's data key, encrypted to its public key.
 
-    :ivar ephemeral: the public key that was made for this seal, in hexadecimal.
+    :ivar ephemeral: the public key that was made for this encryption, in hexadecimal.
     """
 
     source: KeySource
@@ -79,7 +79,7 @@ class VaultDocument:
     """The complete contents of a vault.
 
     :ivar vault: the random, permanent id.
-    :ivar data_key: the data key, sealed under the passphrase's key.
+    :ivar data_key: the data key, encrypted with the passphrase's key.
     :ivar revision: the revision of the file, incremented with every write.
     :ivar entry_revisions: the last revision assigned to an entry, which never decreases.
     :ivar trust: the trust records, sorted by kind and name.

@@ -92,7 +92,7 @@ def public_key_of(secret: bytes) -> str:
 
 
 def wrap(vault: str, key: DataKey, source: KeySource, randomness: Randomness) -> KeySourceEntry:
-    """Return a source with the data key sealed to it.
+    """Return a source with the vault's data key encrypted to it.
 
     :raises ValueError: if its public key is malformed.
     """

@@ -71,12 +71,12 @@ class Throttle:
         self._failed_at = 0.0
 
     def failed(self) -> None:
-        """Count a failure."""
+        """Count a failed login, so that later responses are delayed more."""
         self._failures = min(_MOST_COUNTED, self._count() + 1)
         self._failed_at = self._clock.seconds()
 
     def succeeded(self) -> None:
-        """Reset the failures."""
+        """Note a successful login, so that responses are not delayed any more."""
         self._failures = 0
 
     def seconds(self) -> float:

@@ -112,7 +112,7 @@ def check_address(binding: Binding) -> None:
 
 
 def check_scope(binding: Binding, scope: Scope) -> None:
-    """Raise if C{scope} is not the scope that C{binding} was sealed for.
+    """Raise if C{scope} is not the scope that C{binding} was encrypted for.
 
     :raises BindingFailed: if the scopes differ. C{details} holds both as C{sealed_for} and C{in_force}.
     """

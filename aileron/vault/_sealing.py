@@ -46,7 +46,7 @@ def _mac(document: VaultDocument, key: DataKey) -> bytes:
 
 
 def seal_entry(document: VaultDocument, key: DataKey, binding: Binding, secret: bytes) -> VaultEntry:
-    """Return an entry with the secret sealed to this binding, its scope and this vault."""
+    """Return an entry with the secret encrypted for this binding, its scope and this vault."""
     return VaultEntry(binding, seal(key.subkey(_ENTRIES), secret, _entry_context(document.vault, binding)))
 
 

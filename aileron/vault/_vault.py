@@ -176,7 +176,10 @@ class Vault(FileBindings, FileAuthority, FileControl):
         return f"<Vault {self.state().value}>"
 
     def state(self) -> VaultState:
-        """Return the state.  A file that vanished while unlocked counts as lost."""
+        """Return whether the vault exists and is locked or unlocked.
+
+        A file that vanished while unlocked counts as lost.
+        """
         return self._file.state()
 
     def ever_unlocked(self) -> bool:

@@ -156,7 +156,10 @@ class OpenVault:
         return _NEVER_UNLOCKED if self.known is None else self.known
 
     def state(self) -> VaultState:
-        """Return the current state.  A file that vanished while unlocked counts as lost."""
+        """Return whether the vault exists and is locked or unlocked.
+
+        A file that vanished while unlocked counts as lost.
+        """
         if not self._stored.exists():
             return VaultState.LOST if self.known is not None or self._has_history() else VaultState.MISSING
         return VaultState.LOCKED if self._key is None else VaultState.UNLOCKED

@@ -330,7 +330,7 @@ def rekeyed(
 def _record_under(document: VaultDocument, record: RecordKeys, old: DataKey, new: DataKey) -> RecordKeys:
     """Return the keys of the audit log encrypted under a new data key.
 
-    The keys stay, so old signatures still verify and locked periods continue.
+    The keys stay, so old signatures still verify, and a period in which the vault is locked continues.
     """
 
     def moved(name: str, sealed: Sealed) -> Sealed:
