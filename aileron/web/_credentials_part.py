@@ -85,7 +85,7 @@ def draw_credential(credential: ComparedBinding, users: Sequence[str] = ()) -> I
 
 
 def draw_connect(about: ConnectorDescription, has_setup: bool) -> Iterator[Part]:
-    """Draw how to add a credential: the scope that it will be sealed for, and the command to run.
+    """Draw how to add a credential: the scope that it will be encrypted for, and the command to run.
 
     :param has_setup: whether there is a setup command that also adds actions.
     """

@@ -96,7 +96,7 @@ class Listed:
 
     @property
     def asked_by(self) -> str:
-        """Return the agent that requested it, or C{You}, safe for display."""
+        """Return the name of the agent that made the request, or C{You}. The text is safe to display."""
         return agent(self.session) if self.approval.run.session_id else "You"
 
     @property
