@@ -11,8 +11,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
 HOST = "api.github.com"
-_OPERATION = re.compile(r"\s*(query|mutation)\s+(\w+)")
-_ISSUE = "/repos/acme/web/issues"
+_OPERATION = re.compile(r"^\s*(query|mutation)\s+(\w+)", re.MULTILINE)
 _PAGE = {"hasNextPage": False, "endCursor": ""}
 
 
@@ -63,7 +62,7 @@ class GitHub(Resource):
         return json.dumps({"number": number, "html_url": f"https://github.com/acme/web/issues/{number}"}).encode()
 
     def _answer_graphql(self, asked: dict[str, Any]) -> bytes:
-        found = _OPERATION.match(asked["query"])
+        found = _OPERATION.search(asked["query"])
         kind, name = (found[1], found[2]) if found else ("query", "")
         answer: Callable[[dict[str, Any]], dict[str, Any]] | None = getattr(self, f"_answer_{name}", None)
         if answer is None:
@@ -85,6 +84,12 @@ class GitHub(Resource):
 
     def _answer_IssueCreate(self, _: dict[str, Any]) -> dict[str, Any]:
         return {"createIssue": {"issue": {"id": "I_8", "url": "https://github.com/acme/web/issues/8"}}}
+
+    def _answer_PullRequestForBranch(self, _: dict[str, Any]) -> dict[str, Any]:
+        return {"repository": {"pullRequests": {"nodes": []}, "defaultBranchRef": {"name": "main"}}}
+
+    def _answer_PullRequestCreate(self, _: dict[str, Any]) -> dict[str, Any]:
+        return {"createPullRequest": {"pullRequest": {"id": "PR_9", "url": "https://github.com/acme/web/pull/9"}}}
 
     def _repository(self) -> dict[str, Any]:
         about = {"id": "R_1", "name": "web", "owner": {"login": "acme"}, "viewerPermission": "WRITE"}

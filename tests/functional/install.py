@@ -24,6 +24,7 @@ SANDBOX = Path("/usr/bin/bwrap")
 FRONT = Path("/usr/sbin/nginx")
 SIGNER = Path("/usr/bin/minisign")
 CURL = Path("/usr/bin/curl")
+GH = Path("/usr/bin/gh")
 PLACE_VARIABLE = "AILERON_TEST_PROGRAMS"
 
 
@@ -137,6 +138,12 @@ def install_curl() -> Path:
     return CURL
 
 
+def install_gh() -> None:
+    """Make GitHub's C{gh} be there, if the system has a package of it. Otherwise tests that drive it are skipped."""
+    with suppress(subprocess.CalledProcessError, RuntimeError):
+        _install(GH, "gh")
+
+
 def front(directory: Path) -> Path:
     """Where nginx lies, or will lie: the system's own, or one under an install directory."""
     return FRONT if FRONT.exists() else directory / "nginx" / FRONT.relative_to("/")
@@ -189,6 +196,7 @@ def main() -> None:
     install_sandbox()
     install_signer()
     install_curl()
+    install_gh()
     install_axe(directory)
     install_front(directory)
     print(install(directory))

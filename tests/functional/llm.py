@@ -185,11 +185,15 @@ class _ModelResource(Resource):
 
 @attrs.define
 class ScriptedLLM:
-    """The running service."""
+    """The running service.
+
+    :ivar resource: serves it, also for a test that has another way to it.
+    """
 
     script: Script
     times: Times = attrs.Factory(Times)
     _site: LoopbackSite = attrs.field(init=False)
+    resource: Resource = attrs.field(init=False)
 
     @classmethod
     def listen(cls, reactor: IKitReactor, turns: Mapping[str, Sequence[Turn]], port: int = 0) -> "ScriptedLLM":
@@ -200,8 +204,8 @@ class ScriptedLLM:
         :raises CannotListenError: it is taken.
         """
         service = cls(Script({model: list(its) for model, its in turns.items()}))
-        root = _ModelResource(reactor, service.script, service.times)
-        service._site = LoopbackSite.listen(reactor, root, port)
+        service.resource = _ModelResource(reactor, service.script, service.times)
+        service._site = LoopbackSite.listen(reactor, service.resource, port)
         return service
 
     @property
