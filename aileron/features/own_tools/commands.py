@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from attrs import asdict
 
 from aileron.cli.actions.files import ACTIONS
 from aileron.cli.actions.own_files import find_file, remove_file
 from aileron.cli.actions.trusting import TrustRequest, as_values, refuse_unasked, tell, trust_added, yes
 from aileron.cli.context import CliContext
 from aileron.cli.errors import FAILED, CommandError
-from aileron.cli.output import Columns, note, say, say_json
+from aileron.cli.output import Columns, note, say, say_json, table_of
 from aileron.cli.session import OperatorCommand, operator_command, reading_command
 from aileron.home.paths import prepare
 from aileron.home.private_files import atomic_write, read_private
@@ -21,6 +22,7 @@ from aileron.home.private_files import atomic_write, read_private
 from . import completion
 from .action_file import write_action
 from .declared import LIST, DeclaredTools, find_declared, list_declared
+from .machine import find_tools, list_lacking
 
 if TYPE_CHECKING:
     from aileron.client import Operator
@@ -32,6 +34,13 @@ _COLUMNS: Columns = {
     "CONNECTOR": "connector",
     "HOSTS": lambda item: ", ".join(item["hosts"]),
     "ACTION": "action",
+}
+_TOOLS: Columns = {
+    "TOOL": "tool",
+    "FOUND": lambda item: item["path"] or "not on PATH",
+    "CREDENTIAL": lambda item: item["credential"] or "none needed",
+    "TRUSTS AILERON BY": "trusts_by",
+    "REACHES IT BY": "reaches_by",
 }
 _SERVICE = click.argument("service", shell_complete=completion.services)
 
@@ -106,11 +115,15 @@ def check(command: OperatorCommand, /, service: str) -> None:
     async def read(operator: Operator) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
         return await operator.get("actions"), (await operator.get("bindings"))["items"]
 
-    problems = [*_list_problems(command.cli, found, *command.read(read))]
+    environ = command.cli.environ
+    problems = [*_list_problems(command.cli, found, *command.read(read)), *list_lacking(found.tools, environ)]
+    tools: list[dict[str, Any]] = [asdict(each) for each in find_tools(found.tools, environ)]
     if command.as_json:
-        say_json({"service": service, "problems": [{"what": what, "command": typed} for what, typed in problems]})
+        told = [{"what": what, "command": typed} for what, typed in problems]
+        say_json({"service": service, "problems": told, "tools": tools})
     elif not problems:
         say("Ready: aileron launch AGENT --sandbox --own-tools {service}", service=service)
+        table_of(_TOOLS, tools)
     for what, typed in () if command.as_json else problems:
         note("{what} {typed}", what=what, typed=typed)
     if problems:

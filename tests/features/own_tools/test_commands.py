@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from aileron.actions import check
 from aileron.model.connectors import FORWARD
@@ -22,6 +23,11 @@ class OwnToolsTests(TrustCase):
         self.path = self.home.actions / f"{NAME}.md"
         self.offered()
         self.bound()
+        programs = Path(self.mktemp()).absolute()
+        programs.mkdir()
+        (programs / "bwrap").write_text("#!/bin/sh\n")
+        (programs / "bwrap").chmod(0o755)
+        self.environ["PATH"] = str(programs)
 
     def offered(self, *offers: dict[str, object]) -> None:
         """Have the daemon offer these actions."""
@@ -111,6 +117,17 @@ class OwnToolsTests(TrustCase):
         code, out, err = self.as_operator("own-tools", "check", "github")
         self.assertEqual((0, ""), (code, err))
         self.assertIn("--own-tools github", out)
+        self.assertIn("GH_TOKEN", out)
+        told = json.loads(self.as_operator("own-tools", "check", "github", "--json")[1])
+        self.assertEqual([each["tool"] for each in told["tools"]], ["gh", "curl"])
+
+    def test_machine(self) -> None:
+        """What the machine lacks is told too."""
+        self.environ["PATH"] = "/nowhere"
+        self.offered({"name": NAME, "enabled": True})
+        self.bound("builtin://github")
+        code, _, err = self.as_operator("own-tools", "check", "github")
+        self.assertEqual((1, "Install the package: bubblewrap" in err), (code, True), err)
 
     def test_remove(self) -> None:
         """Trust is revoked and the file deleted; what was not added is an error."""
