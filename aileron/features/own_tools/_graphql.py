@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -91,6 +93,12 @@ def _read_members(body: bytes) -> tuple[str, object]:
     if _HIDDEN.search(query):
         raise NotOneOperation("The GraphQL query contains control characters.")
     return query, request.get("operationName")
+
+
+def load_parser() -> None:
+    """Import C{graphql-core}, if it is installed. The import takes long for a turn of the reactor."""
+    with suppress(ImportError):
+        import_module("graphql")
 
 
 def _parse(query: str) -> DocumentNode:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 
 from attrs import define, field, frozen
@@ -25,6 +26,10 @@ _OTHERS = (
 _RESTARTED = (
     "Aileron was restarted after this agent was launched, so its tools cannot use {what}: launch the agent again"
 )
+
+
+def _do_nothing() -> None:
+    return None
 
 
 @frozen
@@ -54,11 +59,14 @@ class ToolSessions:
 
     The authorities are in memory only: after a restart of the daemon, a session's connections to its services' hosts
     are refused, also if the session may reach these hosts otherwise.
+
+    :param prepare: called when services are opened for a session, so that what its first request needs can be loaded.
     """
 
     _door: ToolDoor
     _clock: IReactorTime
     _recorder: ToolRecorder
+    _prepare: Callable[[], object] = _do_nothing
     _opened: dict[str, OpenedTools] = field(factory=dict, init=False)
     _lost: dict[str, frozenset[str]] = field(factory=dict, init=False)
     _opening: DeferredLock = field(factory=DeferredLock, init=False)
@@ -85,6 +93,7 @@ class ToolSessions:
                 known = self._make(wanted)
                 await self._recorder.record_opened(session_id, wanted, known.hosts)
                 self._opened[session_id] = known
+                self._prepare()
         # guard of own tools: who has the launch key adds no service to a session
         #    -> features.own_tools.test_opening.OpeningTests.test_others
         if known.names != wanted:

@@ -13,6 +13,7 @@ from aileron.features.egress.running import RunningEgress
 from aileron.features.feature import RunningFeature
 
 from ._door import Door
+from ._graphql import load_parser
 from ._reads import SessionReads
 from ._recorder import ToolRecorder
 from ._services import ToolServices
@@ -68,7 +69,7 @@ def start_own_tools(core: Core, settings: OwnToolsSettings) -> RunningOwnTools |
         recorder,
         lambda run_id: f"{process.operator_url()}/approvals/{run_id}",
     )
-    sessions = ToolSessions(door, process.reactor, recorder)
+    sessions = ToolSessions(door, process.reactor, recorder, lambda: process.reactor.callInThread(load_parser))
     egress.sessions.register_opener(sessions)
     process.life.at_end(recorder.stop)
     return RunningOwnTools(sessions, recorder, reads, writes)

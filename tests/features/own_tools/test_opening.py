@@ -53,7 +53,8 @@ class OpeningCase(SynchronousTestCase):
     def restart(self) -> None:
         """Begin another life of the daemon."""
         self.recorder = ToolRecorder(self.audit, self.clock, lambda: f"{next(self._ids):026}")
-        self.tools = ToolSessions(self.door, self.clock, self.recorder)
+        self.prepared: list[str] = []
+        self.tools = ToolSessions(self.door, self.clock, self.recorder, lambda: self.prepared.append("once"))
 
     def now(self, coroutine: Any) -> Any:
         """Return what a coroutine returns at once."""
@@ -104,6 +105,7 @@ class OpeningTests(OpeningCase):
         hosts = ["api.example", "api.example:8443", "tracker.example"]
         self.assertEqual([{"services": ["github", "tracker"], "hosts": hosts}], self.records("own_tools.opened"))
         self.assertIs(GITHUB, opened.find_service("api.example"))
+        self.assertEqual(["once"], self.prepared)
 
     def test_not_recorded(self) -> None:
         """What cannot be recorded is not opened."""
