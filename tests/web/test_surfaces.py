@@ -94,6 +94,8 @@ class AnsweringOperator:
         """Answer a GET."""
         if path == ("action-approvals",):
             return {"items": [self.approval], "cursor": None}
+        if path == ("gateway", "limits"):
+            return {"items": [], "readable": True}
         return self.approval
 
     async def post(self, *path: str, body: Any = None) -> Mapping[str, Any]:
@@ -162,7 +164,7 @@ class SurfacesTests(WebCase):
         """What each command prints that shows the approval."""
         operator = cast(Any, AnsweringOperator(answer))
         typed = iter(("1", "", "q"))
-        cli = attrs.evolve(CliContext({}), ask=lambda _prompt: next(typed), wall=self.clock.seconds)
+        cli = attrs.evolve(CliContext({"HOME": "/nowhere"}), ask=lambda _prompt: next(typed), wall=self.clock.seconds)
         several = [DecisionRequest(answer["id"], approved=True, sure=True, as_json=False)] * 2
         return {
             "show": "\n".join(capture_lines(lambda: show_review(answer, None))),
