@@ -68,6 +68,28 @@ class PromptsPageTests(PagesTestCase):
         )
         self.assertEqual(page.problems, [])
 
+    async def test_tried(self) -> None:
+        """A rule beside a prompt is tried on earlier ones, and then one that is typed: a count and a list."""
+        page = await self.entered("/approvals")
+        waiting = [self.ask(command) for command in ("npm test -- x", "npm run build")]
+        await page.shows("Asked by the agents themselves · 2")
+        await self.use(page, "#asks a[href^='/prompts?']")
+        await page.shows("Bash(npm test -- x) would have answered 1 of the last 2.")
+        await self.look_at(page, "try-rule")
+        await self.reach(page, "#filter-rule")
+        await page.press("End")
+        await page.evaluate("document.activeElement.select()")
+        await page.write("Bash(npm *)")
+        await page.press("Enter")
+        await page.shows("Bash(npm *) would have answered 2 of the last 2.")
+        await page.shows("npm run build")
+        self.assertEqual(await page.evaluate("document.querySelectorAll('main table.list')[0].rows.length"), 3)
+        self.assertEqual([each.called for each in waiting], [False, False])
+        self.assertEqual(page.problems, [])
+        await self.operator("session", "end", self.agent.id)
+        for each in waiting:
+            await each
+
     async def test_flood(self) -> None:
         """A flood of prompts is answered at once without a decision, and the page stays usable."""
         page = await self.entered("/approvals")

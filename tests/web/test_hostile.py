@@ -80,6 +80,8 @@ _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _ADDRESSES = ("action", "data", "formaction", "href", "poster", "src", "srcdoc", "style", "xlink:href")
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 _ROUNDS = 1_500
+_QUERIES = {"/prompts": "?rule=*"}
+"""What must be asked for, so that a page shows what others wrote."""
 
 
 @define
@@ -137,8 +139,10 @@ class HostileCase(WebCase):
             "name": ["ship-update"],
         }
         self.action_files.write("ship-update", ACTION, None)
-        event = Event("record-1", "x", utc(NOW), Actor("human", "x"), {"x": "x"}, *["x"] * 4)
-        self.successResultOf(Deferred.fromCoroutine(self.store.audit.append(event)))
+        asked = {"whole": True, **dict.fromkeys(("ask", "agent", "tool", "text", "directory"), "x")}
+        for number, (kind, payload) in enumerate((("x", {"x": "x"}), ("ask.requested", asked)), 1):
+            event = Event(f"record-{number}", kind, utc(NOW), Actor("human", "x"), payload, *["x"] * 4)
+            self.successResultOf(Deferred.fromCoroutine(self.store.audit.append(event)))
 
     def furnish(self) -> Iterator[str]:
         """Runs in every state that shows more than others, and files to read; the ids of the runs."""
@@ -194,7 +198,8 @@ class HostileCase(WebCase):
     def paths(self, rule: str) -> list[str]:
         """The paths of one fragment, for all that may stand in it."""
         values = [self.known.get(name, self.runs[:1]) for name in _PARAMETER.findall(rule)]
-        return [self._filled(rule, chosen) for chosen in product(*values)]
+        query = _QUERIES.get(rule.removeprefix("/fragments"), "")
+        return [self._filled(rule, chosen) + query for chosen in product(*values)]
 
     def _filled(self, rule: str, chosen: Sequence[str]) -> str:
         for value in chosen:

@@ -54,8 +54,14 @@ class Prompts(Feature):
 
     def slots(self) -> Mapping[str, Callable[..., Any]]:
         from .page import draw_asks
+        from .trial_page import draw_for_settings
 
-        return {"approvals": draw_asks}
+        return {"approvals": draw_asks, "settings": draw_for_settings}
+
+    def pages(self) -> Mapping[str, Callable[..., Any]]:
+        from .trial_page import PATH, draw_prompts
+
+        return {PATH: draw_prompts}
 
     async def start(self, core: Core) -> RunningFeature:
         from .running import start_prompts

@@ -14,6 +14,7 @@ from aileron.web.parts import Visit
 from aileron.web.texts import agent, moment, segment
 
 from .running import RunningPrompts
+from .trial_page import link_trial
 from .values import AgentAsk, AskAnswer, AskState
 
 MOST_DRAWN = 10
@@ -71,7 +72,7 @@ def _draw_answers(ask: AgentAsk, *, first: bool) -> Iterator[Part]:
     for place, rule in enumerate(ask.patterns):
         body = {"answer": AskAnswer.SESSION.value, "pattern": rule}
         button = act("Allow in this session", path, body, name=f"session-{place}-{ask.id}")
-        yield tags.p(button(**_DECIDES), " what matches ", tags.code(visible(rule)))
+        yield tags.p(button(**_DECIDES), " what matches ", tags.code(visible(rule)), " · ", link_trial(rule))
     label = tags.label("Reason, shown to the agent ", tags.input(type="text", name="reason", maxlength="2000"))
     deny = tags.button(
         "Deny", type="submit", disabled="disabled", id=f"deny-{visible(ask.id)}", **{"class": "small no"}

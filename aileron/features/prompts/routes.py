@@ -14,10 +14,10 @@ from aileron.model.sessions import Session
 
 from ._asks import AskService
 from .forms import FORMS
-from .patterns import MOST_CHARACTERS, read_rule
+from .patterns import MOST_CHARACTERS
 from .running import RunningPrompts
-from .trying import RuleTrial, try_rule
-from .values import AgentAsk, AskAnswer, PromptRule, ReplyKind
+from .trying import RuleTrial, read_tried_rule, try_rule
+from .values import AgentAsk, AskAnswer, ReplyKind
 
 TABLE = EndpointTable()
 
@@ -107,12 +107,11 @@ async def try_prompt_rule(context: RequestContext, deps: Dependencies) -> Answer
     :raises InvalidRequest: if the rule is not valid.
     :raises StoreUnavailable: if the audit log cannot be read.
     """
-    kind = ReplyKind(context.text("answer") or ReplyKind.ALLOW.value)
+    kind, project = context.text("answer") or "", context.text("project") or ""
     try:
-        tool, pattern = read_rule(context.text("rule") or "*")
+        rule = read_tried_rule(context.text("rule") or "*", kind, project)
     except ValueError as error:
         raise InvalidRequest.listing("The rule is not valid.", ("/rule", str(error))) from None
-    rule = PromptRule(kind, tool, pattern, context.text("project") or "")
     return answer(to_json(await try_rule(deps.audit, rule)))
 
 

@@ -11,11 +11,14 @@ from aileron.model.interfaces.store import IAudit
 from aileron.model.queries import AuditQuery
 
 from .calls import MOST_RECORDED
+from .patterns import read_rule
 from .rules import find_rule
-from .values import CallKind, CallText, PromptRule
+from .values import CallKind, CallText, PromptRule, ReplyKind
 
 MOST_TRIED = 60
 """The number of past prompts that a rule is tried on: the newest."""
+
+_ANSWERS = (ReplyKind.ALLOW.value, ReplyKind.ASK.value, ReplyKind.DENY.value)
 
 
 @frozen
@@ -46,6 +49,20 @@ class RuleTrial:
     tried: int
     unknown: int
     answered: tuple[PastAsk, ...]
+
+
+def read_tried_rule(words: str, answer: str = "", project: str = "") -> PromptRule:
+    """Parse a rule that is not in config.yaml. Without an answer it allows.
+
+    :param words: a tool, or a tool and a pattern.
+    :raises ValueError: if it is not valid; the message is the end of a sentence whose subject is the rule.
+    """
+    tool, pattern = read_rule(words)
+    if answer and answer not in _ANSWERS:
+        raise ValueError(f"must have one of these answers: {', '.join(_ANSWERS)}")
+    if project and not project.startswith("/"):
+        raise ValueError("must name the whole path of its project")
+    return PromptRule(ReplyKind(answer or ReplyKind.ALLOW), tool, pattern, project)
 
 
 async def try_rule(audit: IAudit, rule: PromptRule) -> RuleTrial:
