@@ -62,7 +62,7 @@ class Server:
         """The same to the nanosecond, of the threads that live, where the kernel says it; else as it is."""
         try:
             each = [path.read_text() for path in Path(f"/proc/{self.pid}/task").glob("*/schedstat")]
-        except FileNotFoundError:  # a thread has ended meanwhile
+        except (FileNotFoundError, ProcessLookupError):  # a thread has ended meanwhile
             return self.exact_cpu_seconds() if Path(f"/proc/{self.pid}").exists() else self.cpu_seconds()
         return sum(int(text.split()[0]) for text in each) / 1e9 if each else self.cpu_seconds()
 

@@ -146,5 +146,5 @@ class TwoUsersTestCase(OperatedTestCase):
             try:
                 if each.name.isdigit() and each.stat().st_uid == uid:
                     yield int(each.name), (each / "cmdline").read_bytes().decode().split("\0")
-            except FileNotFoundError:  # it has just ended
+            except (FileNotFoundError, ProcessLookupError):  # it has just ended
                 continue

@@ -43,8 +43,10 @@ _FAULTS = """axe.run(document, { resultTypes: ["violations"], selectors: false, 
   .filter(({ impact }) => impact === "serious" || impact === "critical")
   .map(({ id, nodes }) => [id, nodes.map(({ html, failureSummary }) => [html, failureSummary])]))"""
 _ROUNDS, _MOST_TABS = 3, 120
-_FOCUSED = """(({ activeElement: at }) => [at.matches(%s), at.matches(":focus-visible"), `${at.tagName}#${at.id}`])(
-  document)"""
+_FOCUSED = """(({ activeElement: at }) => [
+  at.matches(%s), at.matches(":focus-visible"), `${at.tagName}#${at.id}`, document.hasFocus()])(document)"""
+_TO_THE_FRONT_SECONDS = 0.6
+"""For how long a page takes no press once it has got the focus, and a little more."""
 # axe-core wants a name of what says that it is a picture, and asks no drawing whether it is one.
 _NAMELESS = """[...document.querySelectorAll("svg, canvas, [role=img]")]
   .filter((each) => !each.closest("[aria-hidden=true]") && !(each.role === "img" && each.ariaLabel?.trim()))
@@ -178,17 +180,25 @@ class BrowsedTestCase(OperatedTestCase):
     async def reach(self, page: Page, selector: str) -> None:
         """Press Tab until the focus is on such an element, once there is one that can be used; it is seen there.
 
-        A page that is drawn anew has its buttons rest for a moment, in which Tab passes them by.
+        A page that is drawn anew has its buttons rest for a moment, in which Tab passes them by. Behind its last
+        element Tab leads out of the page, and then into it again; such a page takes no press for a moment, since one
+        may be meant for what was in front of it, and this returns after that.
         """
         wanted = json.dumps(f"{selector}:not(:disabled)")
         seen: list[str] = []
+        came, is_in_front = -_TO_THE_FRONT_SECONDS, True
         for at in range(_ROUNDS * _MOST_TABS):
             if at % _MOST_TABS == 0:
                 await page.until(f"document.querySelector({wanted}) !== null")
+                is_in_front = await page.evaluate("document.hasFocus()")
+            was_in_front = is_in_front
             await page.press("Tab")
-            is_there, is_seen, name = await page.evaluate(_FOCUSED % wanted)
+            is_there, is_seen, name, is_in_front = await page.evaluate(_FOCUSED % wanted)
+            if not was_in_front:
+                came = self.reactor.seconds()
             if is_there:
                 self.assertTrue(is_seen, selector)
+                await self.pause(max(0, came + _TO_THE_FRONT_SECONDS - self.reactor.seconds()))
                 return
             seen.append(name)
         raise AssertionError(f"Tab does not lead to {selector}, but to {seen}")

@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import errno
 import json
 import urllib.parse
 from collections.abc import Iterator
@@ -62,9 +63,12 @@ def in_process(pid: int, canary: str) -> list[Finding]:
 
     What this user may not read shows nothing.
 
-    :raises FileNotFoundError: when there is no such process.
+    :raises FileNotFoundError: when there is no such process, or it ends meanwhile.
     """
-    return [finding for name in ("environ", "cmdline") for finding in _in_proc(Path(f"/proc/{pid}/{name}"), canary)]
+    arguments = Path(f"/proc/{pid}/cmdline")
+    if not _read(arguments):
+        raise FileNotFoundError(errno.ENOENT, "it has ended, and nobody has taken note", str(arguments))
+    return [finding for path in (arguments.with_name("environ"), arguments) for finding in _in_proc(path, canary)]
 
 
 def _base64_core(raw: bytes, offset: int) -> bytes:
@@ -82,7 +86,14 @@ def _in_path(path: Path, canary: str) -> Iterator[Finding]:
 
 def _in_proc(path: Path, canary: str) -> Iterator[Finding]:
     try:
-        content = path.read_bytes()
+        content = _read(path)
     except PermissionError:
         return
     yield from in_bytes(str(path), content, canary)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except ProcessLookupError as ended:  # after the file was opened
+        raise FileNotFoundError(errno.ENOENT, ended.strerror, str(path)) from ended

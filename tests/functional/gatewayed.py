@@ -40,7 +40,8 @@ class Kept:
     def end(self) -> None:
         """Kill it."""
         if pid := running_pid(State(self.home.aileron)):
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has just ended by itself
+                os.kill(pid, signal.SIGKILL)
 
 
 class GatewayedTestCase(OperatedTestCase):

@@ -340,7 +340,8 @@ class OperatedTestCase(FunctionalTestCase):
         """``kill -9`` whatever daemon serves the home, and wait until it is gone."""
         pid = running_pid(self.state) if self.state.root.exists() else None
         if pid:
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has just ended by itself
+                os.kill(pid, signal.SIGKILL)
             await until(self.reactor, lambda: running_pid(self.state) != pid, 30, "the end of a killed daemon")
             with suppress(ChildProcessError):  # it is our child where a thread has started it
                 os.waitpid(pid, 0)

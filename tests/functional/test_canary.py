@@ -2,11 +2,13 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
 from aileron.home.lock import running_pid
 from tests.functional import canary, slack
+from tests.functional.case import FunctionalTestCase
 from tests.functional.gatewayed import GatewayedTestCase
 from tests.functional.operated import GATED, PASSPHRASE, SHIP, UNGATED, AgentSession
 
@@ -58,6 +60,29 @@ class CanaryTestCase(GatewayedTestCase):
     def words(self) -> tuple[str, str]:
         """What must not be seen."""
         return self.workspace.token, PASSPHRASE
+
+
+class ProcessTests(FunctionalTestCase):
+    """The search of a process."""
+
+    def test_found(self) -> None:
+        """What its arguments and its environment show is found."""
+        process = subprocess.Popen(["sleep", "60"], env={"TOKEN": "canary-of-a-process"})
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.assertEqual(
+            canary.in_process(process.pid, "canary-of-a-process"),
+            [canary.Finding(f"/proc/{process.pid}/environ", "plain")],
+        )
+        self.assertEqual(canary.in_process(process.pid, "canary-of-another"), [])
+
+    def test_ended(self) -> None:
+        """A process that has ended is no process in which nothing was found, whether it was waited for or not."""
+        process = subprocess.Popen(["true"])
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        self.assertRaises(FileNotFoundError, canary.in_process, process.pid, "canary-of-a-process")
+        process.wait()
+        self.assertRaises(FileNotFoundError, canary.in_process, process.pid, "canary-of-a-process")
 
 
 class CanaryTests(CanaryTestCase):

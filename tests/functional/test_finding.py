@@ -17,6 +17,7 @@ _FIELD = """(({ activeElement: at }) => [at.id, at.value, at.selectionStart])(do
 _RUNS = "[...document.querySelectorAll('.list tbody th a')].map((each) => each.textContent)"
 _TITLE = "Post to #general: "
 _CLIPBOARD = "navigator.clipboard.writeText = async (text) => { window.taken = text; };0"
+_AWAY_SECONDS = 0.2
 _BAR = """(({ top, bottom }) => [Math.round(top), Math.round(innerHeight - bottom)])(
   document.querySelector("body > header").getBoundingClientRect())"""
 _CARDS = """[...document.querySelectorAll(".list tbody tr")].every((each) => {
@@ -91,13 +92,19 @@ class FindingTests(PagesTestCase):
         self.assertEqual(page.problems, [])
 
     async def test_copies(self) -> None:
-        """A run's ID is copied by its button, and its request as a command, without the credential."""
+        """A run's ID is copied by its button, and its request as a command, without the credential.
+
+        Between them Tab leads out of the page, for as long as a slow machine takes.
+        """
         run_id = await self.ask("It's done")
         page = await self.shown(f"/approvals/{run_id}")
         await page.evaluate(_CLIPBOARD)
         await self.use(page, f"button[data-copy='{run_id}']")
         await page.until(f"window.taken === '{run_id}'")
         await page.evaluate("document.querySelector('#steps details').open = true;0")
+        while await page.evaluate("document.hasFocus()"):
+            await page.press("Tab")
+        await self.pause(_AWAY_SECONDS)
         await self.use(page, "#steps button[data-copy]")
         await page.until("window.taken.startsWith('curl')")
         words = shlex.split(await page.evaluate("window.taken"))

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
+from aileron.home.lock import running_pid
 from tests.extent import seldom
 from tests.functional import tracker_server
 from tests.functional.canary import in_files, in_process
 from tests.functional.loopback import LoopbackSite, headers_of
 from tests.functional.operated import PASSPHRASE, AgentSession, OperatedTestCase
 from tests.functional.reactor import until
+from tests.functional.tree import descendants
 
 TOKEN = "tracker-canary-48151623"
 NAME = "local://me/tracker"
@@ -156,7 +157,9 @@ class McpApiTests(OperatedTestCase):
         self.assertEqual(
             await self.call(session, "look", first=TOKEN[half - 1 :: -1], second=TOKEN[: half - 1 : -1]), "found: False"
         )
-        for pid in self.processes():
+        servers = self.processes()
+        self.assertNotEqual(servers, [])
+        for pid in servers:
             self.assertEqual(in_process(pid, TOKEN), [])
         succeeded = await self.audit("--type", "execution.succeeded")
         counted = [
@@ -167,16 +170,10 @@ class McpApiTests(OperatedTestCase):
         self.assertEqual(in_files(self.home.root, TOKEN), [])
 
     def processes(self) -> list[int]:
-        """The processes that run the server."""
-        found = []
-        for each in Path("/proc").glob("[0-9]*"):
-            try:
-                argv = (each / "cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if tracker_server.__file__.encode() in argv:
-                found.append(int(each.name))
-        return found
+        """The processes of this test's daemon that run the server; those of other tests may end at any time."""
+        daemon = running_pid(self.state)
+        assert daemon
+        return [each.pid for each in descendants(daemon) if tracker_server.__file__ in each.arguments]
 
     async def test_hostile(self) -> None:
         """Nothing leads to another host or path, no answer brings the credential, and between calls nothing passes."""

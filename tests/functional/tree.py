@@ -11,6 +11,7 @@ class Member:
     """One process of a tree.
 
     :ivar program: the last part of its program's path, or of its script's.
+    :ivar environment: empty if this user may not read it.
     """
 
     pid: int
@@ -39,7 +40,7 @@ def _children(pid: int) -> list[int]:
 def _tasks(pid: int) -> list[Path]:
     try:
         return list(Path(f"/proc/{pid}/task").iterdir())
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return []
 
 
@@ -48,9 +49,15 @@ def _member(pid: int) -> Member | None:
     arguments = _read(Path(f"/proc/{pid}/cmdline")).decode("utf-8", "replace").split("\0")[:-1]
     if not arguments:
         return None
-    pairs = _read(Path(f"/proc/{pid}/environ")).decode("utf-8", "replace").split("\0")
-    environment = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
-    return Member(pid, tuple(arguments), environment)
+    return Member(pid, tuple(arguments), _environment(pid))
+
+
+def _environment(pid: int) -> Mapping[str, str]:
+    try:
+        pairs = _read(Path(f"/proc/{pid}/environ")).decode("utf-8", "replace").split("\0")
+    except PermissionError:
+        return {}
+    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
 
 
 def _read(path: Path) -> bytes:

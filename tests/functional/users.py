@@ -1,5 +1,6 @@
 """Users of the machine other than the tester's, for tests that root runs: who they are, and what they can run."""
 
+import contextlib
 import os
 import pwd
 import subprocess
@@ -24,13 +25,19 @@ def why_none() -> str | None:
 
 def unused_uids() -> Iterator[int]:
     """Yield numbers of users that have no account and run no process."""
-    running = {path.stat().st_uid for path in Path("/proc").glob("[0-9]*") if path.exists()}
+    running = set(_running_uids())
     for uid in range(_FIRST_UID, _FIRST_UID + _MOST_TRIED):
         try:
             pwd.getpwuid(uid)
         except KeyError:
             if uid not in running:
                 yield uid
+
+
+def _running_uids() -> Iterator[int]:
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            yield process.stat().st_uid
 
 
 def as_user(uid: int) -> tuple[str, ...]:
