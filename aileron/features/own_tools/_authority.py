@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-from OpenSSL import SSL, crypto
+from twisted.internet.ssl import CertificateOptions, PrivateCertificate, TLSVersion
 
 from aileron.base.addresses import read_address_block
 
@@ -39,10 +38,10 @@ class SessionAuthority:
         self._until = now.astimezone(UTC) + _VALID
         self._key, self._leaf_key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
         self._certificate = self._make_authority()
-        self._contexts: dict[str, SSL.Context] = {}
+        self._options: dict[str, CertificateOptions] = {}
         self.pem = self._certificate.public_bytes(Encoding.PEM).decode("ascii")
 
-    def make_context(self, host: str) -> SSL.Context:
+    def make_options(self, host: str) -> CertificateOptions:
         """Return the TLS server's settings for a host: its certificate, TLS 1.2 or later, and HTTP/1.1 alone by ALPN.
 
         :raises ValueError: if the authority is not for this host.
@@ -51,19 +50,19 @@ class SessionAuthority:
         #    -> features.own_tools.test_authority.AuthorityTests.test_other_host
         if host not in self._hosts:
             raise ValueError(f"This session's authority does not cover {host}.")
-        if host not in self._contexts:
-            self._contexts[host] = self._build_context(self._make_leaf(host))
-        return self._contexts[host]
+        if host not in self._options:
+            self._options[host] = self._build_options(self._make_leaf(host))
+        return self._options[host]
 
-    def _build_context(self, leaf: x509.Certificate) -> SSL.Context:
-        context = SSL.Context(SSL.TLS_SERVER_METHOD)
-        context.set_min_proto_version(SSL.TLS1_2_VERSION)
-        context.set_options(SSL.OP_NO_COMPRESSION | SSL.OP_NO_RENEGOTIATION | SSL.OP_NO_TICKET)
-        context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
-        context.use_certificate(crypto.X509.from_cryptography(leaf))
-        context.use_privatekey(crypto.PKey.from_cryptography_key(self._leaf_key))
-        context.set_alpn_select_callback(_select_protocol)
-        return context
+    def _build_options(self, leaf: x509.Certificate) -> CertificateOptions:
+        key = self._leaf_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        own = PrivateCertificate.loadPEM(leaf.public_bytes(Encoding.PEM) + key)
+        return CertificateOptions(
+            privateKey=own.privateKey.original,
+            certificate=own.original,
+            raiseMinimumTo=TLSVersion.TLSv1_2,
+            acceptableProtocols=[_PROTOCOL],
+        )
 
     def _make_authority(self) -> x509.Certificate:
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Aileron, for one session")])
@@ -103,10 +102,6 @@ class SessionAuthority:
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer), critical=False)
         )
-
-
-def _select_protocol(connection: SSL.Connection, offered: list[bytes]) -> Any:
-    return _PROTOCOL if _PROTOCOL in offered else SSL.NO_OVERLAPPING_PROTOCOLS
 
 
 def _make_usage(*, signs_certificates: bool) -> x509.KeyUsage:

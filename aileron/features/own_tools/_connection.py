@@ -9,21 +9,19 @@ from enum import Enum, auto
 from typing import Any, cast
 
 from attrs import frozen
-from OpenSSL import SSL
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import (
     IDelayedCall,
-    IOpenSSLServerConnectionCreator,
     IProtocol,
     IReactorTime,
     ITransport,
 )
 from twisted.internet.protocol import Factory, Protocol, connectionDone
+from twisted.internet.ssl import CertificateOptions
 from twisted.logger import Logger
 from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 from twisted.python.failure import Failure
-from zope.interface import implementer
 
 from ._budget import HeldBytes
 from ._http import ParsedRequest, RequestParser, UnfitRequest
@@ -72,17 +70,6 @@ class ToolSession:
     def hold(self, before: int, now: int) -> bool:
         """Count the bytes that the connection holds: see L{HeldBytes.change}."""
         return self.held.change(self.session_id, before, now)
-
-
-@implementer(IOpenSSLServerConnectionCreator)
-@frozen
-class _Creator:
-    """Creates the TLS side of connections from one context."""
-
-    context: SSL.Context
-
-    def serverConnectionForTLS(self, tlsProtocol: object) -> SSL.Connection:
-        return SSL.Connection(self.context, None)
 
 
 class _ToolStage(Enum):
@@ -284,15 +271,17 @@ def _unclear_answer() -> UnfitRequest:
     return UnfitRequest(502, "The answer of the service cannot be passed on: its headers can be read in two ways")
 
 
-def serve_tool(session: ToolSession, context: SSL.Context, transport: ITransport, clock: IReactorTime) -> IProtocol:
+def serve_tool(
+    session: ToolSession, options: CertificateOptions, transport: ITransport, clock: IReactorTime
+) -> IProtocol:
     """Serve one connection of a tool over TLS, and return the protocol that gets the received bytes.
 
-    :param context: the settings of TLS for the session's host.
+    :param options: the settings of TLS for the session's host.
     :param transport: the transport below TLS.
     """
     factory = Factory.forProtocol(lambda: ToolConnection(session, transport, clock))
     factory.noisy = False
-    secured = TLSMemoryBIOFactory(_Creator(context), False, factory, clock)
+    secured = TLSMemoryBIOFactory(options, False, factory, clock)
     # It writes at once. Twisted's usual protocol joins small writes, so it would not be known when they reach the
     # transport.
     secured.protocol = TLSMemoryBIOProtocol

@@ -139,8 +139,8 @@ class ToolSessions:
             self._recorder.record_unreadable(session_id, name, why)
 
         session = ToolSession(session_id, next(self._numbers), name, self._door, self._held, report)
-        context = found[0].authority.make_context(name.partition(":")[0])
-        return serve_tool(session, context, transport, self._clock)
+        options = found[0].authority.make_options(name.partition(":")[0])
+        return serve_tool(session, options, transport, self._clock)
 
     def _find(self, session_id: str, host: str) -> tuple[OpenedTools, ToolService] | None:
         opened = self._opened.get(session_id)

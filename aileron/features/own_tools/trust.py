@@ -176,10 +176,10 @@ def _copy_directory(source: str, target: Path, bundle: bytes, bundles: Collectio
 
 def _add_by_hash(directory: Path, certificates: Iterable[bytes]) -> None:
     """Write certificates under the names by which OpenSSL finds them: the hash of the subject, and a number."""
-    from OpenSSL import crypto  # heavy
+    from twisted.internet.ssl import Certificate  # heavy
 
     for each in certificates:
-        subject = crypto.load_certificate(crypto.FILETYPE_PEM, each).subject_name_hash()
+        subject = Certificate.loadPEM(each).original.subject_name_hash()
         names = (directory / f"{subject:08x}.{number}" for number in count())
         next(name for name in names if not name.exists()).write_bytes(each + b"\n")
 

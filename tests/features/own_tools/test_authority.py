@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address, IPv6Address
+from ssl import (
+    PROTOCOL_TLS_CLIENT,
+    PROTOCOL_TLS_SERVER,
+    VERIFY_X509_STRICT,
+    MemoryBIO,
+    SSLCertVerificationError,
+    SSLContext,
+    SSLWantReadError,
+)
 
 from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
-from OpenSSL import crypto
+from twisted.python.filepath import FilePath
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.features.own_tools._authority import SessionAuthority
 
 HOSTS = ("api.example", "uploads.example")
-NOW = datetime(2027, 1, 15, 12, tzinfo=UTC)
+NOW = datetime.now(UTC)  # as OpenSSL looks at the machine's clock
 Name = x509.DNSName | x509.IPAddress
 
 
@@ -27,7 +38,11 @@ class AuthorityTests(SynchronousTestCase):
     """An authority for two hosts."""
 
     def setUp(self) -> None:
-        self.authority = SessionAuthority(HOSTS, NOW)
+        self.make(NOW)
+
+    def make(self, now: datetime) -> None:
+        """Make the authority at a time."""
+        self.authority = SessionAuthority(HOSTS, now)
         self.certificate = read(self.authority.pem)
 
     def sign(self, *names: Name, is_authority: bool = False) -> x509.Certificate:
@@ -40,7 +55,7 @@ class AuthorityTests(SynchronousTestCase):
             .issuer_name(signer.subject)
             .public_key(key)
             .serial_number(x509.random_serial_number())
-            .not_valid_before(NOW)
+            .not_valid_before(NOW - timedelta(minutes=1))
             .not_valid_after(NOW + timedelta(hours=1))
             .add_extension(x509.SubjectAlternativeName(names), critical=True)
             .add_extension(x509.BasicConstraints(is_authority, None), critical=True)
@@ -55,15 +70,27 @@ class AuthorityTests(SynchronousTestCase):
         """Return the certificate that connections to a host are answered with."""
         return self.authority._make_leaf(host)
 
-    def openssl_believes(self, leaf: x509.Certificate, at: datetime = NOW) -> bool:
-        """Return whether OpenSSL believes a certificate if it trusts the authority."""
-        store = crypto.X509Store()
-        store.add_cert(crypto.X509.from_cryptography(self.certificate))
-        store.set_flags(crypto.X509StoreFlags.X509_STRICT)
-        store.set_time(at.replace(tzinfo=None))
+    def openssl_believes(self, leaf: x509.Certificate, name: str = "", other: SessionAuthority | None = None) -> bool:
+        """Return whether OpenSSL's client connects to a server with a certificate if it trusts the authority.
+
+        :param name: the name that it expects, if it does.
+        :param other: another authority whose certificate it is.
+        """
+        own = FilePath(self.mktemp())
+        key = (other or self.authority)._leaf_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        own.setContent(leaf.public_bytes(Encoding.PEM) + key)
+        server, client = SSLContext(PROTOCOL_TLS_SERVER), SSLContext(PROTOCOL_TLS_CLIENT)
+        server.load_cert_chain(own.path)
+        client.load_verify_locations(cadata=self.authority.pem)
+        client.verify_flags |= VERIFY_X509_STRICT
+        client.check_hostname = bool(name)
+        there, back = MemoryBIO(), MemoryBIO()
+        ends = client.wrap_bio(back, there, server_hostname=name or None), server.wrap_bio(there, back, True)
         try:
-            crypto.X509StoreContext(store, crypto.X509.from_cryptography(leaf)).verify_certificate()
-        except crypto.X509StoreContextError:
+            for end in ends * 2:
+                with contextlib.suppress(SSLWantReadError):
+                    end.do_handshake()
+        except SSLCertVerificationError:
             return False
         return True
 
@@ -76,19 +103,25 @@ class AuthorityTests(SynchronousTestCase):
             return False
         return True
 
-    def believed(self, leaf: x509.Certificate, name: Name, at: datetime = NOW) -> tuple[bool, bool]:
+    def believed(self, leaf: x509.Certificate, name: Name) -> tuple[bool, bool]:
         """Return what both verifiers say."""
-        return self.openssl_believes(leaf, at), self.library_believes(leaf, name, at)
+        return self.openssl_believes(leaf), self.library_believes(leaf, name, NOW)
 
     def test_believed(self) -> None:
-        """The certificates of its hosts are believed, each for its own host, from an hour before to two days after."""
+        """The certificates of its hosts are believed, each for its own host alone."""
         for host, other in (HOSTS, HOSTS[::-1]):
             leaf = self.served(host)
-            for at in (NOW - timedelta(minutes=59), NOW, NOW + timedelta(hours=47)):
-                self.assertEqual((True, True), self.believed(leaf, x509.DNSName(host), at))
+            self.assertEqual((True, True), self.believed(leaf, x509.DNSName(host)))
+            self.assertTrue(self.openssl_believes(leaf, host))
             self.assertFalse(self.library_believes(leaf, x509.DNSName(other)))
-            for at in (NOW - timedelta(minutes=61), NOW + timedelta(hours=49)):
-                self.assertEqual((False, False), self.believed(leaf, x509.DNSName(host), at))
+            self.assertFalse(self.openssl_believes(leaf, other))
+
+    def test_times(self) -> None:
+        """They are believed from an hour before until two days after it was made."""
+        for hours, believed in ((-1.1, False), (-0.9, True), (0, True), (47.9, True), (48.1, False)):
+            self.make(NOW - timedelta(hours=hours))
+            leaf, name = self.served(HOSTS[0]), x509.DNSName(HOSTS[0])
+            self.assertEqual((believed, believed), self.believed(leaf, name), hours)
 
     def test_constrained(self) -> None:
         """With its key, nothing is signed that is believed for another name or for an address."""
@@ -124,12 +157,12 @@ class AuthorityTests(SynchronousTestCase):
     def test_other_host(self) -> None:
         """It serves no other host, not even one below its hosts."""
         for host in ("bank.example", "www.api.example", ""):
-            self.assertRaises(ValueError, self.authority.make_context, host)
-        self.assertIs(self.authority.make_context(HOSTS[0]), self.authority.make_context(HOSTS[0]))
+            self.assertRaises(ValueError, self.authority.make_options, host)
+        self.assertIs(self.authority.make_options(HOSTS[0]), self.authority.make_options(HOSTS[0]))
 
     def test_alone(self) -> None:
         """Two sessions have two authorities, and no private key is in what a session gets."""
         other = SessionAuthority(HOSTS, NOW)
         self.assertNotEqual(self.certificate.public_key(), read(other.pem).public_key())
         self.assertNotIn("PRIVATE", self.authority.pem)
-        self.assertFalse(self.openssl_believes(other._make_leaf(HOSTS[0])))
+        self.assertFalse(self.openssl_believes(other._make_leaf(HOSTS[0]), other=other))

@@ -23,7 +23,7 @@ from aileron.features.own_tools._connection import (
 from aileron.features.own_tools._http import UnfitRequest
 from aileron.features.own_tools.values import ToolAnswer
 from tests.features.own_tools.test_http import chunked, fixed, head
-from tests.features.own_tools.tls import HOST, End, Net, Served, Tool, WaitingDoor, make_tool, trust
+from tests.features.own_tools.tls import HOST, End, Net, Served, Tool, WaitingDoor, make_tool
 
 MEBIBYTE = 1024 * 1024
 GET = head(start="GET /items HTTP/1.1")
@@ -47,9 +47,9 @@ class ConnectionCase(SynchronousTestCase):
     def connect(self, authority: SessionAuthority | None = None) -> tuple[Tool, End]:
         """Return a tool that is connected, and its end of the connection."""
         session = ToolSession("session-1", 7, HOST, self.door, self.held, self.reports.append)
-        context = self.authority.make_context(HOST)
-        served = Served(lambda transport: serve_tool(session, context, transport, self.clock))
-        tool, below = make_tool(trust((authority or self.authority).pem), self.clock)
+        options = self.authority.make_options(HOST)
+        served = Served(lambda transport: serve_tool(session, options, transport, self.clock))
+        tool, below = make_tool(self.clock, (authority or self.authority).pem)
         end, self.own = self.net.connect(below, served)
         self.net.run()
         return tool, end
@@ -188,10 +188,8 @@ class AnswerTests(ConnectionCase):
     def test_other_protocols(self) -> None:
         """A client that offers HTTP/2 as well gets HTTP/1.1."""
         session = ToolSession("session-1", 7, HOST, self.door, self.held, self.reports.append)
-        context = trust(self.authority.pem)
-        context.set_alpn_protos([b"h2", b"http/1.1"])
-        tool, below = make_tool(context, self.clock)
-        made = self.authority.make_context(HOST)
+        tool, below = make_tool(self.clock, self.authority.pem, HOST, b"h2", b"http/1.1")
+        made = self.authority.make_options(HOST)
         self.net.connect(below, Served(lambda transport: serve_tool(session, made, transport, self.clock)))
         self.net.run()
         self.assertEqual(b"http/1.1", tool.transport.negotiatedProtocol)
@@ -336,8 +334,8 @@ class TimeTests(ConnectionCase):
     def test_handshake(self) -> None:
         """A client that does not finish the handshake is not waited for."""
         session = ToolSession("session-1", 7, HOST, self.door, self.held, self.reports.append)
-        context = self.authority.make_context(HOST)
-        served = Served(lambda transport: serve_tool(session, context, transport, self.clock))
+        options = self.authority.make_options(HOST)
+        served = Served(lambda transport: serve_tool(session, options, transport, self.clock))
         _, self.own = self.net.connect(Tool(), served)
         self.lasts(REQUEST_SECONDS)
 

@@ -18,7 +18,7 @@ from aileron.model.interfaces.store import IAudit
 from aileron.model.queries import AuditQuery
 from aileron.testing import AuditProxy, memory_store
 from tests.features.own_tools.test_http import head
-from tests.features.own_tools.tls import Net, Served, Tool, WaitingDoor, make_tool, trust
+from tests.features.own_tools.tls import Net, Served, Tool, WaitingDoor, make_tool
 
 GITHUB = ToolService("github", "builtin://github", frozenset({"api.example", "api.example:8443"}))
 TRACKER = ToolService("tracker", "local://me/tracker", frozenset({"tracker.example"}))
@@ -72,7 +72,7 @@ class OpeningCase(SynchronousTestCase):
 
     def connect(self, opened: OpenedTools, host: str, session_id: str = "one", name: str = "api.example") -> Tool:
         """Return a tool that has connected to a host of a session."""
-        tool, below = make_tool(trust(opened.authority.pem), self.clock, name)
+        tool, below = make_tool(self.clock, opened.authority.pem, name)
 
         def serve(transport: Any) -> Any:
             served = self.tools.serve(session_id, host, transport)
@@ -137,7 +137,7 @@ class OpeningTests(OpeningCase):
         one, two = self.open("github"), self.open("tracker", session_id="two")
         self.assertEqual("", self.tools.find_basis("two", "api.example:443"))
         self.assertIsNone(self.tools.serve("two", "api.example:443", self.net))  # type: ignore[arg-type]
-        self.assertRaises(ValueError, two.authority.make_context, "api.example")
+        self.assertRaises(ValueError, two.authority.make_options, "api.example")
         third = self.open("github", session_id="three")
         self.assertNotEqual(one.authority.pem, third.authority.pem)
         tool = self.connect(one, "api.example:443", "three")

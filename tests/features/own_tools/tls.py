@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from attrs import define, field, frozen
-from OpenSSL import SSL, crypto
+from attrs import define, field
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IOpenSSLClientConnectionCreator
 from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.ssl import Certificate, optionsForClientTLS
 from twisted.internet.task import Clock
 from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 from twisted.python.failure import Failure
-from zope.interface import implementer
 
 from aileron.features.own_tools.values import ToolAnswer, ToolRequest, ToolService
 from tests.features.gateway.net import End, Net
@@ -77,37 +75,17 @@ class Tool(Protocol):
         self.reason = reason
 
 
-@implementer(IOpenSSLClientConnectionCreator)
-@frozen
-class _Creator:
-    context: SSL.Context
-    name: str
-
-    def clientConnectionForTLS(self, tlsProtocol: object) -> SSL.Connection:
-        connection = SSL.Connection(self.context, None)
-        if self.name:
-            connection.set_tlsext_host_name(self.name.encode())
-        return connection
-
-
-def trust(*authorities: str) -> SSL.Context:
-    """Return the settings of a client that trusts these authorities alone."""
-    context = SSL.Context(SSL.TLS_CLIENT_METHOD)
-    store = context.get_cert_store()
-    for pem in authorities:
-        assert store is not None
-        store.add_cert(crypto.load_certificate(crypto.FILETYPE_PEM, pem.encode()))
-    context.set_verify(SSL.VERIFY_PEER, lambda *given: bool(given[-1]))
-    return context
-
-
-def make_tool(context: SSL.Context, clock: Clock, name: str = HOST) -> tuple[Tool, Any]:
+def make_tool(clock: Clock, authority: str, name: str = HOST, *protocols: bytes) -> tuple[Tool, Any]:
     """Return a tool, and the protocol below TLS by which it is connected.
 
-    :param name: the server name that it asks for.
+    :param authority: the certificate of the only authority that it trusts.
+    :param name: the server name that it asks for, and expects.
+    :param protocols: what it offers by ALPN.
     """
     tool = Tool()
-    factory = TLSMemoryBIOFactory(_Creator(context, name), True, Factory.forProtocol(lambda: tool), clock)
+    root = Certificate.loadPEM(authority.encode())
+    options = optionsForClientTLS(name, trustRoot=root, acceptableProtocols=list(protocols) or None)
+    factory = TLSMemoryBIOFactory(options, True, Factory.forProtocol(lambda: tool), clock)
     factory.protocol = TLSMemoryBIOProtocol
     return tool, factory.buildProtocol(None)
 
@@ -131,4 +109,4 @@ class Served(Protocol):
         self.served.connectionLost(reason)
 
 
-__all__ = ["HOST", "End", "Net", "Served", "Tool", "WaitingDoor", "make_tool", "trust"]
+__all__ = ["HOST", "End", "Net", "Served", "Tool", "WaitingDoor", "make_tool"]
