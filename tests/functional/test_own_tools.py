@@ -173,7 +173,7 @@ class ReadTests(OwnToolsTestCase):
     async def test_reads(self) -> None:
         """gh, curl and urllib read at once, by REST and GraphQL, and nothing waits.
 
-        A login that the user has stored for gh is not used. The tokens are nowhere in the sandbox.
+        A login that the user has stored for gh is not there. The tokens are nowhere in the sandbox.
         """
         stored = self.home.user / ".config" / "gh"
         stored.mkdir(parents=True)
@@ -185,9 +185,11 @@ class ReadTests(OwnToolsTestCase):
             ("gh issue list -R acme/web", "Crash at start"),
             (f"curl -sS https://{HOST}/repos/acme/web", '"acme/web"'),
             (f"{_PYTHON} -c '{_URLLIB}'", '"acme/web"'),
+            (f"cat {stored}/hosts.yml && echo nothing", "nothing"),
         ):
             finished = await inside.run(script)
             self.assertIn(expected, finished.stdout, finished)
+            self.assertNotIn("gho_stored", finished.stdout)
         looked = await inside.run(_LOOK)
         found = looked.stdout.splitlines()
         self.assertEqual([line for line in found if "=" not in line], [], looked)

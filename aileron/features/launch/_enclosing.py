@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 
 from attrs import evolve, field, frozen
@@ -11,6 +11,7 @@ from attrs import evolve, field, frozen
 from aileron.client import Daemon, DaemonUnreachable
 from aileron.features.egress.client import open_connection
 from aileron.features.own_tools.client import OpenedServices, open_services
+from aileron.features.own_tools.logins import hide_logins
 from aileron.features.own_tools.trust import TrustFiles, lay_out_trust
 from aileron.features.sandbox.project import SandboxProject
 from aileron.features.sandbox.sandbox import ProcessPlan, Sandbox
@@ -61,16 +62,27 @@ class LaunchSandbox:
         words = (*self.access.egress, *(f"{host} (own tools)" for host in hosts))
         way_out = WayOut(words, lambda: self._dial(session_id)) if words else None
         directories = () if plan.directory is None else (plan.directory,)
-        trusting: AbstractContextManager[TrustFiles] = nullcontext(TrustFiles({}))
-        if opened is not None:
-            trusting = lay_out_trust(opened.certificate, self.environment, self.say)
-        with trusting as trust:
+        with self._lay_out(opened) as trust:
             environment = plan.environment if opened is None else opened.replace_credentials(plan.environment)
             process = ProcessPlan(
                 plan.argv, {**environment, **trust.variables}, directories, plan.descriptors, trust.mounts
             )
             with self.sandbox.around(process, self.project, url, way_out) as inside:
                 yield evolve(plan, argv=inside.argv, environment=inside.environment, descriptors=inside.descriptors)
+
+    @contextmanager
+    def _lay_out(self, opened: OpenedServices | None) -> Iterator[TrustFiles]:
+        """Provide the files of opened services: those by which programs trust their authority, and those that hide."""
+        if opened is None:
+            yield TrustFiles({})
+            return
+        with (
+            lay_out_trust(opened.certificate, self.environment, self.say) as trust,
+            hide_logins(opened.variables, self.environment) as hidden,
+        ):
+            # guard of own tools: a login that a tool has stored cannot be read in the sandbox
+            #    -> features.launch.test_enclosing.LaunchSandboxTests.test_logins, instead yield trust
+            yield evolve(trust, mounts={**trust.mounts, **hidden})
 
     async def _dial(self, session_id: str) -> tuple[int, bytes]:
         return await open_connection(self._connect(), session_id, self.access.egress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from attrs import define, evolve, field
@@ -35,6 +36,7 @@ class RecordingSandbox:
     process: ProcessPlan | None = None
     way_out: WayOut | None = None
     given: list[object] = field(factory=list)
+    contents: Mapping[str, bytes] = field(factory=dict)
 
     @contextmanager
     def around(
@@ -42,6 +44,7 @@ class RecordingSandbox:
     ) -> Iterator[ProcessPlan]:
         """Note it."""
         self.process, self.way_out = plan, way_out
+        self.contents = {ours: Path(ours).read_bytes() for ours in plan.replaced.values() if Path(ours).is_file()}
         self.given += [project, url]
         yield evolve(plan, argv=("bwrap", *plan.argv))
 
@@ -110,6 +113,18 @@ class LaunchSandboxTests(SynchronousTestCase):
         self.assertIn("github. Requests to api.github.com go through Aileron", line)
         self.assertIn("your own GH_TOKEN stays outside", line)
         self.assertNotIn("canary", line)
+
+    def test_logins(self) -> None:
+        """The file in which gh has stored a login is empty in a sandbox that has a placeholder for it."""
+        home = Path(self.mktemp()).resolve()
+        stored = home / ".config" / "gh" / "hosts.yml"
+        stored.parent.mkdir(parents=True)
+        self.environment["HOME"] = str(home)
+        stored.write_text("github.com: {oauth_token: gho_canary}")
+        process = self.enclosed(SandboxAccess(services=("github",)))
+        hidden = process.replaced[str(stored)]
+        self.assertEqual(self.sandbox.contents[hidden], b"")
+        self.assertFalse(Path(hidden).exists())
 
     def test_way_out(self) -> None:
         """Connections are asked for with the hosts of the option; those of the services are opened already."""
