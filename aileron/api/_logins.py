@@ -1,4 +1,4 @@
-"""The interface of the operator's logins as the sites use it. The vault's room implements it."""
+"""The interface of the operator's logins that the sites use. L{aileron.vault} implements it."""
 
 from __future__ import annotations
 
@@ -172,7 +172,10 @@ class OperatorLogins(Protocol):
         """Return whether this cookie belongs to a browser that is logged in, to decide or only to read."""
 
     def expects_cookie(self, cookie: str) -> bool:
-        """Return whether this cookie belongs to a page that waits for its words, or has waited lately."""
+        """Return whether this cookie belongs to a page that still waits for its words, or waited lately.
+
+        The words are the two that the page shows, which the person types in a terminal.
+        """
 
     def by_browser(self, asked: SignedRequest, renew: bool = True) -> OperatorSession | None:
         """Return the browser session that signed this request, or None if none did or the request was sent before.

@@ -46,7 +46,7 @@ class RecordSigner(Protocol):
 
     @property
     def head(self) -> tuple[int, str] | None:
-        """The sequence and hash of the newest record of this process, or of the newest record found at its start.
+        """The sequence number and hash of the newest audit record that this process wrote, or found at its start.
 
         None if there was no record yet.
         """

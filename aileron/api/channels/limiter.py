@@ -262,7 +262,10 @@ class RequestTurns:
             self._reactor.callLater(0, self._take)
 
     def _take(self) -> None:
-        """Start queued requests. Each owner gets one after another."""
+        """Start queued requests, one owner after another, up to the limit for a turn of the reactor.
+
+        Schedule the others.
+        """
         self._scheduled, self._begun = False, 0
         try:
             for _ in range(min(MOST_BEGUN_IN_A_TURN, len(self._owners))):
