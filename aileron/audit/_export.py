@@ -1,4 +1,4 @@
-"""Writes and reads a record as lines of JSON: a header, the checkpoints, the records and an end line."""
+"""Writes and reads an audit log as lines of JSON: a header, the checkpoints, the records and an end line."""
 
 from __future__ import annotations
 

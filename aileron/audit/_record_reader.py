@@ -25,7 +25,7 @@ _BATCH = 200
 
 
 class RecordArchive(Protocol):
-    """The database operations on the complete record.
+    """The database operations on the complete audit log.
 
     Every method raises L{aileron.model.errors.StoreUnavailable} if the database fails.
     """

@@ -75,7 +75,7 @@ class CheckpointSigner:
 
     @property
     def head(self) -> tuple[int, str] | None:
-        """The sequence and hash of the newest durable record known to this process, or None if there is none."""
+        """The sequence number and hash of the newest durable audit record that this process knows, or None."""
         return self._observer.end
 
     async def open(self, unlocked: bool) -> None:

@@ -1,4 +1,4 @@
-"""Verifies a record without a daemon or passphrase: in a copy of the database or in an export."""
+"""Verifies an audit log without a daemon or passphrase: in a copy of the database or in an export."""
 
 from __future__ import annotations
 
