@@ -196,7 +196,7 @@ class LoopThread:
         self.bridge = ThreadBridge(reactor)
 
     def start(self) -> Deferred[None]:
-        """Start the thread.  Fires when the loop runs."""
+        """Start the thread. The returned Deferred fires when the asyncio loop runs in it."""
         self._thread.start()
         return self._started
 

@@ -21,9 +21,9 @@ class Life:
     endings: list[Callable[[], Any]] = field(factory=list)
 
     def at_end(self, ending: Callable[[], Any]) -> None:
-        """Register C{ending} to be called at the end, before the functions registered earlier.
+        """Register C{ending} to be called at the shutdown of the process, before the functions registered earlier.
 
-        It may return a Deferred.
+        It may return a Deferred, which is waited for.
         """
         self.endings.append(ending)
 
@@ -58,7 +58,10 @@ class Life:
         self.at_end(stop)
 
     async def end(self) -> None:
-        """Call all registered functions, last first.  Failures are logged and do not stop the others."""
+        """Shut down: call all registered functions, the last one first.
+
+        Failures are logged and do not stop the others.
+        """
         while self.endings:
             ending = self.endings.pop()
             try:

@@ -1,7 +1,7 @@
-"""URLs, hosts, ports, IP addresses and the system's certificate authorities, parsed in one way for every room.
+"""URLs, hosts, ports, IP addresses and the system's certificate authorities, parsed in one way everywhere.
 
 Text that two parsers could read differently is refused with a L{ValueError}, whose message states the rule and repeats
-nothing of the text.  This room imports nothing else of Aileron.
+nothing of the text. This package imports nothing else of Aileron.
 """
 
 from ._certificates import SYSTEM_BUNDLES, find_certificates, read_certificates, system_authorities
