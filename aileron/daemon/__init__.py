@@ -1,4 +1,4 @@
-"""The composition root: the only room that builds collaborators and connects them.
+"""The composition root of the daemon: the only package that builds its objects and connects them.
 
 Run by C{twistd aileron}, or in the foreground by L{serve}.
 """
