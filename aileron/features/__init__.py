@@ -1,6 +1,6 @@
 """The features. Each has a directory here, declares itself as its C{FEATURE}, and can be left out.
 
-Other rooms import only this package's C{__init__}, and know no feature by name.
+Other packages import only this package's C{__init__}, and know no feature by name.
 """
 
 from ._collection import BUILT_IN, FeatureSet, RunningFeatures

@@ -127,7 +127,7 @@ class RelayRoute:
         return UpstreamExchange(self.terms, length, partial(self.begin, self))
 
     def account(self, session_id: str | None) -> Account:
-        """Return the session's byte account. The account is cached for all requests of this route."""
+        """Return the account that counts the bytes in memory of a session's requests. It is cached for this route."""
         account = self._account
         if account is None or self._account_of != session_id:
             account = self._account = self._budget.account(session_id)

@@ -167,7 +167,7 @@ class SessionCalls:
             await self._record_turn(turn, number, shapes)
 
     async def refuse(self, turn: Turn, number: int, why: str) -> list[CallResult]:
-        """Record a turn without running its calls, and return C{why} as the result of each call."""
+        """Store the model's response without running its tool calls, and return C{why} as the result of each call."""
         await self._record_turn(turn, number, [{"tool": call.name, "outcome": "limit"} for call in turn.calls])
         return [CallResult(call.id, why, is_error=True) for call in turn.calls]
 

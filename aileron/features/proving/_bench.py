@@ -106,7 +106,7 @@ class Bench:
 
     @property
     def away(self) -> Path:
-        """The directory for the double's files. It is outside the home, where no file may contain the secret."""
+        """The directory for the double's files, outside of the home: the secret may be in none of the home's files."""
         return self.home.root.parent
 
     async def bind(self, new: NewBinding) -> None:
@@ -176,7 +176,7 @@ class Bench:
         return Seen(states, recorded, "" if run.fault is None else run.fault.message, left)
 
     async def _find_left(self) -> str:
-        """Return L{Double.left}, after waiting up to a few seconds for killed processes to end."""
+        """Return what L{Double.left} says still runs, after waiting up to a few seconds for killed processes to end."""
         since = time.monotonic()
         while (left := self.double.left()) and time.monotonic() - since < _GONE_SECONDS:
             await deferLater(self.network.reactor, _PAUSE_SECONDS)
@@ -235,7 +235,10 @@ class Bench:
 
 
 async def with_bench(reactor: Any, work: Callable[[Bench], Awaitable[_T]]) -> _T:
-    """Call C{work} with a bench in a temporary directory, close and delete the bench, and return the result."""
+    """Call C{work} with a new bench, which runs actions for a proof in a temporary directory, and return the result.
+
+    The bench is then closed and deleted.
+    """
     with TemporaryDirectory(prefix="aileron-prove-") as root:
         bench = await _build(reactor, Home(Path(root).resolve() / "home"))
         try:

@@ -56,14 +56,14 @@ class PushMessage:
 
 @frozen
 class PushBrowser:
-    """A browser that is notified, as it is listed.
+    """A registered browser that gets push messages, as lists of browsers show it.
 
     :ivar id: derived from the endpoint.
     :ivar name: the name that the browser's page gave.
     :ivar service: the host of the browser's push service.
     :ivar sent_at: when the push service last accepted a message, or None if it never has.
     :ivar problem: why the last attempt failed, without the endpoint, or None if it succeeded.
-    :ivar phone: the name of the phone's passkey that registered the browser, or None if the desk's pages did.
+    :ivar phone: the name of the phone's passkey that registered the browser, or None if a page on this machine did.
     """
 
     id: str

@@ -96,7 +96,7 @@ _MACHINES = {
 
 
 def filter_for(machine: str) -> bytes | None:
-    """Return the program for a machine, or None if the machine is unknown.
+    """Return the filter program for system calls on a machine, or None if the machine is unknown.
 
     :param machine: the value of C{platform.machine()}.
     """

@@ -141,7 +141,10 @@ class Sandbox:
         return (self.interpreter, "-I", str(_ENTRYPOINT), str(port), str(meeting), question)
 
     def listen(self, factory: IProtocolFactory) -> tuple[socket.socket, Callable[[], object]]:
-        """Serve connections from inside; return the socket for L{entry}, and the function that stops serving."""
+        """Serve connections from inside the sandbox.
+
+        :return: the socket for L{entry}, and the function that stops serving.
+        """
         ours, theirs = socket.socketpair()
         forwarder = SocketForwarder(self.reactor, [factory], ours, lambda: None, lambda _: None)
         forwarder.open()

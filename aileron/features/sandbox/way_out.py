@@ -41,7 +41,7 @@ class WayOut:
     dial: Callable[[], Awaitable[tuple[int, bytes]]]
 
     def factory(self, reactor: Any) -> ServerFactory:
-        """Return the factory that serves the connections from inside."""
+        """Return the factory that serves the connections from inside the sandbox."""
         return _InsideFactory(reactor, self.dial)
 
 
@@ -126,7 +126,7 @@ class _Inside(Proxy):
 
 @define(eq=False)
 class _InsideFactory(ServerFactory):
-    """The factory of the connections from inside.
+    """The factory of the protocols for connections from inside the sandbox.
 
     :ivar count: the number of open connections.
     """

@@ -158,7 +158,10 @@ class Exchange(ABC):
             self._choose("none")
 
     def memory(self) -> Memory | None:
-        """Return the memory to store for the next request, or None if nothing is hidden. Call it before L{finish}."""
+        """Return the part of the reply that the client did not get, to restore it into its next request, or None.
+
+        Call it before L{finish}.
+        """
         rounds = self._all_rounds()
         shown = (part for each in rounds for part in each.list_shown())
         keys = tuple(dict.fromkeys([*self._own_keys(), *(key for part in shown for key in self._keys(part))]))

@@ -16,7 +16,7 @@ EVENT_BYTES = 512
 
 
 class Texts:
-    """Texts by name that arrive in pieces.
+    """Collects texts that arrive in pieces, each under a name.
 
     :ivar size: the number of characters of all texts.
     """
