@@ -1,4 +1,4 @@
-"""A TOML file in the state directory that has no effect until the operator trusts its digest."""
+"""A TOML file in the home (the directory of the daemon's files) that has no effect until the operator trusts it."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class TrustedToml(Generic[_T]):
         return TomlVersion(data, candidate, contents)
 
     def require_trusted(self, refusal: str) -> TomlVersion[_T]:
-        """Return the version on disk, which may be that of a missing file.
+        """Read the file and require that the operator trusts it. Return its version on disk, also if there is no file.
 
         :param refusal: the message of the error.
         :raises Conflict: if the file has errors or is not trusted.
