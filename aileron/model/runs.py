@@ -334,7 +334,7 @@ class RepetitionNote:
     reason: str = ""
 
     def applied(self, run: Run) -> Run:
-        """Return the earlier run with the note. Use it only if the outcome is still unknown."""
+        """Return the earlier run with this note added. Use the result only if that run's outcome is still unknown."""
         fault = run.fault or Fault("outcome_unknown", "The outcome is unknown.")
         reason, noted = self.reason or run.reason, fault.with_details(**self.details)
         return evolve(run, changed_at=self.event.at, fault=noted, reason=reason)

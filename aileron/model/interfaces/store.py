@@ -241,7 +241,7 @@ class IAudit(Interface):
         """
 
     async def head() -> tuple[int, str] | None:
-        """Return the sequence and hash of the newest record, or None if there are no records."""
+        """Return the sequence number and hash of the newest audit record, or None if there are no records."""
 
     async def at(sequence: int) -> str | None:
         """Return the hash of the audit record with this sequence number, or None if there is none."""

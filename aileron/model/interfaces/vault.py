@@ -48,11 +48,11 @@ class IKeySource(Interface):
 
 
 class ICredential(Interface):
-    """A bound credential that is not decrypted. Rooms above the connectors pass it on and never open it.
+    """A bound credential that is not decrypted. The packages above the connectors pass it on and never open it.
 
-    If a credential of its kind expires, the methods marked "renews" renew it, once for all waiting callers, and the
-    new one is stored before it is used. Cancelling ends the wait, but not the renewal. Two credentials are equal if
-    they belong to the same revision of a binding and have equal scopes.
+    If a credential of its kind expires, the methods marked "renews" renew it, once for all waiting callers, and the new
+    one is stored before it is used. Cancelling ends the wait, but not the renewal. Two credentials are equal if they
+    belong to the same revision of a binding and have equal scopes.
     """
 
     async def authorize(request: Request) -> Authorization:
