@@ -41,7 +41,7 @@ class Attention:
 def page(title: str, said: str, *children: Part) -> Tag:
     """Draw a whole page.
 
-    :param said: the text that a screen reader announces when it changes.
+    :param said: the text that a screen reader announces when the page changes.
     """
     return tags.section(*children, **{"data-title": f"{visible(title)} – Aileron", "data-said": visible(said)})
 
