@@ -7,6 +7,7 @@ import sys
 import time
 from typing import Any
 
+import attrs
 from twisted.internet.defer import Deferred
 
 from aileron.features.prompts._asks import MOST_WAITING_OF_SESSION
@@ -14,6 +15,7 @@ from aileron.features.prompts.programs import relay_command
 from tests.functional.browsed import PagesTestCase
 from tests.functional.operated import OperatedTestCase, kinds
 from tests.functional.process import Command
+from tests.functional.reactor import Patience, until
 from tests.functional.web import Reply
 
 _RULES = "prompts:\n  rules:\n    - {deny: Bash(rm *), reason: Use git rm.}\n"
@@ -154,3 +156,61 @@ class RelayTests(OperatedTestCase):
         self.assertIn("Nothing was run", blocked.stderr)
         nowhere = await self.run_command(self.hook(AILERON_URL="https://a.example"))
         self.assertEqual((nowhere.exit_code, nowhere.stdout), (0, ""))
+
+
+_AGENT = """\
+#!{python}
+import json, os, subprocess, urllib.request
+
+for plugin in json.loads(os.environ["OPENCODE_CONFIG_CONTENT"])["plugin"]:
+    urllib.request.urlopen(plugin).read()
+asked = {{"event": "asks", "tool": "bash", "input": {{"command": "npm test"}}, "cwd": os.getcwd()}}
+headers = {{"Authorization": "Bearer " + os.environ["AILERON_TOKEN"], "Content-Type": "application/json"}}
+url = os.environ["AILERON_URL"] + "/v1/prompts/opencode"
+request = urllib.request.Request(url, json.dumps(asked).encode(), headers)
+print("plugin:", json.load(urllib.request.urlopen(request))["decision"], flush=True)
+asked = {{"hook_event_name": "PermissionRequest", "tool_name": "Bash", "tool_input": {{"command": "npm run x"}}}}
+relay = subprocess.run({relay!r}, shell=True, input=json.dumps(asked), capture_output=True, text=True)
+print("relay:", json.loads(relay.stdout)["hookSpecificOutput"]["decision"], relay.stderr)
+print("sees the home:", os.path.exists({discovery!r}))
+"""
+
+
+class SandboxTests(OperatedTestCase):
+    """A program in place of OpenCode in a sandbox, which asks by the plugin's request and by the program of hooks."""
+
+    def agent(self) -> Command:
+        """Its launch."""
+        relay, discovery = relay_command(sys.executable, "codex"), str(self.home.aileron / "daemon.json")
+        program = self.home.root / "programs" / "opencode"
+        program.parent.mkdir()
+        program.write_text(_AGENT.format(python=sys.executable, relay=relay, discovery=discovery))
+        program.chmod(0o700)
+        command = self.launched()
+        return attrs.evolve(command, arguments=(command.arguments[0], "launch", "--sandbox", "--prompts", "opencode"))
+
+    async def waiting_ask(self) -> Any:
+        """The prompt that waits, once there is one."""
+        patience = Patience(self.reactor, 30)
+        while not (items := (await self.told("ask", "list"))["items"]):
+            self.assertFalse(patience.is_over, "no prompt is listed")
+            await self.pause(0.2)
+        (found,) = items
+        return found
+
+    async def test_answered(self) -> None:
+        """Its hooks reach the daemon from inside, each prompt is listed, and each answer reaches the agent."""
+        await self.furnish()
+        agent = self.start(self.agent())
+        first = await self.waiting_ask()
+        self.assertEqual((first["agent"], first["text"]), ("opencode", "npm test"))
+        await self.operator("ask", "allow", first["id"])
+        await until(self.reactor, lambda: "plugin:" in str(agent.output), 30, "the answer")
+        second = await self.waiting_ask()
+        self.assertEqual((second["agent"], second["text"]), ("codex", "npm run x"))
+        await self.operator("ask", "deny", second["id"], "--reason", "Not now.")
+        finished = await agent.finish(60)
+        self.assertEqual(finished.exit_code, 0, finished.stderr)
+        self.assertIn("plugin: allow", finished.stdout)
+        self.assertIn("relay: {'behavior': 'deny', 'message': 'Not now.'}", finished.stdout)
+        self.assertIn("sees the home: False", finished.stdout)

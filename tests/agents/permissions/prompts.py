@@ -75,6 +75,19 @@ def with_options(command: Command, *options: str) -> Command:
     return attrs.evolve(command, arguments=(*ours, *options, *its))
 
 
+class SandboxTestCase(PromptsTestCase):
+    """The same in a sandbox, from which the hook reaches the agent site alone.
+
+    :cvar ways: options that let the sandbox reach more.
+    """
+
+    ways: tuple[str, ...] = ()
+
+    def launch_command(self, prompt: str) -> Command:
+        """The same in a sandbox."""
+        return surroundings.walled(super().launch_command(prompt), *self.ways)
+
+
 class TalkTestCase(PromptsTestCase, surroundings.ConversationTestCase):
     """The same where a person sits at the agent."""
 
@@ -83,3 +96,11 @@ class TalkTestCase(PromptsTestCase, surroundings.ConversationTestCase):
     def conversation(self) -> Command:
         """The same with the options."""
         return with_options(super().conversation(), *self.options)
+
+
+class SandboxTalkTestCase(TalkTestCase):
+    """The same in a sandbox."""
+
+    def conversation(self) -> Command:
+        """The same in a sandbox."""
+        return surroundings.walled(super().conversation())

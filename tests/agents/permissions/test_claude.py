@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -22,6 +23,7 @@ prompts:
 _SHOWN_SECONDS = 3.0
 """The time in which a busy machine draws the dialog; the refused hook itself takes no time."""
 _DIALOG, _ESCAPE = "Do you want to proceed?", "\x1b"
+_OFFER = "Try the new fullscreen renderer?"
 
 
 class Logged(test_claude.LoggedTestCase):
@@ -61,6 +63,10 @@ class HeadlessTests(prompts.PromptsTestCase):
         self.assertFalse(self.mark.exists())
 
 
+class SandboxTests(prompts.SandboxTestCase, HeadlessTests):
+    """The same in a sandbox."""
+
+
 class RulesTests(prompts.PromptsTestCase):
     """Rules where Claude Code would not ask."""
 
@@ -80,6 +86,16 @@ class RulesTests(prompts.PromptsTestCase):
         self.assertTrue(self.mark.exists())
 
 
+class EgressTests(prompts.SandboxTestCase, HeadlessTests):
+    """The same in a sandbox whose programs go through a proxy."""
+
+    ways = ("--egress", "npm")
+
+
+class SandboxRulesTests(prompts.SandboxTestCase, RulesTests):
+    """Rules in a sandbox."""
+
+
 class TalkTestCase(Logged, prompts.TalkTestCase):
     """Where a person sits, and Claude Code's own dialog is open beside the inbox."""
 
@@ -89,6 +105,7 @@ class TalkTestCase(Logged, prompts.TalkTestCase):
         """The model wants to run a command; the dialog is on the screen, and the prompt in the inbox."""
         launched = await self.converse([self.writing(), *turns])
         await self.listed_tools()
+        await self.settled(launched)
         launched.running.press(case.PROMPT)
         await self.shown(launched, case.PROMPT)
         await self.pause(1)  # it takes no Enter that comes at once
@@ -96,6 +113,9 @@ class TalkTestCase(Logged, prompts.TalkTestCase):
         (ask,) = await self.asks()
         await self.shown(launched, _DIALOG)
         return launched, ask
+
+    async def settled(self, launched: case.Launched) -> None:
+        """Answer what it asks before it takes a prompt."""
 
     async def yes(self, launched: case.Launched) -> None:
         """Allow the command in the dialog, and find that it ran."""
@@ -134,6 +154,23 @@ class TerminalTests(TalkTestCase):
         await self.type(launched, case.PROMPT)
         await self.shown(launched, case.BYE)
         await self.left(launched)
+
+
+class SandboxTerminalTests(prompts.SandboxTalkTestCase, TerminalTests):
+    """The same in a sandbox."""
+
+    @property
+    def log(self) -> Path:
+        """Where it may write."""
+        return self.home.project / "claude.log"
+
+    async def settled(self, launched: case.Launched) -> None:
+        """Refuse another renderer, which it offers where it cannot note that it did so before."""
+        await self.shown(launched, _OFFER)
+        await self.pause(1)
+        launched.running.press(_ESCAPE)
+        await until(self.reactor, lambda: _OFFER not in launched.running.screen, 20, "the end of its offer")
+        await self.pause(1)
 
 
 class LateTests(TalkTestCase):

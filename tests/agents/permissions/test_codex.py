@@ -46,6 +46,16 @@ class ExecTests(prompts.PromptsTestCase):
         self.assertTrue(self.mark.exists())
 
 
+class SandboxTests(prompts.SandboxTestCase, ExecTests):
+    """The same in Aileron's sandbox."""
+
+
+class EgressTests(prompts.SandboxTestCase, ExecTests):
+    """The same in a sandbox whose programs go through a proxy."""
+
+    ways = ("--egress", "npm")
+
+
 class TerminalTests(prompts.TalkTestCase):
     """Where a person sits: its own dialog comes after the wait in the inbox."""
 

@@ -77,6 +77,10 @@ class TerminalTests(prompts.TalkTestCase):
         await self.left(launched)
 
 
+class SandboxTerminalTests(prompts.SandboxTalkTestCase, TerminalTests):
+    """The same in a sandbox."""
+
+
 class RulesTests(prompts.PromptsTestCase):
     """Headless, where rules alone apply."""
 
@@ -98,3 +102,13 @@ class RulesTests(prompts.PromptsTestCase):
         self.assertIn("Use git rm.", results[0])
         self.assertIn(prompts.REASON, results[1])
         self.assertTrue(self.mark.exists())
+
+
+class SandboxTests(prompts.SandboxTestCase, RulesTests):
+    """The same in a sandbox."""
+
+
+class EgressTests(prompts.SandboxTestCase, RulesTests):
+    """The same in a sandbox whose programs go through a proxy."""
+
+    ways = ("--egress", "npm")

@@ -40,6 +40,16 @@ class HeadlessTests(prompts.PromptsTestCase):
         self.assertTrue(self.mark.exists())
 
 
+class SandboxTests(prompts.SandboxTestCase, HeadlessTests):
+    """The same in a sandbox."""
+
+
+class EgressTests(prompts.SandboxTestCase, HeadlessTests):
+    """The same in a sandbox whose programs go through a proxy."""
+
+    ways = ("--egress", "npm")
+
+
 class TerminalTests(prompts.TalkTestCase):
     """Where a person sits, a rule asks there and in the inbox."""
 
