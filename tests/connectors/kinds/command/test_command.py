@@ -366,6 +366,14 @@ class PublicTests(SynchronousTestCase):
             self.assertEqual(read_file(public.encode(), "x.toml").problems, ())
 
 
+class RealProcesses(Clock):
+    """The real reactor's processes, and a time that passes only when a test says so."""
+
+    def spawnProcess(self, *arguments: Any, **options: Any) -> Any:
+        """Start one."""
+        return _running_reactor().spawnProcess(*arguments, **options)
+
+
 class ProgramTests(TestCase):
     """Real programs."""
 
@@ -463,10 +471,12 @@ class ProgramTests(TestCase):
 
     async def test_killed(self) -> None:
         """What takes too long is killed, with what it has started, and nobody knows what it did."""
-        child = BEATS
-        outcome = await self.run_it(
-            self.connector(f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"), seconds=1.0
-        )
+        clock, child, beats = RealProcesses(), BEATS, self.directory / "beats"
+        connector = self.connector(f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])")
+        running = self.run_it(evolve(connector, reactor=clock), seconds=1.0)
+        await self.until(lambda: beats.exists() and beats.stat().st_size > 0)
+        clock.advance(1.0)
+        outcome = await running
         assert outcome.fault is not None
         self.assertEqual(outcome.fault.kind, "resource_limit_exceeded")
         self.assertEqual((outcome.sent, outcome.classified), (True, False))
