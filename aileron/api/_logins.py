@@ -214,7 +214,7 @@ class OperatorLogins(Protocol):
         """Return the key with which a login signs decisions, or None if it may not decide or has no key."""
 
     def log_out(self, session_id: str) -> None:
-        """End one session. Idempotent."""
+        """End one login session of the operator. Idempotent."""
 
     def list(self) -> tuple[OperatorSession, ...]:
-        """Return the live sessions, newest first."""
+        """Return the operator's live login sessions, newest first."""

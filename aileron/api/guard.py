@@ -186,7 +186,8 @@ def signed_request(request: IRequest, deps: Dependencies, *, waiting: bool = Fal
 
     A page of a neighbouring name or port can set more cookies of this name. Only the daemon's own cookie counts.
 
-    :param waiting: True for the cookie of a page that waits for its words, which may be beside that of a login.
+    :param waiting: True for the cookie of a page whose two words were not typed in a terminal yet. It may be beside the
+        cookie of a login.
     """
     knows = deps.operators.expects_cookie if waiting else deps.operators.knows_cookie
     body = request.content.read()

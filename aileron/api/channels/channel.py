@@ -349,7 +349,7 @@ class Channel(HTTPChannel):
             self.drop()
 
     def drop(self) -> None:
-        """Close at once and drop unsent data."""
+        """Close the connection at once, and drop data that was not sent yet."""
         self.transport.abortConnection()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
@@ -360,5 +360,5 @@ class Channel(HTTPChannel):
 
 
 def head_too_long(most: int) -> RequestRefused:
-    """Return the error for a head above the limit."""
+    """Return the error for a request whose head is longer than C{most} bytes."""
     return RequestRefused(431, f"The request's head is longer than {most} bytes.")

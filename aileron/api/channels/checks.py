@@ -186,7 +186,7 @@ class SiteRules:
 
 
 def too_long() -> RequestRefused:
-    """Return the error for a body above the limit."""
+    """Return the error for a request whose body is longer than allowed."""
     return RequestRefused(413, f"The body is longer than {MAX_BODY_BYTES} bytes.")
 
 

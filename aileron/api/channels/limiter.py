@@ -69,7 +69,7 @@ class ConnectionLimiter:
         self.closed = False
 
     def __len__(self) -> int:
-        """Return the number of connections."""
+        """Return the number of connections that the site has now."""
         return len(self._unproven) + len(self._owners)
 
     @property

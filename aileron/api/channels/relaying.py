@@ -168,7 +168,7 @@ class RelayingChannel(Channel):
             self._taken.client_is_slow()
 
     def resumeProducing(self) -> None:
-        """Resume writing after the buffer was sent."""
+        """Write again, because the transport's buffer was sent. Called by the transport."""
         if self._taken is None:
             super().resumeProducing()
         else:

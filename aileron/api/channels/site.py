@@ -1,4 +1,4 @@
-"""A site: resources behind L{Channel}s."""
+"""A site of the daemon, which serves HTTP resources over connections of the class L{Channel}."""
 
 from __future__ import annotations
 
