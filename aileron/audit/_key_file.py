@@ -23,7 +23,9 @@ _EVOLVE = b"aileron.audit.next-key.v1\n"
 
 @frozen
 class EvolvingKey:
-    """The key for the MAC of the next record in a locked period. Each key is derived from the previous one.
+    """The key for the MAC of the next audit record in a period in which the vault is locked.
+
+    Each key is derived from the previous one.
 
     :ivar period: the id of the locked period.
     :ivar index: the number of records written in the period.
