@@ -249,7 +249,7 @@ class FileTable:
         self._known.update(keys)
 
     def close(self) -> None:
-        """Add an error for every key that was not read."""
+        """Add an error for every key of the table that was not read."""
         for key in self.values:
             if key not in self._known:
                 self.fault(key, "is not a known key")

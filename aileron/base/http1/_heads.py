@@ -46,7 +46,7 @@ class RequestHead(NamedTuple):
 
     @property
     def path(self) -> bytes:
-        """The target without its query."""
+        """The path of the request, without the query."""
         return self.target.partition(b"?")[0]
 
 
