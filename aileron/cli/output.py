@@ -46,7 +46,7 @@ def say(template: str = "", **values: object) -> None:
 
 
 def _print(line: str, *, err: bool = False, bold: bool = False) -> None:
-    """Print a line of ours, folded so that the terminal breaks no word."""
+    """Print a line, folded so that the terminal breaks no word."""
     stripped = line.lstrip(" ")
     indent = len(line) - len(stripped) + len(GAP)
     width = 0 if stripped.startswith(_COMMAND) else line_width(sys.stderr if err else None)
@@ -78,7 +78,7 @@ def format_line(template: str, **values: object) -> str:
 
 
 def complain(template: str, **values: object) -> None:
-    """Print an error line on standard error, after our name."""
+    """Print an error line on standard error, after the program's name."""
     _print("aileron: " + format_line(template, **values), err=True)
 
 

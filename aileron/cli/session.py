@@ -196,11 +196,11 @@ class OperatorCommand:
         listed(self.as_json, answer, columns, nothing)
 
     def show(self, answer: Mapping[str, Any], print_answer: Callable[[Mapping[str, Any]], None]) -> None:
-        """Print an answer as JSON, or call C{print_answer}."""
+        """Print an answer as JSON if C{--json} was given, else call C{print_answer} with it."""
         show(self.as_json, answer, lambda: print_answer(answer))
 
     def say(self, answer: Mapping[str, Any], template: str, **values: object) -> None:
-        """Print an answer as JSON, or a line of ours instead."""
+        """Print an answer as JSON if C{--json} was given, else the line C{template} with the values in its braces."""
         self.show(answer, lambda _: say(template, **values))
 
 
