@@ -25,7 +25,7 @@ class TerminalKey:
 
     @classmethod
     def make(cls, instance: str, randomness: Callable[[int], bytes] = secrets.token_bytes) -> TerminalKey:
-        """Return a new key for a daemon process."""
+        """Return a new key. Its signatures are valid for the daemon process with the id C{instance} only."""
         return cls(instance, randomness(_SEED_BYTES))
 
     def write(self) -> str:
