@@ -73,7 +73,7 @@ class LineConversation(Protocol):
         self._next: IProtocol | None = None
 
     def say(self, data: bytes) -> None:
-        """Write C{data} as it is."""
+        """Send C{data} to the server unchanged."""
         self.transport.write(data)
 
     async def line(self) -> bytes:

@@ -35,7 +35,7 @@ class HttpKind(ConnectorKind[HttpSpec]):
         return HttpConnector(spec, workshop.transport, workshop.reactor, workshop.now, in_thread)
 
     def schema(self) -> Mapping[str, JSON]:
-        """Return the JSON Schema of a file."""
+        """Return the JSON Schema of connector files of this kind."""
         from ._format import make_schema
 
         return make_schema()

@@ -24,12 +24,12 @@ class MailKind(ConnectorKind[MailSpec]):
         return read_mail(document, head, identity)
 
     def make(self, spec: MailSpec, workshop: Workshop) -> IConnector:
-        """Make the connector of a file."""
+        """Return the connector that a parsed connector file describes."""
         in_thread = workshop.in_thread(spec.fqn)
         return MailConnector(spec, workshop.transport.opener, workshop.reactor, workshop.now, in_thread)
 
     def schema(self) -> Mapping[str, JSON]:
-        """Return the JSON Schema of a file."""
+        """Return the JSON Schema of connector files of this kind."""
         from ._format import make_schema
 
         return make_schema()

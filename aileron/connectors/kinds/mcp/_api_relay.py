@@ -74,7 +74,11 @@ class ApiCall:
             )
 
     def notes(self) -> Mapping[str, JSON]:
-        """Return the counts and the echoes to record with the outcome. If all are zero, they are left out."""
+        """Return what to record with the outcome: counts of API requests, and the ways in which the API sent the key
+        back.
+
+        What is zero is left out.
+        """
         echoed: dict[str, JSON] = {"echoed": sorted(self.echoed)} if self.echoed else {}
         return {"api": {**self.counts}, **echoed} if any(self.counts.values()) else echoed
 

@@ -55,7 +55,7 @@ class LocalServer:
 
     @property
     def url(self) -> str:
-        """The URL that stands for the server in requests."""
+        """The URL that stands for the local server in requests that are shown and recorded."""
         return f"file://{''.join(self.argv[:1])}"
 
 
