@@ -53,7 +53,7 @@ class SealingWriter(BufferedIOBase):
         target.write(self._header)
 
     def writable(self) -> bool:
-        """Return true."""
+        """Return True, since the file is written to."""
         return True
 
     def write(self, data: Any) -> int:
