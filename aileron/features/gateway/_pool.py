@@ -114,7 +114,7 @@ class Connection(Protocol):
         self.transport.abortConnection()
 
     def close(self) -> None:
-        """Close the idle connection."""
+        """Close this connection, which carries no exchange."""
         self.transport.unregisterProducer()
         self.transport.loseConnection()
 

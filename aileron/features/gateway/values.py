@@ -244,7 +244,7 @@ class ProviderTool:
     host: str = ""
 
     def __str__(self) -> str:
-        """Return the kind, and the host if there is one."""
+        """Return the tool's kind as text, and its host if it has one."""
         return f"{self.kind.value} at {self.host}" if self.host else self.kind.value
 
 
