@@ -62,7 +62,7 @@ class RunningKeySources(RunningFeature):
 
     @property
     def parts(self) -> tuple[object, ...]:  # type: ignore[override]
-        """This feature itself."""
+        """The objects that the feature's routes and pages look up by class: only this one."""
         return (self,)
 
 
