@@ -140,7 +140,7 @@ class PhoneApprovers:
     remove_ssh_key: Any = _refused
 
     def write(self, nonce: str, decisions: Sequence[Mapping[str, JSON]]) -> str:
-        """Return the text that signs decisions."""
+        """Return the text that a passkey signs to approve or reject C{decisions}."""
         return self._approvers.write(nonce, decisions)
 
 
