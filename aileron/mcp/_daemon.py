@@ -67,7 +67,7 @@ class _NoClient:
     reason: str
 
     async def ask(self, method: str, *path: str, **more: Unpack[RequestOptions]) -> DaemonAnswer:
-        """Fail the request.
+        """Raise an error instead of sending the request, since no daemon can be used.
 
         :raises DaemonUnreachable: always.
         """
