@@ -93,7 +93,7 @@ class Record:
 
     @property
     def pruned(self) -> bool:
-        """True if retention deleted the contents."""
+        """True if the contents of the record were deleted because they were older than configured."""
         return self.salt is None
 
 
@@ -147,7 +147,7 @@ class Checkpoint:
     signature: str = ""
 
     def statement(self) -> dict[str, JSON]:
-        """Return the JSON that is signed."""
+        """Return the checkpoint as the JSON that its signature is computed over."""
         return {name: value for name, value in to_json(self).items() if name != "signature"} | {"tag": _TAG}
 
     @property

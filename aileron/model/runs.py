@@ -334,7 +334,10 @@ class RepetitionNote:
     reason: str = ""
 
     def applied(self, run: Run) -> Run:
-        """Return the earlier run with this note added. Use the result only if that run's outcome is still unknown."""
+        """Return the run that was repeated, with this note about its repetition in its error and reason.
+
+        Use the result only if the outcome of that run is still unknown.
+        """
         fault = run.fault or Fault("outcome_unknown", "The outcome is unknown.")
         reason, noted = self.reason or run.reason, fault.with_details(**self.details)
         return evolve(run, changed_at=self.event.at, fault=noted, reason=reason)

@@ -26,7 +26,7 @@ class ITrust(Interface):
         """Return the trust in one file, or None if there is none or the vault was never unlocked in this process."""
 
     def trusted() -> tuple[Trusted, ...]:
-        """Return all entries, by kind and name."""
+        """Return the entries of all trusted files, by kind and name."""
 
     def put(words: Sequence[Trusted]) -> None:
         """Store these entries in one durable write. Each replaces an earlier one of its kind and name.

@@ -20,7 +20,7 @@ class IConnector(Interface):
     """A connector to one service. Only the runner's executor calls L{read}, L{invoke} and L{reconcile}."""
 
     def describe() -> ConnectorDescription:
-        """Return the description. It is pure and constant for one instance."""
+        """Return the connector's description. It is pure and constant for one instance."""
 
     def prepare(operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
         """Return the request that C{operation} would send.
