@@ -131,11 +131,11 @@ class BindingsContract(MixedIn):
         return self.successResultOf(Deferred.fromCoroutine(bindings.revoke(name)))
 
     def rebinding(self, bindings: IBindings, name: str, scope: Scope, base_url: str | None = None) -> Deferred[Binding]:
-        """Start to rebind a binding."""
+        """Start to encrypt the credential of a binding for another scope. The Deferred fires with the new binding."""
         return Deferred.fromCoroutine(bindings.rebind(name, scope, base_url))
 
     def rebind(self, bindings: IBindings, name: str, scope: Scope) -> Binding:
-        """Rebind a binding to another base URL and return it."""
+        """Encrypt the credential of a binding for another scope and base URL, and return the new binding."""
         return self.successResultOf(self.rebinding(bindings, name, scope, "https://slack.com/x"))
 
     def refuses(self, bindings: IBindings, new: NewBinding, error: type[Exception]) -> str:
