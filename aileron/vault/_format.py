@@ -145,7 +145,7 @@ class VaultDocument:
 
 
 def trust_key(record: Trusted) -> tuple[TrustKind, str]:
-    """Return the kind and name that identify a trust record."""
+    """Return the kind and name that identify a trusted file."""
     return record.kind, record.name
 
 
@@ -167,12 +167,12 @@ def _to_json(document: VaultDocument) -> dict[str, JSON]:
 
 
 def encode(document: VaultDocument) -> bytes:
-    """Return the bytes of the file."""
+    """Return the bytes of a vault file with these contents."""
     return (json.dumps(_to_json(document), indent=2) + "\n").encode()
 
 
 def body_json(document: VaultDocument) -> dict[str, JSON]:
-    """Return the JSON of the file without its MAC."""
+    """Return the JSON of a vault file with these contents, without its MAC."""
     return {name: value for name, value in _to_json(document).items() if name != "mac"}
 
 

@@ -63,7 +63,7 @@ _WHY = {
 
 
 def find_grant(grants: Sequence[Grant], grant_id: str) -> Grant:
-    """Return the grant.
+    """Return the grant with the id C{grant_id}.
 
     :raises NotFound: if there is no such grant.
     """

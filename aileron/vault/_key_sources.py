@@ -167,7 +167,7 @@ class FileKeySources:
         self._file = file
 
     def list(self) -> tuple[KeySource, ...]:
-        """Return all sources, oldest first."""
+        """Return all sources of the vault's key besides the passphrase, oldest first."""
         return tuple(each.source for each in self._file.verified.key_sources)
 
     def check(self, given: JSON, proof: str) -> KeySource:

@@ -51,7 +51,7 @@ class ReplayCache(Generic[Value]):
         return self._clock.seconds() < self._kept.get(key, (0.0, None))[0]
 
     def clear(self) -> None:
-        """Remove all values."""
+        """Remove all stored values."""
         self._kept.clear()
 
 
@@ -257,7 +257,7 @@ class Logins:
         self._by_secret = {key: each for key, each in self._by_secret.items() if each.session.id != session_id}
 
     def live(self) -> tuple[OperatorSession, ...]:
-        """Return the live sessions, newest first."""
+        """Return the operator's live login sessions, newest first."""
         self._drop_ended()
         live = sorted(self._by_secret.values(), key=_age, reverse=True)
         return tuple(self._with_decides(login).session for login in live)
@@ -293,7 +293,7 @@ class Logins:
         self._report_lapse(secret)
 
     def _report_lapse(self, secret: str) -> None:
-        """Report that a login may not decide any more, once."""
+        """Report, once, that a browser's login may not decide any more."""
         login = self._by_secret.get(secret)
         if login is not None and not login.reported:
             self._by_secret[secret] = evolve(login, reported=True)

@@ -17,14 +17,14 @@ _MAX_KEYS = 16
 
 
 class SshKeys:
-    """The SSH keys whose signatures decide."""
+    """The operator's SSH keys, whose signatures approve or reject requests."""
 
     def __init__(self, book: ISshKeyBook, clock: IReactorTime) -> None:
         self._book = book
         self._clock = clock
 
     def list(self) -> tuple[EnrolledSshKey, ...]:
-        """Return all keys, oldest first."""
+        """Return all enrolled SSH keys, oldest first."""
         return self._book.ssh_keys()
 
     def add(self, name: str, line: str) -> EnrolledSshKey:

@@ -249,7 +249,7 @@ def reset(
 
 
 def new_nonce(randomness: Randomness = secrets.token_bytes) -> str:
-    """Return a nonce for one login."""
+    """Return a new random nonce for one login."""
     return write_base64url(randomness(NONCE_BYTES))
 
 
