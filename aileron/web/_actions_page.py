@@ -136,7 +136,7 @@ def _repair(error: LoadError) -> Cell:
 
 
 def limits(caps: Iterable[Cap]) -> str:
-    """Return the limits as text."""
+    """Return the caps of an action, which limit how often it runs, as text."""
     return "; ".join(map(_limit, caps))
 
 

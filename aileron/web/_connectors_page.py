@@ -85,7 +85,7 @@ async def draw_connector(deps: Dependencies, visit: Visit, fqn: str) -> Tag:
 
 
 async def _latest(deps: Dependencies, actions: Sequence[str]) -> list[Run]:
-    """Find the latest run of each action that ran."""
+    """Find the latest run of each of these actions. An action that never ran has none."""
     found = [await deps.submission.runs(RunQuery(action=each, limit=1)) for each in actions]
     return [run for each in found for run in each.items]
 

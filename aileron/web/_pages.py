@@ -60,7 +60,7 @@ class Entrance:
     files: Sequence[Path] = ()
 
     def shows(self, rule: str) -> bool:
-        """Return whether the page with this path is shown."""
+        """Return whether the page with this path is among those that this site shows."""
         return self.shown is None or rule in self.shown
 
 

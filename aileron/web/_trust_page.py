@@ -64,7 +64,7 @@ def _ask_name(item: TrustItem) -> Tag:
 
 
 def _state(item: TrustItem, candidate: Candidate) -> Tag:
-    """Draw the trust state of a file, after its warnings."""
+    """Draw whether a file is trusted, after the warnings about it."""
     first = []
     if candidate.lacks:
         first.append(f"Cannot run, so it cannot be trusted: it {candidate.lacks[0]}.")

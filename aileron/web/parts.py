@@ -98,7 +98,7 @@ def titled(title: str, said: str) -> Callable[[Tag], Tag]:
 
 
 def template(name: str) -> XMLString:
-    """Load a fragment's template."""
+    """Load the HTML template of a part of a page."""
     return XMLString((_TEMPLATES / name).read_text(encoding="utf-8"))
 
 
@@ -179,11 +179,11 @@ class _Served:
 
     @classmethod
     def pack(cls, kind: bytes, content: bytes) -> _Served:
-        """Compress C{content}."""
+        """Compress C{content}, and return both forms, of which a client gets the one that it accepts."""
         return cls(kind, content, gzip.compress(content, mtime=0))
 
     def send(self, request: IRequest) -> bytes:
-        """Return the body in a form that the client accepts."""
+        """Return the body of the response, compressed if the client accepts that."""
         request.setHeader(b"Content-Type", self.kind)
         request.setHeader(b"Vary", b"Accept-Encoding")
         if not _accepts_gzip(request):

@@ -46,7 +46,7 @@ def size(text: str) -> str:
 
 
 def count(number: int, one: str, several: str) -> str:
-    """Return a number with its noun."""
+    """Return a number with a noun in the singular or plural, such as C{1 run} or C{2 runs}."""
     return f"{number:,} {one if number == 1 else several}"
 
 

@@ -332,7 +332,7 @@ class Inbox:
     ending: Sequence[Part] = ()
 
     def group(self, group: InboxGroup) -> list[Listed]:
-        """Return the rows of a group."""
+        """Return the inbox's rows of a group."""
         return [each for each in self.listed if each.review.group is group and each.snoozed_until is None]
 
     @property
@@ -391,7 +391,7 @@ def _draw_group(listed: Sequence[Listed], chosen: str) -> bool | dict[str, Flatt
 
 
 def draw_list(inbox: Inbox) -> Fragment:
-    """Draw the pending approvals without a request beside them."""
+    """Draw the pending approvals as a list on its own, without one of them shown beside it."""
     root = titled("Aileron", f"Pending approvals: {inbox.count or 'none'}")
     return Fragment(_LIST, root=root, rows=draw_rows(inbox))
 
@@ -408,7 +408,7 @@ def _not_begun(run: Run) -> dict[str, Flattenable]:
 
 
 def _flood(flood: Flood, chosen: str) -> Fragment:
-    """Draw a flooding session with one button that ends it."""
+    """Draw a session with too many pending requests, with one button that ends it."""
     about: dict[str, Flattenable] = {
         "agent": agent(flood.listed[0].session),
         "count": str(flood.waiting),

@@ -148,7 +148,7 @@ def draw_payload(approval: Approval, cards: Sequence[Card] = (), before: Precede
 
 
 def draw_requests(approval: Approval, cards: Sequence[Card] = ()) -> Fragment:
-    """Draw the requests to send."""
+    """Draw the HTTP requests that the approved run would send."""
     review, preview = approval.review, approval.review.preview
     is_open = find_open(approval, list_arguments(approval), cards)
     lacking, key = None if preview is None else preview.lacking, approval.run.effect_key

@@ -52,7 +52,7 @@ class TextReading:
 
     @property
     def notes(self) -> str:
-        """Return the sentences, one a line; an empty text if there are none."""
+        """Return the sentences about misleading characters in the text, one a line; an empty text if there are none."""
         return "\n".join(sentence for _, sentence in self.noted)
 
     def draw_notes(self) -> list[Tag]:
@@ -64,7 +64,7 @@ class TextReading:
 
     @property
     def harmless(self) -> bool:
-        """Return True if the text is short and has no notes."""
+        """Return True if the text is short and there is nothing misleading in it."""
         return not (self.must_read or self.notes)
 
 
