@@ -41,8 +41,7 @@ class _Matched(RuleFactory):
 
 class _Rule(Rule):
     def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
-        """Return a function that raises L{NotImplementedError}: no URL of a route is built, and compiling takes time.
-        """
+        """Return a function that raises L{NotImplementedError}, because no URL of a route is ever built."""
         return _build_nothing
 
 
