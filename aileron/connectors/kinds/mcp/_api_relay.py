@@ -74,8 +74,7 @@ class ApiCall:
             )
 
     def notes(self) -> Mapping[str, JSON]:
-        """Return what to record with the outcome: counts of API requests, and the ways in which the API sent the key
-        back.
+        """Return what to record with the outcome: counts of API requests, and the ways in which the key came back.
 
         What is zero is left out.
         """
