@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address, IPv6Address
-from ssl import (
-    PROTOCOL_TLS_CLIENT,
-    PROTOCOL_TLS_SERVER,
-    VERIFY_X509_STRICT,
-    MemoryBIO,
-    SSLCertVerificationError,
-    SSLContext,
-    SSLWantReadError,
-)
+from ssl import PROTOCOL_TLS_CLIENT, VERIFY_X509_STRICT, SSLContext
 
 from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -23,6 +14,7 @@ from twisted.python.filepath import FilePath
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.features.own_tools._authority import SessionAuthority
+from tests.features.own_tools.tls import openssl_connects
 
 HOSTS = ("api.example", "uploads.example")
 NOW = datetime.now(UTC)  # as OpenSSL looks at the machine's clock
@@ -79,20 +71,11 @@ class AuthorityTests(SynchronousTestCase):
         own = FilePath(self.mktemp())
         key = (other or self.authority)._leaf_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         own.setContent(leaf.public_bytes(Encoding.PEM) + key)
-        server, client = SSLContext(PROTOCOL_TLS_SERVER), SSLContext(PROTOCOL_TLS_CLIENT)
-        server.load_cert_chain(own.path)
+        client = SSLContext(PROTOCOL_TLS_CLIENT)
         client.load_verify_locations(cadata=self.authority.pem)
         client.verify_flags |= VERIFY_X509_STRICT
         client.check_hostname = bool(name)
-        there, back = MemoryBIO(), MemoryBIO()
-        ends = client.wrap_bio(back, there, server_hostname=name or None), server.wrap_bio(there, back, True)
-        try:
-            for end in ends * 2:
-                with contextlib.suppress(SSLWantReadError):
-                    end.do_handshake()
-        except SSLCertVerificationError:
-            return False
-        return True
+        return openssl_connects(client, own.path, name or None)
 
     def library_believes(self, leaf: x509.Certificate, name: Name, at: datetime = NOW) -> bool:
         """Return whether another verifier believes a certificate for a name if it trusts the authority."""

@@ -6,14 +6,15 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 
 from attrs import evolve
-from OpenSSL import crypto
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.features.own_tools.trust import ADDING, PLACE, REPLACING, SystemRoots, TrustFiles, lay_out_trust
 from aileron.model.errors import NotFound
 from tests.features.gateway.certificates import Authority
+from tests.features.own_tools.tls import openssl_connects
 
 SYSTEM, SESSION, COMPANY, EXTRA = (Authority.made(name) for name in ("system", "session", "company", "extra"))
 
@@ -93,13 +94,14 @@ class TrustTests(SynchronousTestCase):
 
     def test_directory(self) -> None:
         """OpenSSL finds the session's authority in the copy of the system's directory, which has the rest too."""
-        leaf = crypto.load_certificate(crypto.FILETYPE_PEM, SESSION.issue("api.example.com"))
+        server = self.root / "server.pem"
+        server.write_bytes(SESSION.issue("api.example.com"))
         with self.laid_out() as files:
             for place in (str(self.certs), files.variables["SSL_CERT_DIR"]):
                 directory = self.outside(files.mounts, place)
-                store = crypto.X509Store()
-                store.load_locations(None, capath=str(directory))
-                crypto.X509StoreContext(store, leaf).verify_certificate()
+                client = SSLContext(PROTOCOL_TLS_CLIENT)
+                client.load_verify_locations(capath=str(directory))
+                self.assertTrue(openssl_connects(client, str(server), "api.example.com"))
                 self.assertEqual((directory / "ca-certificates.crt").read_text(), SYSTEM.pem + SESSION.pem)
                 self.assertEqual((directory / "java" / "cacerts").read_bytes(), b"a keystore")
         self.assertEqual(self.bundle.read_text(), SYSTEM.pem)

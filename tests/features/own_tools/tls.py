@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
+from ssl import PROTOCOL_TLS_SERVER, MemoryBIO, SSLCertVerificationError, SSLContext, SSLWantReadError
 from typing import Any
 
 from attrs import define, field
@@ -90,6 +92,25 @@ def make_tool(clock: Clock, authority: str, name: str = HOST, *protocols: bytes)
     return tool, factory.buildProtocol(None)
 
 
+def openssl_connects(client: SSLContext, server: str, name: str | None = None) -> bool:
+    """Return whether OpenSSL's client connects to a server, without a socket.
+
+    :param server: the path of the server's certificate and key.
+    :param name: the server name that the client asks for.
+    """
+    own = SSLContext(PROTOCOL_TLS_SERVER)
+    own.load_cert_chain(server)
+    there, back = MemoryBIO(), MemoryBIO()
+    ends = client.wrap_bio(back, there, server_hostname=name), own.wrap_bio(there, back, True)
+    try:
+        for end in ends * 2:
+            with contextlib.suppress(SSLWantReadError):
+                end.do_handshake()
+    except SSLCertVerificationError:
+        return False
+    return True
+
+
 class Served(Protocol):
     """A connection below TLS that is served as soon as it is made."""
 
@@ -109,4 +130,4 @@ class Served(Protocol):
         self.served.connectionLost(reason)
 
 
-__all__ = ["HOST", "End", "Net", "Served", "Tool", "WaitingDoor", "make_tool"]
+__all__ = ["HOST", "End", "Net", "Served", "Tool", "WaitingDoor", "make_tool", "openssl_connects"]
