@@ -24,7 +24,6 @@ from tests.rules import read_tree
 
 _ROOT = Path(__file__).resolve().parent.parent
 _PROJECT_OF_MODULE = {
-    "OpenSSL": "pyopenssl",
     "graphql": "graphql-core",
     "jwt": "pyjwt",
     "prometheus_client": "prometheus-client",
