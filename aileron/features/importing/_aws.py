@@ -32,7 +32,7 @@ _TOKENS = ("NextToken", "nextToken", "Marker", "marker", "PaginationToken", "nex
 
 @frozen
 class AwsModel:
-    """A service model.
+    """The description of an AWS service (its "service model"), from which operations are imported.
 
     :ivar base_url: the base URL to use instead of the service's usual host; empty for the usual host.
     """
@@ -108,7 +108,7 @@ class AwsModel:
 
     @cached_property
     def sensitive(self) -> frozenset[str]:
-        """The names of the shapes that AWS flags as sensitive, and of all shapes that contain one."""
+        """The names of the data types that AWS flags as sensitive, and of all that contain one."""
         holders: dict[str, list[str]] = {}
         for name, shape in self.shapes.by_name.items():
             for member in (each for _, each in parts(table_of(shape)) if "location" not in each):

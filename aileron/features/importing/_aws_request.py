@@ -1,4 +1,4 @@
-"""Makes the request of an AWS operation from the shape of its input."""
+"""Makes the request of an AWS operation from the data type (the "shape") of its input."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KEY = "${effect.uuid}"
 
 
 def parts(shape: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the parts of a shape with their names: members of a structure, element of a list, value of a map."""
+    """Yield the parts of a data type with their names: members of a structure, element of a list, value of a map."""
     yield from ((name, table_of(each)) for name, each in table_of(shape.get("members")).items())
     yield from ((key, shape[key]) for key in ("member", "value") if isinstance(shape.get(key), Mapping))
 
@@ -43,7 +43,7 @@ def wire_name(name: str, member: Mapping[str, Any]) -> str:
 
 @frozen
 class Shapes:
-    """The shapes of a service model, with the model's metadata.
+    """The data types (the "shapes") in the description of an AWS service.
 
     :ivar protocol: L{JSON_RPC} or L{REST_JSON}.
     """
@@ -58,7 +58,7 @@ class Shapes:
         return NamedTypes.of({name: _schema(table_of(each)) for name, each in self.by_name.items()})
 
     def of(self, member: object) -> Mapping[str, Any]:
-        """Return the shape that a member, an input or an output refers to; empty if it refers to none."""
+        """Return the data type that a member, an input or an output refers to; empty if it refers to none."""
         return table_of(self.by_name.get(text_of(table_of(member).get("shape"))))
 
 
@@ -177,7 +177,10 @@ class AwsRequest:
             self.arguments.constant.append(((wire,), _KEY))
 
     def keys(self, effect: str) -> dict[str, JSON]:
-        """Return further keys of the operation's table: constant headers and query, an empty body, C{idempotent}."""
+        """Return further keys for the operation's table in the connector file.
+
+        They are constant headers and query, an empty body, and C{idempotent}.
+        """
         same = {"headers": self.arguments.headers, "query": self.query}
         found: dict[str, JSON] = {key: each for key, each in same.items() if each}
         if self.shapes.protocol == JSON_RPC and not self.arguments.body:
