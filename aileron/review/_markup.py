@@ -157,15 +157,15 @@ _LINK, _MARKUP = "link", "markup"
 
 
 def markup(text: str) -> Iterator[str]:
-    """Yield the sentences of L{find_markup}, without the ids."""
+    """Yield the sentences of L{find_markup}, without the ids of the warnings."""
     yield from (sentence for _, sentence in find_markup(text))
 
 
 def find_markup(text: str) -> Iterator[tuple[str, str]]:
-    """Yield a note on each part of C{text} that a service may act on or hide: an id of L{WARNINGS}, and a sentence.
+    """Yield a warning about each part of C{text} that a service may act on or hide: an id and a sentence.
 
-    The id is C{link} for a link that shows something else than its target, else C{markup}. Quotes show invisible
-    characters.
+    The id is one of L{WARNINGS}: C{link} for a link that shows something else than its target, else C{markup}. Quotes
+    show invisible characters.
     """
     yield from _notes(
         _EVERYBODY.finditer(text),
@@ -186,7 +186,7 @@ _Note = tuple[str, str] | None
 
 
 def _notes(places: Iterator[re.Match[str]], note: Callable[[re.Match[str]], _Note]) -> Iterator[tuple[str, str]]:
-    """Yield the notes on the first L{MOST_MARKS} places, and a last one if there are more."""
+    """Yield the warnings about the first L{MOST_MARKS} places, and a last one if there are more."""
     for number, place in enumerate(places):
         if number == MOST_MARKS:
             yield _MARKUP, _UNSEEN
@@ -219,7 +219,10 @@ class _Slack:
         self._tag_end = _Next(_TAG_END, text)
 
     def note(self, place: re.Match[str]) -> _Note:
-        """Return the note on the link at C{place}, or None if it is not closed. Call in rising order."""
+        """Return the warning about the link at C{place}, or None if it is not closed.
+
+        Call this in the order of the places.
+        """
         end = self._tag_end.after(place.end())
         return None if end == len(self._text) else _link_over(self._text, place.end(), end, place["target"])
 
@@ -232,9 +235,9 @@ class _Markdown:
         self._target_end, self._close = _Next(_TARGET_END, text), _Next(_CLOSE, text)
 
     def note(self, place: re.Match[str]) -> _Note:
-        """Return the note on the link at C{place}, or None if it is not closed or shows its own target.
+        """Return the warning about the link at C{place}, or None if it is not closed or shows its own target.
 
-        Call in the order of the places.
+        Call this in the order of the places.
         """
         start, words = place.end(), place["words"] or ""
         end = self._target_end.after(start)
@@ -245,7 +248,7 @@ class _Markdown:
 
 
 class _Html:
-    """The targets of links and pictures of HTML in one text.
+    """Finds the URLs of links and pictures of HTML in one text.
 
     After the first tag, text that looks like an attribute counts as one, even outside of tags. The reason is that
     quotes may hide where a tag ends.
@@ -256,9 +259,9 @@ class _Html:
         self._tag_end, self._words_end = _Next(_TAG_END, text), _Next(_WORDS_END, text)
 
     def note(self, place: re.Match[str]) -> _Note:
-        """Return the note on the link at C{place}, or None if it shows its own target.
+        """Return the warning about the link at C{place}, or None if it shows its own target.
 
-        Call in the order of the places.
+        Call this in the order of the places.
         """
         name, target = place["name"].lower(), place["target"]
         if name.endswith("action"):
@@ -281,7 +284,10 @@ def _beginning(text: str, start: int, end: int, least: int) -> str:
 
 
 def _link_over(text: str, start: int, end: int, target: str) -> _Note:
-    """Return the note on a link over a part of C{text}, ignoring tags in that part."""
+    """Return the warning about a link that is shown as a part of C{text}, or None if it shows its own target.
+
+    Tags within that part are ignored.
+    """
     words = _beginning(text, start, end, len(target))
     return _link(_ANY_TAG.sub("", words), target, whole=len(words) == max(0, end - start))
 
@@ -291,7 +297,7 @@ def _picture(target: str) -> _Note:
 
 
 def _link(words: str, target: str, *, whole: bool = True) -> _Note:
-    """Return a note with the link's target, or None if the link shows its own target.
+    """Return the warning that names a link's target, or None if the link shows its own target.
 
     :param whole: whether C{words} and C{target} are complete. If not, they are treated as different.
     """
