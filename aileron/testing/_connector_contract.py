@@ -232,7 +232,10 @@ class ConnectorContract(MixedIn):
         self.assertEqual(1, credential.opened)
 
     def test_too_slow(self) -> None:
-        """If the service does not respond in time, the fault is C{resource_limit_exceeded}, sent and not classified."""
+        """If the service does not respond in time, the outcome is the error C{resource_limit_exceeded}.
+
+        It says that the request was sent, and leaves open whether it had an effect.
+        """
         rig = self.rig()
         rig.queue_silence()
         started = self.started(rig, rig.writes)
