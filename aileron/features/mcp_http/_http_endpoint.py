@@ -187,7 +187,7 @@ class HttpEndpoint:
         self._servers: dict[str, SessionServer] = {}
 
     def open(self, routes: IAgentRoutes) -> Deferred[None]:
-        """Start the loop, and serve once it runs. The Deferred fires then.
+        """Start the asyncio loop, and serve agents once it runs. The returned Deferred fires then.
 
         :param routes: the routes through which the servers act.
         """
