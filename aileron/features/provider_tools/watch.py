@@ -40,10 +40,13 @@ _coded = re.compile(rb"\r\n(?i:content[-_]encoding):(?![ \t]*+(?i:identity)?[ \t
 
 
 class _Reading:
-    """The reading of one request. The parser is created when the first piece is read."""
+    """Reads one request in pieces, for the tools that its provider is to run.
+
+    The parser is created when the first piece is read.
+    """
 
     def __init__(self, exchange: UpstreamExchange, rules: ToolRules, tell: Callable[..., None], head: bytes) -> None:
-        """Create a reading.
+        """Create the reader of one request.
 
         :param tell: counts tools. Its argument C{refused} says whether their request was refused.
         """
