@@ -105,7 +105,10 @@ def _ends(case: Case) -> tuple[str, str, str]:
 
 
 def set_up_git(specimen: Specimen, bench: Bench) -> Rig:
-    """Set up the test of a git connector over HTTP. A proof cannot make credentials for SSH."""
+    """Set up the test of a git connector against a double of a git server over HTTP.
+
+    A proof cannot make credentials for SSH.
+    """
     spec: GitSpec = specimen.spec
     old, new = _make_repository(bench.away / "repository.git")
     branch, tag = (next((each.replace("*", "proof") for each in names), "") for names in (spec.branches, spec.tags))

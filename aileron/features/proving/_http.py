@@ -12,7 +12,7 @@ from ._trials import Rig, list_controls, list_trials
 
 
 def set_up_http(specimen: Specimen, bench: Bench) -> Rig:
-    """Set up the test of an HTTP connector."""
+    """Set up the test of an HTTP connector against a double of its service, with the trials to run."""
     spec: HttpSpec = specimen.spec
     base_url = specimen.base_url
     cases = {

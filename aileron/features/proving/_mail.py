@@ -228,7 +228,7 @@ class ImapConnection(MailConnection):
 
 
 def set_up_mail(specimen: Specimen, bench: Bench) -> Rig:
-    """Set up the test of the connector of a mail account, without TLS."""
+    """Set up the test of a mail account's connector against a double of its servers, without TLS."""
     spec: MailSpec = specimen.spec
     smtp, imap = spec.account.smtp, spec.account.imap
     origins = {smtp.origin: SMTP} if imap is None else {smtp.origin: SMTP, imap.origin: IMAP}

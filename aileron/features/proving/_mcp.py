@@ -217,7 +217,7 @@ def write(*messages: JSON, is_local: bool) -> bytes:
 
 
 def set_up_mcp(specimen: Specimen, bench: Bench) -> Rig | str:
-    """Set up the test of an MCP connector, with made-up tools and pins.
+    """Set up the test of an MCP connector against a double of its server, with made-up tools and pins.
 
     Return the L{Rig}, or a clause why the connector cannot be tested.
     """

@@ -102,7 +102,7 @@ class ProgramDouble(Double):
 
 
 def set_up_program(specimen: Specimen, bench: Bench) -> Rig:
-    """Set up the test of a connector of local programs."""
+    """Set up the test of a connector of local programs, in which scripts stand for the programs."""
     spec: CommandSpec = specimen.spec
     directory = bench.away / "program"
     directory.mkdir(exist_ok=True)
