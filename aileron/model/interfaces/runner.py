@@ -159,7 +159,7 @@ class IDecisions(Interface):
         """
 
     async def decide(run_id: str, decision: Decision) -> Approval:
-        """Record the operator's decision durably, with its mark.
+        """Record the operator's decision durably, with the vault's signature of it.
 
         An approved run starts at once, or after its undo window and its start time. This method does not wait for it.
 
