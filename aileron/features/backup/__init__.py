@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class BackupFeature(Feature):
-    """The feature of backups."""
+    """The feature that backs up the home into one encrypted file, and restores it."""
 
     name = "backup"
     summary = "Backs up the home into one encrypted file."
