@@ -10,7 +10,7 @@ from aileron.features.feature import Feature, RunningFeature
 
 
 class ClaimCheck(Feature):
-    """The feature that checks what agents claim."""
+    """The feature that finds claims of agents to have done something although no run did it."""
 
     name = "claims"
     summary = "Points out effects that an agent claims and no run had."
