@@ -9,7 +9,7 @@ from aileron.model.features import Command
 
 
 class DemoFeature(Feature):
-    """The feature of the demo."""
+    """The feature with the command C{aileron demo}, which shows an approval with a made-up service."""
 
     name = "demo"
     summary = "Shows how a call is approved and recorded, in a few seconds."
