@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class GatewayFeature(Feature):
-    """The feature of the LLM gateway."""
+    """The feature that relays agents' requests to language models, and counts them."""
 
     name = "gateway"
     summary = "Relays LLM traffic of agents to their providers, and counts it."
