@@ -9,7 +9,7 @@ from aileron.model.features import Command
 
 
 class Importing(Feature):
-    """The feature of C{aileron connector import}."""
+    """The feature with C{aileron connector import}, which makes connector files from descriptions of APIs."""
 
     name = "importing"
     summary = "Makes connectors of API descriptions, curl commands and MCP servers."
