@@ -14,7 +14,7 @@ from aileron.model.audit import EventName
 
 
 class InBand(Feature):
-    """The feature of in-band mode."""
+    """The feature that offers Aileron's tools inside an agent's requests to a language model ("in-band mode")."""
 
     name = "inband"
     summary = "Offers actions in LLM traffic, for agents that speak no MCP."
