@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class KeySources(Feature):
-    """The feature of adding and removing key sources."""
+    """The feature with the commands that add and remove sources of the vault's key, such as security keys."""
 
     name = "key_sources"
     summary = "Lets a security key, or a credential of systemd, unlock the vault."
