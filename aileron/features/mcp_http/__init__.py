@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class McpHttpFeature(Feature):
-    """The feature of MCP over HTTP."""
+    """The feature that serves Aileron's tools by MCP (the Model Context Protocol) over HTTP."""
 
     name = "mcp_http"
     summary = "Serves MCP over HTTP, at /mcp of the agent site."
