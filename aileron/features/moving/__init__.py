@@ -10,7 +10,7 @@ from aileron.model.features import Command
 
 
 class Moving(Feature):
-    """The feature of C{aileron import}."""
+    """The feature with C{aileron import}, which turns an agent's MCP servers into connectors."""
 
     name = "moving"
     summary = "Moves the MCP servers in an agent's settings behind Aileron."
