@@ -12,7 +12,7 @@ from aileron.model.features import Command
 
 
 class Notices(Feature):
-    """The feature of notifications."""
+    """The feature that notifies the operator of pending work, such as on the desktop or by a webhook."""
 
     name = "notices"
     summary = "Notifies you of what is pending, in the browser, on the desktop, by webhook or by apprise."
