@@ -17,7 +17,7 @@ _PLACE = "aileron.features.packages.installing"
 
 
 class PackagesFeature(Feature):
-    """The feature of C{aileron package}."""
+    """The feature with C{aileron package}, which installs connectors and actions that others publish."""
 
     name = "packages"
     summary = "Installs packages of connectors and actions."
