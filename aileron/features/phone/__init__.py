@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Phone(Feature):
-    """The feature of using the inbox on a phone, at a public host name."""
+    """The feature that serves the operator's pages to a phone, at a public host name."""
 
     name = "phone"
     summary = "Serves your inbox to your phone, at a name of yours."
