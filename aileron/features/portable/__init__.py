@@ -11,7 +11,7 @@ from aileron.model.features import Command
 
 
 class Portable(Feature):
-    """The feature of exported requests and imported decisions."""
+    """The feature that exports requests as text, and imports decisions that an SSH key has signed elsewhere."""
 
     name = "portable"
     summary = "Exports requests as text, and imports decisions that an SSH key or security key signed elsewhere."
