@@ -11,7 +11,7 @@ from aileron.model.audit import EventName
 
 
 class ProviderTools(Feature):
-    """The feature of tools that providers run themselves."""
+    """The feature that notes or refuses requests for tools that a provider runs itself, such as web search."""
 
     name = "provider_tools"
     summary = "Notes or refuses tools that LLM providers run themselves, such as web search."
