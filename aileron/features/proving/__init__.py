@@ -9,7 +9,7 @@ from aileron.model.features import Command
 
 
 class Proving(Feature):
-    """The feature of C{aileron connector prove}."""
+    """The feature with C{aileron connector prove}, which tests connectors against a service that misbehaves."""
 
     name = "proving"
     summary = "Tests connectors against a local double of their service that fails in every way."
