@@ -15,7 +15,7 @@ _STATIC = Path(__file__).with_name("static")
 
 
 class Push(Feature):
-    """The feature of Web Push."""
+    """The feature that notifies browsers of pending requests by Web Push."""
 
     name = "push"
     summary = "Notifies a browser when no page of Aileron is open."
