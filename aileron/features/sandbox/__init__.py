@@ -9,7 +9,7 @@ from aileron.features.feature import Feature
 
 
 class Sandboxes(Feature):
-    """The feature of sandboxes."""
+    """The feature that puts launched agents and the programs of connectors into sandboxes."""
 
     name = "sandbox"
     summary = "Runs agents and programs of connectors in sandboxes (bubblewrap)."
