@@ -9,7 +9,7 @@ from aileron.model.features import Command
 
 
 class ServiceFeature(Feature):
-    """The feature of the service at login."""
+    """The feature that lets systemd or launchd start the daemon when the user logs in."""
 
     name = "service"
     summary = "Starts the daemon when you log in, by systemd or launchd."
