@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Wake(Feature):
-    """The feature that wakes agents."""
+    """The feature that wakes agents with the outcomes of runs that were decided late."""
 
     name = "wake"
     summary = "Tells an idle agent the outcome of an action that was decided late."
