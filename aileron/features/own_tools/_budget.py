@@ -23,7 +23,7 @@ class HeldBytes:
         total = sum(self._of_sessions.values()) - before + now
         # guard of own tools: what connections hold does not fill the memory
         #    -> features.own_tools.test_budget.HeldBytesTests.test_limits
-        # guard against attack: unfinished requests do not fill the memory -> own_tools_way.FloodTests.test_memory
+        # guard against attack: unfinished requests do not fill the memory -> test_own_tools_way.FloodTests.test_memory
         if now > before and (own > MOST_HELD_OF_SESSION or total > MOST_HELD):
             return False
         if own:

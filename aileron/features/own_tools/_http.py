@@ -291,7 +291,7 @@ def _check_names(fields: tuple[tuple[str, str], ...]) -> None:
         lower = name.lower()
         # guard of own tools: a connection is not switched to another protocol
         #    -> features.own_tools.test_http.HeadTests.test_upgrade
-        # guard against attack: a tool's connection speaks HTTP only -> own_tools_way.WayTests.test_smuggling
+        # guard against attack: a tool's connection speaks HTTP only -> test_own_tools_way.WayTests.test_smuggling
         if lower.replace("_", "-") in _UPGRADES:
             raise UnfitRequest(400, "A change of protocol (Upgrade, WebSocket) is not supported")
         # guard of own tools: no header replaces the method or the path

@@ -96,7 +96,7 @@ class ToolSessions:
                 self._prepare()
         # guard of own tools: who has the launch key adds no service to a session
         #    -> features.own_tools.test_opening.OpeningTests.test_others
-        # guard against attack: no service is added later -> own_tools_way.WayTests.test_services
+        # guard against attack: no service is added later -> test_own_tools_way.WayTests.test_services
         if known.names != wanted:
             raise Conflict(_OTHERS)
         return known
