@@ -14,7 +14,22 @@ from ._trying import NotTried, TriedRequest, build_request
 from .kind import ConnectorKind, NotMade, RecordedAnswers, Spec, Specimen, Workshop
 from .kinds import KindTable
 from .kinds.command import CommandConnector, CommandSpec
-from .kinds.git import GitConnector, GitSpec, HostKey, RemoteRepository, SshTransport
+from .kinds.git import PROBE as GIT_PROBE
+from .kinds.git import (
+    PUSH_INPUTS,
+    SHOW_PUSH,
+    GitConnector,
+    GitHost,
+    GitPush,
+    GitSpec,
+    HostKey,
+    NotGit,
+    RemoteRepository,
+    SshTransport,
+    read_push,
+    write_packet,
+    write_report,
+)
 from .kinds.http import HttpConnector, HttpSpec, Sample
 from .kinds.mail import MailConnector, MailSpec
 from .kinds.mcp import (
@@ -31,7 +46,10 @@ from .kinds.mcp import (
 from .programs import Confinement, Enclose, Enclosure, ProgramEnvironment
 
 __all__ = [
+    "GIT_PROBE",
     "LOADING_VARIABLES",
+    "PUSH_INPUTS",
+    "SHOW_PUSH",
     "AddressRefused",
     "ApiRelay",
     "BaseSpec",
@@ -44,6 +62,8 @@ __all__ = [
     "Enclosure",
     "Flight",
     "GitConnector",
+    "GitHost",
+    "GitPush",
     "GitSpec",
     "HostKey",
     "HttpConnector",
@@ -60,6 +80,7 @@ __all__ = [
     "MailSpec",
     "McpConnector",
     "McpSpec",
+    "NotGit",
     "NotMade",
     "NotTried",
     "OutgoingRequest",
@@ -88,7 +109,10 @@ __all__ = [
     "make_schema",
     "read_descriptions",
     "read_file",
+    "read_push",
     "replay",
     "system_resolver",
     "system_transport",
+    "write_packet",
+    "write_report",
 ]

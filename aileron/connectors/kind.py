@@ -53,6 +53,10 @@ def _no_sandbox() -> None:
     return None
 
 
+def _no_content(_digest: str) -> None:
+    return None
+
+
 def _no_report(_connector: str) -> None:
     return None
 
@@ -70,6 +74,8 @@ class Workshop:
     :ivar servers: the processes of local MCP servers, by connector.
     :ivar bridge: starts the event loop of the MCP client at first use.
     :ivar report: records that the server of a connector used its API while no operation of it was executing.
+    :ivar read_content: returns the stored content of a digest, for runs whose arguments have only the digest, or None
+        if there is none.
     """
 
     reactor: Any = field(repr=False)
@@ -80,6 +86,7 @@ class Workshop:
     servers: Any = field(default=None, repr=False)
     bridge: Any = field(default=None, repr=False)
     report: Callable[[str], None] = field(default=_no_report, repr=False)
+    read_content: Callable[[str], bytes | None] = field(default=_no_content, repr=False)
 
     def now(self) -> datetime:
         """Return the current time."""

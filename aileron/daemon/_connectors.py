@@ -13,6 +13,7 @@ from twisted.logger import Logger
 from aileron.base.bridge import LoopOnDemand
 from aileron.connectors import Enclose, Enclosure, HttpTransport, LocalServers, Workshop
 from aileron.features import FeatureSet
+from aileron.home.stored_contents import StoredContents
 from aileron.model.errors import Forbidden, NotFound
 from aileron.model.interfaces.connectors import ISandboxes
 
@@ -52,6 +53,7 @@ class ConnectorMaker:
             self.servers,
             self.loop.bridge,
             self.report,
+            StoredContents.of_home(self.state).read,
         )
 
     def find_sandbox(self) -> Enclose | None:

@@ -64,6 +64,7 @@ class ToolDeclaration:
     :ivar errors: the form of the service's errors, one of L{ERROR_FORMS}.
     :ivar raw: L{ASK} if a write that is no declared operation can be approved, or L{REFUSE} if it is refused.
     :ivar requests: the requests of the connector's operations.
+    :ivar is_git: True if the tool is git, and the hosts are asked nothing but what git asks over HTTP.
     """
 
     service: str
@@ -78,3 +79,4 @@ class ToolDeclaration:
     errors: str = "text"
     raw: str = REFUSE
     requests: tuple[RequestTemplate, ...] = ()
+    is_git: bool = False

@@ -154,6 +154,8 @@ class GitServer(Resource):
             "PATH_INFO": path,
             "QUERY_STRING": query,
             "CONTENT_TYPE": request.getHeader("content-type") or "",
+            "HTTP_CONTENT_ENCODING": request.getHeader("content-encoding") or "",
+            "HTTP_GIT_PROTOCOL": request.getHeader("git-protocol") or "",
         }
         content = request.content.read() if request.content else b""
         answer = subprocess.run(

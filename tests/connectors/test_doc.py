@@ -126,6 +126,16 @@ class PageTests(SynchronousTestCase):
         listed = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`[^|]+) \| [^|]* \| ", page, re.MULTILINE)))
         self.assertEqual(sorted(listed), sorted(operations))
 
+    def test_git_host(self) -> None:
+        """The connector of the page on own tools is one of a git host, as the page on connectors says."""
+        page = PAGE.with_name("own-tools.md").read_text("utf-8")
+        texts = [dedent(each) for each in re.findall(r"^ *```text\n(.*?)^ *```$", page, re.MULTILINE | re.DOTALL)]
+        spec = read_file(next(each for each in texts if "[own_tools]" in each).encode(), "git-hub.toml").spec
+        assert isinstance(spec, GitSpec)
+        tools = spec.description.own_tools
+        assert tools is not None
+        self.assertEqual((True, ("github.com",), "git-hub"), (tools.is_git, tools.hosts, tools.service))
+
     def test_comparisons(self) -> None:
         """Every comparison of the table is one."""
         for text in ("ok == false", 'status != "done"', "issue.number missing"):

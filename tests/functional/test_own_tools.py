@@ -146,13 +146,18 @@ class OwnToolsTestCase(OperatedTestCase):
 
     def enter(self, *options: str, **environment: str) -> Inside:
         """Launch the agent, whose user has a token too."""
+        programs = self.write_agent()
+        command = self.home.script("aileron", "launch", "--sandbox", "--own-tools", "github", *options, "opencode")
+        theirs = {"PATH": f"{programs}:{command.environment['PATH']}", "GH_TOKEN": USERS_TOKEN, **environment}
+        return Inside(self, self.start(attrs.evolve(command, environment={**command.environment, **theirs})))
+
+    def write_agent(self) -> Path:
+        """Put the agent into a directory of its own, and return that."""
         programs = self.home.root / "programs"
         programs.mkdir(exist_ok=True)
         (programs / "opencode").write_text(_AGENT)
         (programs / "opencode").chmod(0o700)
-        command = self.home.script("aileron", "launch", "--sandbox", "--own-tools", "github", *options, "opencode")
-        theirs = {"PATH": f"{programs}:{command.environment['PATH']}", "GH_TOKEN": USERS_TOKEN, **environment}
-        return Inside(self, self.start(attrs.evolve(command, environment={**command.environment, **theirs})))
+        return programs
 
     def has_effects(self, count: int) -> bool:
         """Return whether GitHub has seen so many writes."""

@@ -28,7 +28,7 @@ _OUTSIDE = [each for each in _PACKAGE if not each.name.startswith("aileron.runne
 LEADS_TO_EFFECTS: Mapping[str, set[str]] = {
     "submit": {
         "api.routes.run.run_action",
-        "features.own_tools._writes.Writes._ask",
+        "features.own_tools._writes.Writes._submit",
         "features.proving._bench.Bench.run",
     },
     "undo": {"api.routes.runs.undo_run"},

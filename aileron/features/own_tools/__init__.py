@@ -50,7 +50,7 @@ class OwnTools(Feature):
         from .running import start_own_tools
         from .settings import OwnToolsSettings
 
-        return start_own_tools(core, core.settings.get("own_tools") or OwnToolsSettings())
+        return await start_own_tools(core, core.settings.get("own_tools") or OwnToolsSettings())
 
 
 FEATURE = OwnTools()

@@ -24,7 +24,7 @@ from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 from twisted.python.failure import Failure
 
 from ._budget import HeldBytes
-from ._http import ParsedRequest, RequestParser, UnfitRequest
+from ._http import MOST_BODY_BYTES, ParsedRequest, RequestParser, UnfitRequest
 from ._sending import AnswerSender
 from .values import ToolAnswer, ToolDoor, ToolRequest
 
@@ -58,6 +58,7 @@ class ToolSession:
     :ivar host: the host, with its port unless that is 443.
     :ivar held: the bytes that all connections hold in memory.
     :ivar report: records a request that was refused because of its form, with the reason.
+    :ivar most_bytes: the longest body of a request.
     """
 
     session_id: str
@@ -66,6 +67,7 @@ class ToolSession:
     door: ToolDoor
     held: HeldBytes
     report: Callable[[str], object]
+    most_bytes: int = MOST_BODY_BYTES
 
     def hold(self, before: int, now: int) -> bool:
         """Count the bytes that the connection holds: see L{HeldBytes.change}."""
@@ -94,7 +96,7 @@ class ToolConnection(Protocol):
 
     def __init__(self, session: ToolSession, below: Any, clock: IReactorTime) -> None:
         self._session, self._below, self._clock = session, below, clock
-        self._parser = RequestParser(session.host)
+        self._parser = RequestParser(session.host, session.most_bytes)
         self._stage = _ToolStage.READING
         self._answering: Deferred[None] | None = None
         self._patience: IDelayedCall | None = None

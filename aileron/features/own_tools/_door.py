@@ -14,6 +14,7 @@ from aileron.model.runs import Run, RunState
 from aileron.model.sessions import Session
 
 from ._forms import form_digest
+from ._git import GIT_FETCH, push_form, push_inputs
 from ._messages import MOST_BODY_BYTES, find_whole_answer, read_answer, write_inputs
 from ._reads import SessionReads
 from ._recognition import REST, Recognised, recognise
@@ -24,6 +25,7 @@ from ._writes import CallerIsOwed, HeldRun, Write, Writes
 from .values import ToolAnswer, ToolRequest, ToolService
 
 _UNAUTHORIZED = 401
+_FETCH_LESS = "If it is too large, clone with --depth 1, or fetch fewer branches at once."
 _NEVER_SENT = frozenset((RunState.CANCELLED, RunState.EXPIRED))
 
 
@@ -39,7 +41,7 @@ class _Asked:
     @property
     def refusals(self) -> Refusals:
         """The answers in the form of the service's errors."""
-        return Refusals.of(self.service.tools, self.recognised.protocol)
+        return Refusals.of(self.service.tools, self.recognised)
 
 
 @define(eq=False)
@@ -83,7 +85,7 @@ class Door:
             return self._refuse(asked, error.message, error.kind)
 
     async def _answer(self, asked: _Asked) -> ToolAnswer:
-        if len(asked.request.body) > MOST_BODY_BYTES:
+        if len(asked.request.body) > MOST_BODY_BYTES and asked.recognised.push is None:
             return self._refuse(asked, f"Requests of tools can have at most {MOST_BODY_BYTES} bytes.", "too_long")
         if asked.recognised.problem:
             code = "foreign_credential" if asked.recognised.is_foreign else "refused"
@@ -121,6 +123,8 @@ class Door:
         if outcome.status == _UNAUTHORIZED:
             return asked.refusals.unauthorized(asked.service.about.name)
         why = "The service's answer cannot be handed on." if outcome.fault is None else outcome.fault.message
+        if asked.recognised.protocol == GIT_FETCH:
+            why = f"{why} {_FETCH_LESS}"
         return asked.refusals.failed(why)
 
     async def _write(self, asked: _Asked) -> ToolAnswer:
@@ -129,13 +133,10 @@ class Door:
         :raises CallerIsOwed: if the write is new and the command is owed the answer of an earlier one.
         :raises AileronError: if the write cannot be asked for. Nothing is stored.
         """
-        request, service = asked.request, asked.service
         # guard of own tools: a restricted session gets no answer of an action that it may not use
         #    -> features.own_tools.test_door.LaterSessionTests.test_profile
-        self._reads.check(asked.session, service.action)
-        inputs = {**write_inputs(request, service.tools.headers), "recognised": asked.recognised.to_json()}
-        form = form_digest(request, service.tools)
-        held = await self._writes.hold(Write(asked.session, request, service.action, inputs, form))
+        self._reads.check(asked.session, asked.service.action)
+        held = await self._writes.hold(_make_write(asked))
         url = self._review_url(held.run.id)
         # guard of own tools: what may have happened is not answered as if it had
         #    -> features.own_tools.test_door.EndTests.test_unknown
@@ -171,6 +172,18 @@ class Door:
     def _refuse(self, asked: _Asked, message: str, code: str) -> ToolAnswer:
         self._recorder.record_refusal(asked.request, message)
         return asked.refusals.refused(message, code)
+
+
+def _make_write(asked: _Asked) -> Write:
+    """Return the write of a request that was recognised as one."""
+    request, service, push = asked.request, asked.service, asked.recognised.push
+    if push is None:
+        inputs = {**write_inputs(request, service.tools.headers), "recognised": asked.recognised.to_json()}
+        return Write(asked.session, request, service.action, inputs, form_digest(request, service.tools))
+    repository = asked.recognised.repository
+    inputs = dict(push_inputs(request, repository, push))
+    form = push_form(request, repository, push)
+    return Write(asked.session, request, service.action, inputs, form, is_stored=True)
 
 
 def _explain_end(run: Run) -> str:

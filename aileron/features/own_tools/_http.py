@@ -13,6 +13,9 @@ from aileron.base.http1 import CHUNKED, Malformed, RequestHead, parse_request
 
 MOST_HEAD_BYTES = 64 * 1024
 MOST_BODY_BYTES = 1024 * 1024
+MOST_PUSH_BYTES = 24 * 1024 * 1024
+"""The longest body of a push of git."""
+
 MOST_DRAINED_BYTES = 16 * 1024 * 1024
 """The most bytes of a body that are read and dropped, so that the tool reads the refusal of a long body."""
 
@@ -70,10 +73,12 @@ class RequestParser:
     """A parser of one request after another, from the bytes of one connection to one host.
 
     :ivar host: the host, with its port unless that is 443.
+    :ivar most_bytes: the longest body.
     :ivar rest: the received bytes that were not parsed yet.
     """
 
     host: str
+    most_bytes: int = MOST_BODY_BYTES
     rest: bytearray = field(factory=bytearray, repr=False, init=False)
     _searched: int = field(default=0, init=False)
     _head: RequestHead | None = field(default=None, init=False)
@@ -94,6 +99,10 @@ class RequestParser:
         """The number of received bytes in memory."""
         return len(self.rest) + len(self._body)
 
+    @property
+    def _most_drained(self) -> int:
+        return self.most_bytes - MOST_BODY_BYTES + MOST_DRAINED_BYTES
+
     def take_expectation(self) -> bool:
         """Return whether the tool waits for C{100 Continue} before it sends the body. Later calls return False."""
         asks, self._asks = self._asks, False
@@ -111,7 +120,7 @@ class RequestParser:
         if head is None or not self._read_body(head):
             return None
         if self._dropped:
-            raise _too_long()
+            raise _too_long(self.most_bytes)
         found = ParsedRequest(
             head.method.decode("ascii"),
             head.target.decode("ascii"),
@@ -161,15 +170,15 @@ class RequestParser:
             return False
         if expected.lower() != "100-continue":
             raise UnfitRequest(417, "Only the expectation 100-continue is supported")
-        if head.length > MOST_BODY_BYTES:  # the tool sends no body, so nothing needs to be drained
-            raise _too_long()
+        if head.length > self.most_bytes:  # the tool sends no body, so nothing needs to be drained
+            raise _too_long(self.most_bytes)
         return head.length != 0
 
     def _read_body(self, head: RequestHead) -> bool:
         if head.length == CHUNKED:
             return self._read_chunks()
-        if head.length > MOST_DRAINED_BYTES:
-            raise _too_long()
+        if head.length > self._most_drained:
+            raise _too_long(self.most_bytes)
         missing = head.length - len(self._body) - self._dropped
         piece = self.rest[:missing]
         del self.rest[:missing]
@@ -178,13 +187,13 @@ class RequestParser:
 
     def _take(self, piece: bytearray) -> None:
         """Add a piece to the body. A long body is dropped."""
-        if self._dropped or len(self._body) + len(piece) > MOST_BODY_BYTES:
+        if self._dropped or len(self._body) + len(piece) > self.most_bytes:
             self._dropped += len(self._body) + len(piece)
             self._body.clear()
         else:
             self._body += piece
-        if self._dropped > MOST_DRAINED_BYTES:
-            raise _too_long()
+        if self._dropped > self._most_drained:
+            raise _too_long(self.most_bytes)
 
     def _read_chunks(self) -> bool:
         """Read chunks without extensions and without trailers, and return whether the last one was read."""
@@ -195,8 +204,8 @@ class RequestParser:
                 break
             position += length
         self._chunked += position
-        if self._chunked > MOST_DRAINED_BYTES:
-            raise _too_long()
+        if self._chunked > self._most_drained:
+            raise _too_long(self.most_bytes)
         del self.rest[:position]
         return is_whole
 
@@ -244,8 +253,8 @@ def _too_many_headers() -> UnfitRequest:
     return UnfitRequest(431, "The request has too many headers")
 
 
-def _too_long() -> UnfitRequest:
-    return UnfitRequest(413, f"The body is longer than {MOST_BODY_BYTES} bytes. Nothing was sent to the service")
+def _too_long(most_bytes: int) -> UnfitRequest:
+    return UnfitRequest(413, f"The body is longer than {most_bytes} bytes. Nothing was sent to the service")
 
 
 def _explain_malformed(raw: bytes) -> UnfitRequest:

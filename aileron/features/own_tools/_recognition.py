@@ -8,10 +8,12 @@ from attrs import evolve, field, frozen
 
 from aileron.base.addresses import is_overriding_header, overriding_in_body, overriding_parameters
 from aileron.base.json import JSON, loads_strict
+from aileron.connectors import GitPush, NotGit
 from aileron.model.connectors import READ, WRITE, ConnectorDescription, CredentialNeed
 from aileron.model.own_tools import REFUSE, ToolDeclaration
 
 from ._credentials import find_foreign_credential
+from ._git import GIT, recognise_git
 from ._graphql import NotOneOperation, read_graphql
 from ._matching import Content, OperationMatch, find_match, find_operations, matches_route, resembles_route
 from ._target import RequestTarget, Unclear, read_target
@@ -33,7 +35,7 @@ class Recognised:
     """The effect of a tool's request, and the declared operation whose request it is.
 
     :ivar effect: C{read} or C{write}, or empty if the request is refused.
-    :ivar protocol: L{REST} or L{GRAPHQL}. An answer must be in its form.
+    :ivar protocol: L{REST}, L{GRAPHQL} or one of git. An answer must be in its form.
     :ivar operation: the name of the declared operation whose request it is, or empty for a raw request.
     :ivar inputs: the inputs of the declared operation.
     :ivar fields: the top-level fields of a GraphQL operation.
@@ -41,6 +43,8 @@ class Recognised:
     :ivar decoded_path: the path, decoded, if it is not the same as the path that was sent, or empty.
     :ivar problem: why the request is refused, as sentences without any value of a credential, or empty.
     :ivar is_foreign: True if it is refused for a credential of its own.
+    :ivar repository: the path of the repository of a push.
+    :ivar push: the push of git, or None if it is another request.
     """
 
     effect: str
@@ -52,6 +56,8 @@ class Recognised:
     decoded_path: str = ""
     problem: str = ""
     is_foreign: bool = False
+    repository: str = ""
+    push: GitPush | None = None
 
     def to_json(self) -> dict[str, JSON]:
         """Return how a request was recognised, for the arguments of its run. Empty members are left out."""
@@ -85,11 +91,13 @@ def recognise(request: ToolRequest, description: ConnectorDescription) -> Recogn
     if declaration is None:
         raise ValueError(f"{description.name} declares no tools")
     path = request.target.partition("?")[0]
-    protocol = GRAPHQL if path in declaration.graphql else REST
+    protocol = GIT if declaration.is_git else GRAPHQL if path in declaration.graphql else REST
     try:
         return _Recogniser(request, declaration, description.credential, protocol).recognise()
     except (Unclear, NotOneOperation) as error:
         return Recognised("", protocol, problem=str(error))
+    except NotGit as error:
+        return Recognised("", protocol, problem=f"It cannot be passed on: {error}.")
     except _NotRecognised as error:
         return Recognised("", protocol, problem=error.problem, is_foreign=error.is_foreign)
 
@@ -106,7 +114,7 @@ class _Recogniser:
     def recognise(self) -> Recognised:
         """Return what the request does.
 
-        :raises _NotRecognised, Unclear, NotOneOperation: if it is refused.
+        :raises _NotRecognised, Unclear, NotOneOperation, NotGit: if it is refused.
         """
         method, declaration = self.request.method, self.declaration
         if self.request.host not in declaration.hosts:
@@ -115,10 +123,21 @@ class _Recogniser:
             raise _NotRecognised("Only the methods GET, HEAD, POST, PUT, PATCH and DELETE are supported.")
         target = read_target(self.request.target)
         self._check_credential(target)
-        self._check_overrides()
+        self._check_headers()
+        if self.protocol == GIT:
+            asked = recognise_git(self.request)
+            return Recognised(asked.effect, asked.protocol, repository=asked.repository, push=asked.push)
+        return self._recognise_call(target)
+
+    def _recognise_call(self, target: RequestTarget) -> Recognised:
+        """Return what a request of REST or GraphQL does.
+
+        :raises _NotRecognised, NotOneOperation: if it is refused.
+        """
+        self._check_parameters()
         self._check_batch(target)
         # guard of own tools: a GET carries no body -> features.own_tools.test_recognition.EffectTests.test_body_of_get
-        if method in _READING and self.request.body:
+        if self.request.method in _READING and self.request.body:
             raise _NotRecognised("A GET or HEAD request must not have a body.")
         if self.protocol == GRAPHQL:
             return self._recognise_graphql()
@@ -134,15 +153,15 @@ class _Recogniser:
         place = find_foreign_credential(self.request, self.declaration, self.need, names)
         if place:
             variables = ", ".join(sorted(self.declaration.variables))
+            instead = f"use the value of {variables}" if variables else "send none, also in no URL"
             raise _NotRecognised(
-                f"It has a credential of its own ({place}). Aileron adds the credential: use the value of {variables}.",
-                is_foreign=True,
+                f"It has a credential of its own ({place}). Aileron adds the credential: {instead}.", is_foreign=True
             )
 
-    def _check_overrides(self) -> None:
-        """Refuse what could make a server process another request.
+    def _check_headers(self) -> None:
+        """Refuse headers that could make a server process another request.
 
-        :raises _NotRecognised: if there is such a header or parameter.
+        :raises _NotRecognised: if there is one.
         """
         # guard of own tools: no header changes the request
         #    -> features.own_tools.test_recognition.PathTests.test_override
@@ -152,6 +171,12 @@ class _Recogniser:
         names = [name.lower() for name, _ in self.request.headers]
         if any(names.count(each) > 1 for each in _SINGLE):
             raise _NotRecognised("A header that describes the body is repeated.")
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that could make a server process another request.
+
+        :raises _NotRecognised: if there is one.
+        """
         target, body = self.request.target, self.request.body
         form = body.decode("latin-1") if self._media_type() == _FORM else ""
         found = [*overriding_parameters(target.partition("?")[2]), *overriding_parameters(form)]

@@ -9,9 +9,11 @@ from attrs import frozen
 
 from aileron.base.json import JSON
 from aileron.base.text import visible
+from aileron.connectors import GitPush, write_packet, write_report
 from aileron.model.own_tools import ToolDeclaration
 
-from ._recognition import GRAPHQL
+from ._git import GIT_FETCH
+from ._recognition import GRAPHQL, Recognised
 from .values import ToolAnswer
 
 WAITS = "Waits for approval"
@@ -23,6 +25,7 @@ _NOTHING_SENT = "Nothing was sent."
 _MOST_TEXT = 2000
 _JSON = "application/json; charset=utf-8"
 _PLAIN = "text/plain; charset=utf-8"
+_PUSH_RESULT, _FETCH_RESULT = "application/x-git-receive-pack-result", "application/x-git-upload-pack-result"
 
 
 def _write_message(text: str, code: str, url: str) -> JSON:
@@ -54,19 +57,22 @@ class Refusals:
     """Writes answers in the form of one service's errors, for tools and the agents that read their output.
 
     An answer in REST has the status 403, which no tool takes for success or sends again. Many tools show its reason
-    phrase. An answer in GraphQL has the status 200 with C{errors}, which all clients show.
+    phrase. An answer in GraphQL has the status 200 with C{errors}, which all clients show. An answer to git has the
+    status 200 with the error of its protocol: of a 403, git does not show the text.
 
     :ivar form: one of L{ERROR_FORMS<aileron.model.own_tools.ERROR_FORMS>}.
     :ivar protocol: the protocol of the request.
+    :ivar push: the push of git that is answered, or None.
     """
 
     form: str
     protocol: str
+    push: GitPush | None = None
 
     @classmethod
-    def of(cls, declaration: ToolDeclaration, protocol: str) -> Refusals:
-        """Return the refusals of a service for requests of a protocol."""
-        return cls(declaration.errors, protocol)
+    def of(cls, declaration: ToolDeclaration, recognised: Recognised) -> Refusals:
+        """Return the refusals of a service for a request."""
+        return cls(declaration.errors, recognised.protocol, recognised.push)
 
     def waits(self, run_id: str, url: str) -> ToolAnswer:
         """Return the answer for a write that waits for approval.
@@ -159,6 +165,12 @@ class Refusals:
         if self.protocol == GRAPHQL:
             error: JSON = {"message": text, "type": code.upper(), "extensions": {"code": code.upper()}}
             return _write_json(200, "OK", headers, {"data": None, "errors": [error]})
+        if self.push is not None:
+            report = write_report(self.push, phrase[:1].lower() + phrase[1:], text)
+            return ToolAnswer(200, "OK", (("Content-Type", _PUSH_RESULT), *headers), report)
+        if self.protocol == GIT_FETCH:
+            error_line = write_packet(f"ERR {text}\n".encode())
+            return ToolAnswer(200, "OK", (("Content-Type", _FETCH_RESULT), *headers), error_line)
         writer = _WRITERS.get(self.form)
         if writer is None:
             return ToolAnswer(403, phrase, (("Content-Type", _PLAIN), *headers), f"{text}\n".encode())

@@ -70,7 +70,8 @@ class ToolServices:
         if not self._bindings.for_connector(used.about.name):
             fqn = used.about.name
             raise BindingRequired(f"No credential is bound to {fqn}. Run `aileron credential setup {fqn}`.")
-        return ToolService(name, used.about.name, frozenset(used.tools.hosts), used.tools.variables)
+        tools = used.tools
+        return ToolService(name, used.about.name, frozenset(tools.hosts), tools.variables, tools.is_git)
 
     def _list(self) -> list[UsedService]:
         """Return the services whose action is offered, each once."""

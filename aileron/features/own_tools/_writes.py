@@ -19,6 +19,7 @@ from aileron.model.sessions import Session
 from aileron.model.tool_claims import KEPT, ToolClaim
 
 from ._claims import ClaimStore, SessionClaims, load_claims, name_caller
+from ._contents import ToolContents
 from .values import ToolRequest
 
 MOST_BYTES_OF_SESSION, MOST_BYTES = 8 * 1024 * 1024, 64 * 1024 * 1024
@@ -39,6 +40,7 @@ class Write:
     :ivar action: the action by which the session's tools use the service.
     :ivar inputs: the arguments of its run.
     :ivar form: the digest of its normal form.
+    :ivar is_stored: whether the request's body is stored in a file, and its digest and size are further arguments.
     """
 
     session: Session
@@ -46,6 +48,7 @@ class Write:
     action: str
     inputs: Mapping[str, JSON] = field(repr=False)
     form: str
+    is_stored: bool = False
 
 
 @frozen
@@ -96,6 +99,7 @@ class Writes:
 
     submission: ISubmission
     _store: ClaimStore
+    _contents: ToolContents
     _clock: IReactorTime
     _life: str
     hold_seconds: float
@@ -183,12 +187,23 @@ class Writes:
 
     async def _ask(self, claims: SessionClaims, write: Write) -> str:
         """Submit the call of a new write, keep its claim, and return the id of its run."""
-        session, size = write.session, _measure(write.request)
+        session, size = write.session, _measure(write)
         await self._refuse_flood(session.id, size)
-        call = Call(write.action, write.inputs, Actor("agent", session.id), session, from_tool=True)
-        run = await self.submission.submit(call)
+        if write.is_stored:
+            body = write.request.body
+
+            async def submit(digest: str) -> Run:
+                return await self._submit(write, {**write.inputs, "content": digest, "size": len(body)})
+
+            run = await self._contents.submit(session.id, body, submit)
+        else:
+            run = await self._submit(write, write.inputs)
         await claims.add(ToolClaim(run.id, session.id, write.form, size, utc(self._clock.seconds())))
         return run.id
+
+    async def _submit(self, write: Write, inputs: Mapping[str, JSON]) -> Run:
+        actor = Actor("agent", write.session.id)
+        return await self.submission.submit(Call(write.action, inputs, actor, write.session, from_tool=True))
 
     async def _refuse_flood(self, session_id: str, size: int) -> None:
         """Refuse a request that would make those that wait too long together.
@@ -210,5 +225,8 @@ def _is_expired(run: Run, now: datetime) -> bool:
     return run.state.settled and now - run.changed_at >= KEPT
 
 
-def _measure(request: ToolRequest) -> int:
-    return len(request.target) + len(request.body) + sum(len(name) + len(value) for name, value in request.headers)
+def _measure(write: Write) -> int:
+    """Return the bytes of a request in the database."""
+    request, stored = write.request, len(write.request.body) if write.is_stored else 0
+    sizes = (len(name) + len(value) for name, value in request.headers)
+    return len(request.target) + len(request.body) - stored + sum(sizes)

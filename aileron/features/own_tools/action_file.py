@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aileron.connectors import PUSH_INPUTS, SHOW_PUSH
 from aileron.model.connectors import FORWARD, ConnectorDescription
 from aileron.model.own_tools import ToolDeclaration
 
@@ -81,6 +82,106 @@ Sends what a tool of the agent, such as `gh` or `curl`, wrote to {service}.
 """
 
 
+_OF_GIT = """\
++++
+# The git of agents uses {service} by this action. Agents cannot call it.
+name = "{name}"
+version = "1.0.0"
+timeout_seconds = 180
+
+[[requires.connectors]]
+name = "{connector}"
+version = "{version}"
+capabilities = ["{operation}", "{preview}"]
+
+[[inputs]]
+name = "host"
+type = "string"
+description = "Host"
+
+[[inputs]]
+name = "repository"
+type = "string"
+description = "Repository"
+
+[[inputs]]
+name = "changes"
+type = "string"
+description = "What it does"
+
+[[inputs]]
+name = "updates"
+type = "array"
+items_type = "string"
+description = "Updates: the old commit, the new commit, the ref"
+
+[[inputs]]
+name = "capabilities"
+type = "array"
+items_type = "string"
+description = "Settings of the protocol"
+
+[[inputs]]
+name = "options"
+type = "array"
+items_type = "string"
+description = "Push options, for hooks of the server"
+
+[[inputs]]
+name = "shallow"
+type = "array"
+items_type = "string"
+description = "Commits whose parents the agent does not have"
+
+[[inputs]]
+name = "headers"
+type = "array"
+items_type = "string"
+description = "Headers, without the credential"
+
+[[inputs]]
+name = "content"
+type = "string"
+description = "Digest of all that is sent"
+
+[[inputs]]
+name = "size"
+type = "integer"
+description = "Its size in bytes"
+
+[[execute]]
+id = "send"
+connector = "{connector}"
+op = "{operation}"
+
+[execute.inputs]
+{inputs}
+
+# Each push needs your approval. Also: undo_seconds = 30.
+[approval]
+required = true
+
+[approval.preview]
+op = "{preview}"
+multiline = ["Warning", "Refs", "Commits", "Files", "Patch"]
+
+[approval.preview.render]
+Warning = "warning"
+Refs = "refs"
+Commits = "commits"
+Files = "diffstat"
+Patch = "patch"
+"SHA-256 of the whole patch" = "patch_digest"
+
+[approval.preview.args]
+{inputs}
++++
+# {title}: git of agents
+
+Sends what `git push` of the agent wrote to {service}.
+"""
+
+
 def name_action(service: str) -> str:
     """Return the name that the action of a service has, unless the user renamed it."""
     return f"{service}-tools"
@@ -88,7 +189,10 @@ def name_action(service: str) -> str:
 
 def write_action(about: ConnectorDescription, declared: ToolDeclaration) -> str:
     """Return the text of the action file for a connector that declares own tools."""
-    return _TEXT.format(
+    text = _OF_GIT if declared.is_git else _TEXT
+    return text.format(
+        preview=SHOW_PUSH,
+        inputs="\n".join(f'{name} = "${{args.{name}}}"' for name in sorted(PUSH_INPUTS)),
         name=name_action(declared.service),
         service=declared.service,
         title=declared.service.capitalize(),

@@ -31,6 +31,7 @@ KNOWN_TOOLS = (
     KnownTool("gh", "SSL_CERT_FILE", "HTTPS_PROXY", frozenset(("GH_TOKEN", "GITHUB_TOKEN"))),
     KnownTool("curl", "CURL_CA_BUNDLE", "HTTPS_PROXY"),
 )
+_GIT = KnownTool("git", "GIT_SSL_CAINFO", "HTTPS_PROXY")
 
 
 @frozen
@@ -50,7 +51,7 @@ class ToolOnPath:
 
 def find_tools(declared: ToolDeclaration, environment: Mapping[str, str]) -> Iterator[ToolOnPath]:
     """Yield the known tools that work with a service: those that need no credential, or get a placeholder for it."""
-    for each in KNOWN_TOOLS:
+    for each in (_GIT,) if declared.is_git else KNOWN_TOOLS:
         given = sorted(each.needs & set(declared.variables))
         if given or not each.needs:
             path = shutil.which(each.name, path=environment.get("PATH")) or ""

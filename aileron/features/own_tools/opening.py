@@ -16,6 +16,7 @@ from aileron.model.errors import Conflict
 from ._authority import SessionAuthority
 from ._budget import HeldBytes
 from ._connection import ToolSession, serve_tool
+from ._http import MOST_BODY_BYTES, MOST_PUSH_BYTES
 from ._recorder import ToolRecorder
 from .values import ToolDoor, ToolService
 
@@ -139,7 +140,8 @@ class ToolSessions:
         def report(why: str) -> None:
             self._recorder.record_unreadable(session_id, name, why)
 
-        session = ToolSession(session_id, next(self._numbers), name, self._door, self._held, report)
+        most = MOST_PUSH_BYTES if found[1].is_git else MOST_BODY_BYTES
+        session = ToolSession(session_id, next(self._numbers), name, self._door, self._held, report, most)
         options = found[0].authority.make_options(name.partition(":")[0])
         return serve_tool(session, options, transport, self._clock)
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from attrs import frozen
+from twisted.internet.defer import Deferred
 
 from aileron.api.shapes.schemas import COUNT, made_of
 from aileron.base.json import JSON
 from aileron.features.core import Core
 from aileron.features.egress.running import RunningEgress
 from aileron.features.feature import RunningFeature
+from aileron.home.stored_contents import StoredContents
 
+from ._contents import SWEEP_SECONDS, ToolContents
 from ._door import Door
 from ._graphql import load_parser
 from ._reads import SessionReads
@@ -48,18 +51,24 @@ class RunningOwnTools(RunningFeature):
         return {"own_tools": {"reads": self.recorder.reads}}
 
 
-def start_own_tools(core: Core, settings: OwnToolsSettings) -> RunningOwnTools | None:
+async def start_own_tools(core: Core, settings: OwnToolsSettings) -> RunningOwnTools | None:
     """Build the door, and have the proxy of sandboxes lead to it. What it records is written before the daemon ends.
 
     Return None if the daemon has no proxy.
+
+    :raises StoreUnavailable: if the database cannot be read.
     """
     egress = core.find(RunningEgress)
     if egress is None:
         return None
     process, store, runner = core.process, core.store, core.runner
     recorder = ToolRecorder(store.audit, process.reactor, process.ids)
-    writes = Writes(runner.submission, store.tool_claims, process.reactor, process.ids(), settings.hold_seconds)
     reads = SessionReads(runner.tool_reads)
+    contents = ToolContents(StoredContents.of_home(core.home.root), runner.submission, process.in_thread(at_once=1))
+    await contents.start()
+    process.life.repeat(process.reactor, SWEEP_SECONDS, lambda: Deferred.fromCoroutine(contents.sweep()))
+    claims, reactor, life = store.tool_claims, process.reactor, process.ids()
+    writes = Writes(runner.submission, claims, contents, reactor, life, settings.hold_seconds)
     door = Door(
         store.sessions,
         ToolServices(core.connectors, core.vault, runner.submission),

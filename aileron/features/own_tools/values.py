@@ -78,12 +78,14 @@ class ToolService:
     :ivar connector: the connector's full name.
     :ivar hosts: the hosts in lower case, each with its port unless that is 443.
     :ivar variables: the environment variables that tools want, with placeholders as values. No value is a secret.
+    :ivar is_git: True if its tool is git.
     """
 
     name: str
     connector: str
     hosts: frozenset[str]
     variables: Mapping[str, str] = field(factory=dict)
+    is_git: bool = False
 
 
 class ToolDoor(Protocol):

@@ -104,12 +104,15 @@ def _ends(case: Case) -> tuple[str, str, str]:
     return ref, _NOTHING if name.startswith("create_") else inputs.get("expected", new), new
 
 
-def set_up_git(specimen: Specimen, bench: Bench) -> Rig:
+def set_up_git(specimen: Specimen, bench: Bench) -> Rig | str:
     """Set up the test of a git connector against a double of a git server over HTTP.
 
-    A proof cannot make credentials for SSH.
+    A proof cannot make credentials for SSH. Return a clause with the reason if the connector is one of a host, which
+    has no operations for actions.
     """
     spec: GitSpec = specimen.spec
+    if spec.is_host:
+        return "only the git of agents uses it, and no action does"
     old, new = _make_repository(bench.away / "repository.git")
     branch, tag = (next((each.replace("*", "proof") for each in names), "") for names in (spec.branches, spec.tags))
     given = {"branch": branch, "tag": tag, "commit": new, "expected": old}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
 from twisted.internet.defer import Deferred
 
 from aileron.base.json import JSON, utc
+from aileron.features.own_tools._contents import ToolContents
 from aileron.features.own_tools._door import Door
 from aileron.features.own_tools._reads import SessionReads
 from aileron.features.own_tools._recorder import ToolRecorder
@@ -16,6 +18,7 @@ from aileron.features.own_tools._services import ToolServices
 from aileron.features.own_tools._writes import Writes
 from aileron.features.own_tools.action_file import write_action
 from aileron.features.own_tools.values import ToolAnswer, ToolCaller, ToolRequest
+from aileron.home.stored_contents import StoredContents
 from aileron.model.audit import Event
 from aileron.model.connectors import Outcome
 from aileron.model.queries import AuditQuery, RunQuery
@@ -34,6 +37,11 @@ def whole(status: int = 201, body: str = '{"id": 1}', **more: JSON) -> Outcome:
     return Outcome(
         output={"status": status, "reason": "Created", "headers": ["ETag: x"], "body": body, **more}, status=status
     )
+
+
+async def call_at_once(work: Callable[..., Any], *args: Any) -> Any:
+    """Call a function in this thread."""
+    return work(*args)
 
 
 class DoorCase(ToolsCase):
@@ -57,8 +65,10 @@ class DoorCase(ToolsCase):
     def open_door(self) -> None:
         """Make the door of this life."""
         self.recorder = ToolRecorder(self.store.audit, self.clock, self.fresh_id)
+        self.stored = StoredContents(self.directory.parent / "contents")
+        self.contents = ToolContents(self.stored, self.runner.submission, call_at_once)
         self.writes = Writes(
-            self.runner.submission, self.store.tool_claims, self.clock, f"life-{next(self.lives)}", HOLD
+            self.runner.submission, self.store.tool_claims, self.contents, self.clock, f"life-{next(self.lives)}", HOLD
         )
         self.door = Door(
             self.store.sessions,

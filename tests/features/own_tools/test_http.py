@@ -376,6 +376,17 @@ class BodyTests(HttpCase):
             self.refused(data, 413)
         self.refused(head(f"Content-Length: {MOST_DRAINED_BYTES + 1}"), 413)
 
+    def test_push(self) -> None:
+        """At a git host a body may be longer; what is longer than that is refused as elsewhere."""
+        most = b"x" * (3 * MOST_BODY_BYTES)
+        for data in (fixed(most), chunked(most[1:], b"x")):
+            found = RequestParser(HOST, len(most)).receive(data)
+            assert found is not None
+            self.assertEqual(most, found.body)
+            with self.assertRaises(UnfitRequest) as refused:
+                RequestParser(HOST, len(most) - 1).receive(data)
+            self.assertEqual(413, refused.exception.status)
+
     def test_endless(self) -> None:
         """A body in chunks is read up to a limit, which counts the lines of the chunks too."""
         self.patch(_http, "MOST_DRAINED_BYTES", ROOM)

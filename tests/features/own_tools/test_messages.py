@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.json import JSON
-from aileron.connectors.kinds.http._forward import write_body
+from aileron.connectors._forwarding import write_body
 from aileron.features.own_tools._messages import find_whole_answer, read_answer, write_inputs
 from aileron.features.own_tools.values import ToolRequest
 from aileron.model.runs import AttemptRow, RunState

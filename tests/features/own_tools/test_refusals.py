@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.features.own_tools._recognition import GRAPHQL, REST
+from aileron.features.own_tools._recognition import GRAPHQL, REST, Recognised
 from aileron.features.own_tools._refusals import Refusals
 from aileron.features.own_tools.values import ToolAnswer
 from aileron.model.own_tools import ERROR_FORMS
@@ -73,7 +73,7 @@ class RefusalTests(SynchronousTestCase):
 
     def test_github(self) -> None:
         """A tool of GitHub sees the phrase, the message and the address of the review."""
-        answer = Refusals.of(declared(github()), REST).waits("run_1", URL)
+        answer = Refusals.of(declared(github()), Recognised("write")).waits("run_1", URL)
         body = json.loads(answer.body)
         self.assertEqual((answer.reason, body["code"]), ("Waits for approval", "pending_approval"))
         self.assertEqual(body["documentation_url"], URL)

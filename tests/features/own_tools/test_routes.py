@@ -58,7 +58,7 @@ class OwnToolsCase(ApiCase):
         recorder = ToolRecorder(self.store.audit, self.clock, self.fresh_id)
         self.tools = kind(ScriptedDoor(), self.clock, recorder)
         nothing: Any = None
-        reads, writes = SessionReads(nothing), Writes(nothing, nothing, self.clock, "", 25)
+        reads, writes = SessionReads(nothing), Writes(nothing, nothing, nothing, self.clock, "", 25)
         egress = EgressSessions(
             file=EgressFile(self.state_directory.root / "egress.toml", MemoryTrust(self.vault)),
             trust=self.runner,

@@ -181,7 +181,7 @@ class GitConnector:
         ref, revision = _ref("tag" if "tag" in inputs else "branch", inputs), inputs.get("commit")
         if not isinstance(revision, str):
             raise InvalidRequest("The input 'commit' must be a text.")
-        return await self._here(until, lambda here: compare(here, remote, ref, revision))
+        return await self._here(until, lambda here: compare(here, remote, ref, here.resolve(revision)))
 
     async def _here(self, until: float, work: Callable[[LocalRepository], _T]) -> _T:
         """Open the local repository and return C{work(repository)}.

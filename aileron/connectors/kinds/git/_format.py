@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aileron.connectors._forwarding import SERVICE
 from aileron.connectors._json_schema import (
     TEXT,
     TEXTS,
@@ -10,6 +11,7 @@ from aileron.connectors._json_schema import (
     places,
     service_head,
     table,
+    without,
 )
 from aileron.credentials import KINDS
 
@@ -25,10 +27,14 @@ def make_schema() -> Schema:
         },
         ("repository",),
     )
+    own_tools = table({"service": {"type": "string", "pattern": f"^(?:{SERVICE.pattern})$"}}, ("service",))
     root = {
         "connector": service_head("git"),
         **places(),
         "credential": {"oneOf": [credential_of(KINDS[kind]) for kind in ("api_key", "basic", "oauth2", "ssh_key")]},
         "git": git,
+        "own_tools": own_tools,
     }
-    return table(root, ("connector", "git"))
+    of_repository = {"required": ["git"], **without("own_tools")}
+    of_host = {"required": ["own_tools", "credential"], **without("git", "variables", "hosts")}
+    return table(root, ("connector",), oneOf=[of_repository, of_host])

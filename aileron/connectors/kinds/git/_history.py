@@ -12,7 +12,7 @@ from attrs import frozen
 from aileron.model.errors import InvalidRequest, ResourceLimitExceeded
 
 from ._objects import COMMIT, DIRECTORY, SUBMODULE, TAG, Commit, parse_tag
-from ._repository import MOST_TAGS, LocalRepository
+from ._repository import MOST_TAGS, GitObjects
 
 MOST_COMMITS = 20_000
 MOST_PACK_BYTES = 64 * 1024 * 1024
@@ -21,7 +21,7 @@ _MOST_OBJECTS = 500_000
 _MOST_BEFORE = 4  # parents whose trees are compared, to leave out objects that the remote has already
 
 
-def walk(repository: LocalRepository, tips: Iterable[str], hidden: Collection[str] = ()) -> Iterator[Commit]:
+def walk(repository: GitObjects, tips: Iterable[str], hidden: Collection[str] = ()) -> Iterator[Commit]:
     """Yield the commits reachable from C{tips} but not from C{hidden}, newest first.
 
     Commit times may be wrong: then a hidden commit may be yielded, but no other commit is left out.
@@ -55,7 +55,7 @@ def walk(repository: LocalRepository, tips: Iterable[str], hidden: Collection[st
     raise ResourceLimitExceeded(f"More than {MOST_COMMITS} commits would have to be looked at.")
 
 
-def is_ancestor(repository: LocalRepository, old: str, new: str) -> bool:
+def is_ancestor(repository: GitObjects, old: str, new: str) -> bool:
     """Return True if C{old} is C{new} or an ancestor of C{new}.
 
     Stops at commits more than a day older than C{old}, so wrong commit times may give False.
@@ -87,7 +87,7 @@ class Update:
     base: str | None
 
 
-def find_update(repository: LocalRepository, new: str, old: str | None, remote: Iterable[str]) -> Update:
+def find_update(repository: GitObjects, new: str, old: str | None, remote: Iterable[str]) -> Update:
     """Find the commits and tags that an update to C{new} adds.
 
     :param old: the commit that the ref is at, or None if the ref or (in the local repository) its commit is missing.
@@ -113,7 +113,7 @@ def find_update(repository: LocalRepository, new: str, old: str | None, remote: 
     return Update(commits, tuple(tags), base)
 
 
-def pack(repository: LocalRepository, update: Update) -> bytes:
+def pack(repository: GitObjects, update: Update) -> bytes:
     """Return a pack of the objects that the remote lacks, each in full (no deltas).
 
     :raises InvalidRequest: if the pack would be too large, or an object is missing or malformed.
@@ -135,7 +135,7 @@ def pack(repository: LocalRepository, update: Update) -> bytes:
     return whole + sha1(whole, usedforsecurity=False).digest()
 
 
-def _add_new(repository: LocalRepository, tree: str, before: set[str], names: dict[str, None]) -> None:
+def _add_new(repository: GitObjects, tree: str, before: set[str], names: dict[str, None]) -> None:
     """Add the ids of a tree and its content to C{names}, without those at the same path of an older tree.
 
     :param before: the ids of the older trees.

@@ -23,7 +23,7 @@ from ._objects import BLOB, MOST_OBJECT_BYTES, Damaged, check_size
 
 _MOST_PACKS = 64  # git itself combines packs when there are more than 50
 _MOST_DELTAS, _MOST_DELTAS_BYTES = 4096, 2 * MOST_OBJECT_BYTES
-_OFFSET_DELTA, NAME_DELTA = 6, 7
+OFFSET_DELTA, NAME_DELTA = 6, 7
 _FAN_OUT = Struct(">256L")
 _FIRST_NAME = 8 + _FAN_OUT.size
 _CHUNK = 65_536
@@ -198,17 +198,26 @@ class Pack:
             if base is None:
                 raise Damaged
             return kind, size, offset + at + 20, base
-        if kind != _OFFSET_DELTA:
+        if kind != OFFSET_DELTA:
             return kind, size, offset + at, None
-        back, more = 0, True
-        while more:
-            if at >= len(head):
-                raise Damaged
-            back, more = back << 7 | head[at] & 127, head[at] > 127
-            back, at = back + more, at + 1
+        back, at = read_distance(head, at)
         if not 0 < back < offset:
             raise Damaged
         return kind, size, offset + at, offset - back
+
+
+def read_distance(head: bytes, at: int) -> tuple[int, int]:
+    """Return how far before a delta its base begins, and the offset after this number.
+
+    :raises Damaged: if the number is cut off.
+    """
+    back, more = 0, True
+    while more:
+        if at >= len(head):
+            raise Damaged
+        back, more = back << 7 | head[at] & 127, head[at] > 127
+        back, at = back + more, at + 1
+    return back, at
 
 
 def inflate(read: Callable[[int], bytes], at: int, size: int, check: Callable[[], None]) -> tuple[bytes, int]:

@@ -13,7 +13,7 @@ from attrs import define, field, frozen
 from aileron.model.errors import InvalidRequest, ResourceLimitExceeded
 
 from ._objects import BLOB, DIRECTORY, SUBMODULE, Commit
-from ._repository import LocalRepository
+from ._repository import GitObjects
 
 MOST_SHOWN_CHARACTERS = 1024 * 1024
 _MOST_COMPARED = 2_000_000  # pairs of equal lines compared per file; beyond this limit a section is shown as replaced
@@ -93,7 +93,7 @@ class Patch:
         return "\n".join((*self._counted, *([f"[and {more} more files]"] if more else []), total))
 
 
-def write_patch(repository: LocalRepository, old: str | None, new: str | None) -> Patch:
+def write_patch(repository: GitObjects, old: str | None, new: str | None) -> Patch:
     """Return the patch between two trees. None is the empty tree. The patch is cut if it is long.
 
     :raises InvalidRequest: if an object is missing or malformed, or the trees are too large.
@@ -104,7 +104,7 @@ def write_patch(repository: LocalRepository, old: str | None, new: str | None) -
     return patch
 
 
-def write_commit(repository: LocalRepository, commit: Commit, patch: Patch) -> None:
+def write_commit(repository: GitObjects, commit: Commit, patch: Patch) -> None:
     """Append the changes of a commit to a patch.
 
     For a merge, append only the files that differ from every parent, compared with the first parent.
@@ -131,14 +131,14 @@ def _limited(found: Iterable[FileDifference]) -> list[FileDifference]:
     return differences
 
 
-def _write_all(repository: LocalRepository, found: Iterable[FileDifference], patch: Patch) -> None:
+def _write_all(repository: GitObjects, found: Iterable[FileDifference], patch: Patch) -> None:
     for change in found:
         repository.deadline.check()
         _write(repository, change, patch)
 
 
 def changes(
-    repository: LocalRepository, old: str | None, new: str | None, above: bytes = b"", entries: int = 0
+    repository: GitObjects, old: str | None, new: str | None, above: bytes = b"", entries: int = 0
 ) -> Iterator[FileDifference]:
     """Yield the files that differ between two trees, ordered by path.
 
@@ -173,7 +173,7 @@ def _show_path(path: bytes) -> str:
     return text if text.isprintable() and '"' not in text and "\\" not in text else repr(text)
 
 
-def _write(repository: LocalRepository, change: FileDifference, patch: Patch) -> None:
+def _write(repository: GitObjects, change: FileDifference, patch: Patch) -> None:
     patch.add(f"diff --git a/{change.path} b/{change.path}\n" + "".join(_modes(change)))
     old, new = (_content(repository, each) for each in (change.old, change.new))
     if b"\0" in old or b"\0" in new:
@@ -210,7 +210,7 @@ def _modes(change: FileDifference) -> Iterator[str]:
     yield f"index {old[1] if old else '0' * 40}..{new[1] if new else '0' * 40}\n"
 
 
-def _content(repository: LocalRepository, entry: _Entry | None) -> bytes:
+def _content(repository: GitObjects, entry: _Entry | None) -> bytes:
     if entry is None:
         return b""
     mode, name = entry

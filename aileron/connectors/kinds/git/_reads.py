@@ -13,7 +13,7 @@ from ._history import find_update, is_ancestor, walk
 from ._objects import Commit, show_tag
 from ._patch import Patch, write_commit, write_patch
 from ._remote import Remote
-from ._repository import LocalRepository
+from ._repository import GitObjects, LocalRepository
 from ._spec import NOTHING
 
 _MOST_LISTED, _MOST_MESSAGES = 500, 200
@@ -44,16 +44,16 @@ def read_local(repository: LocalRepository, operation: str, inputs: Mapping[str,
     return {"commits": [_listed(repository, each) for each in islice(commits, count)]}
 
 
-def compare(repository: LocalRepository, remote: Remote, ref: str, revision: str) -> JSON:
-    """Return the changes that an update of C{ref} to a local revision would make: commits, lines per file, and patch.
+def compare(repository: GitObjects, remote: Remote, ref: str, new: str) -> dict[str, JSON]:
+    """Return the changes that an update of C{ref} to an object would make: commits, lines per file, and patch.
 
     If the update has several commits, the patch of each commit follows the total patch, because content that one
     commit adds and the next removes is sent, too.
 
-    :raises InvalidRequest: if the revision does not exist, or an object is missing or malformed.
+    :param new: the id of the object.
+    :raises InvalidRequest: if an object is missing or malformed.
     :raises ResourceLimitExceeded: if the deadline has passed, or too many commits would have to be read.
     """
-    new = repository.resolve(revision)
     old = remote.refs.get(ref)
     known = old if old is not None and repository.has(old) else None
     before = None if known is None else repository.peel(known)
@@ -80,7 +80,7 @@ def compare(repository: LocalRepository, remote: Remote, ref: str, revision: str
     }
 
 
-def _warn(repository: LocalRepository, before: Commit | None, new: str) -> str:
+def _warn(repository: GitObjects, before: Commit | None, new: str) -> str:
     if before is None:
         return "The remote is at a commit that the local repository does not have. Run `git fetch` to see what it is."
     lost = _messages(repository, walk(repository, [before.id], [repository.peel(new).id]))
@@ -98,7 +98,7 @@ def _described(patch: Patch) -> dict[str, JSON]:
     }
 
 
-def _listed(repository: LocalRepository, commit: Commit) -> dict[str, JSON]:
+def _listed(repository: GitObjects, commit: Commit) -> dict[str, JSON]:
     return {
         "commit": commit.id,
         "parents": list(commit.parents),
@@ -108,7 +108,7 @@ def _listed(repository: LocalRepository, commit: Commit) -> dict[str, JSON]:
     }
 
 
-def _messages(repository: LocalRepository, commits: Iterable[Commit]) -> str:
+def _messages(repository: GitObjects, commits: Iterable[Commit]) -> str:
     texts: list[str] = []
     size = 0
     for each in commits:

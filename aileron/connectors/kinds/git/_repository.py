@@ -58,6 +58,10 @@ class Deadline:
         """Return the deadline that is C{seconds} from now."""
         return cls(time.monotonic() + seconds)
 
+    def left(self) -> float:
+        """Return the seconds until the deadline, at least 0."""
+        return max(0.0, self.at - time.monotonic())
+
     def check(self) -> None:
         """Check that the deadline has not passed.
 
@@ -73,42 +77,11 @@ def is_ref_name(name: str) -> bool:
 
 
 @define
-class LocalRepository:
-    """An open local repository."""
+class GitObjects:
+    """Objects that are read by their ids. Each is checked against its id."""
 
     deadline: Deadline
-    _directory: int
-    _objects: int
-    _packs: Packs
-    _opened: ExitStack
-    _commits: dict[str, Commit] = field(factory=dict)
-
-    @classmethod
-    def open(cls, path: str, deadline: Deadline) -> Self:
-        """Open the repository of a working directory, or a bare repository.
-
-        :raises InvalidRequest: if there is no repository, or it cannot be read, belongs to another user or has damaged
-            packs.
-        """
-        with ExitStack() as opened:
-            here = _open_directory(opened, path)
-            if _is_there(".git", here):
-                path = os.path.join(path, ".git")
-                here = _open_directory(opened, path, here)
-            objects, _ = (_open_directory(opened, os.path.join(path, part), here) for part in ("objects", "refs"))
-            packs = Packs.open(objects, deadline.check)
-            opened.callback(packs.close)
-            return cls(deadline, here, objects, packs, opened.pop_all())
-
-    def close(self) -> None:
-        """Close the open files of the repository."""
-        self._opened.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    _commits: dict[str, Commit] = field(factory=dict, init=False)
 
     def has(self, name: str) -> bool:
         """Return True if the repository has the object.
@@ -116,8 +89,7 @@ class LocalRepository:
         :raises ResourceLimitExceeded: if the deadline has passed.
         :raises InvalidRequest: if the index of a pack is damaged.
         """
-        self.deadline.check()
-        return is_object_id(name) and (_is_there(_loose(name), self._objects) or self._packs.has(name))
+        raise NotImplementedError
 
     def read(self, name: str, kind: int | None = None) -> tuple[int, bytes]:
         """Return the type and content of an object. The content is checked against the object's id.
@@ -126,35 +98,7 @@ class LocalRepository:
         :raises InvalidRequest: if the object is missing, damaged, too large or of another type.
         :raises ResourceLimitExceeded: if the deadline has passed.
         """
-        self.deadline.check()
-        if not is_object_id(name):
-            raise InvalidRequest("An object of the local repository leads to what is no object.")
-        read = self._read_loose(name) if _is_there(_loose(name), self._objects) else self._packs.read(name)
-        if read is None:
-            raise InvalidRequest(f"The object {name} is not in the local repository.")
-        found, content = read
-        check_size(found, len(content))
-        if name_object(found, content) != name:
-            raise InvalidRequest(f"The object {name} of the local repository is damaged.")
-        if kind is not None and found != kind:
-            raise InvalidRequest(f"The object {name} is no {NAMES[kind].decode()}.")
-        return read
-
-    def _read_loose(self, name: str) -> tuple[int, bytes]:
-        try:
-            raw = read_file(_loose(name), MOST_OBJECT_BYTES, self._objects).data
-            inflate = zlib.decompressobj()
-            head, _, content = inflate.decompress(raw, _MOST_HEAD_BYTES).partition(b"\0")
-            kind, size = head.split(b" ")
-            found, left = TYPES[kind], int(size) - len(content)
-            check_size(found, int(size))
-            content += inflate.decompress(inflate.unconsumed_tail, max(left, 0) + 1)
-            whole = inflate.eof
-        except (Unreadable, ValueError, KeyError, zlib.error):
-            whole = False
-        if not whole:
-            raise InvalidRequest(f"The object {name} of the local repository is damaged or too large.")
-        return found, content
+        raise NotImplementedError
 
     def commit(self, name: str) -> Commit:
         """Return the commit with an id. Parsed commits are cached.
@@ -194,6 +138,78 @@ class LocalRepository:
                 break
             name = parse_tag(name, content)
         return self.commit(name)
+
+
+@define
+class LocalRepository(GitObjects):
+    """An open local repository."""
+
+    _directory: int
+    _objects: int
+    _packs: Packs
+    _opened: ExitStack
+
+    @classmethod
+    def open(cls, path: str, deadline: Deadline) -> Self:
+        """Open the repository of a working directory, or a bare repository.
+
+        :raises InvalidRequest: if there is no repository, or it cannot be read, belongs to another user or has damaged
+            packs.
+        """
+        with ExitStack() as opened:
+            here = _open_directory(opened, path)
+            if _is_there(".git", here):
+                path = os.path.join(path, ".git")
+                here = _open_directory(opened, path, here)
+            objects, _ = (_open_directory(opened, os.path.join(path, part), here) for part in ("objects", "refs"))
+            packs = Packs.open(objects, deadline.check)
+            opened.callback(packs.close)
+            return cls(deadline, here, objects, packs, opened.pop_all())
+
+    def close(self) -> None:
+        """Close the open files of the repository."""
+        self._opened.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def has(self, name: str) -> bool:
+        self.deadline.check()
+        return is_object_id(name) and (_is_there(_loose(name), self._objects) or self._packs.has(name))
+
+    def read(self, name: str, kind: int | None = None) -> tuple[int, bytes]:
+        self.deadline.check()
+        if not is_object_id(name):
+            raise InvalidRequest("An object of the local repository leads to what is no object.")
+        read = self._read_loose(name) if _is_there(_loose(name), self._objects) else self._packs.read(name)
+        if read is None:
+            raise InvalidRequest(f"The object {name} is not in the local repository.")
+        found, content = read
+        check_size(found, len(content))
+        if name_object(found, content) != name:
+            raise InvalidRequest(f"The object {name} of the local repository is damaged.")
+        if kind is not None and found != kind:
+            raise InvalidRequest(f"The object {name} is no {NAMES[kind].decode()}.")
+        return read
+
+    def _read_loose(self, name: str) -> tuple[int, bytes]:
+        try:
+            raw = read_file(_loose(name), MOST_OBJECT_BYTES, self._objects).data
+            inflate = zlib.decompressobj()
+            head, _, content = inflate.decompress(raw, _MOST_HEAD_BYTES).partition(b"\0")
+            kind, size = head.split(b" ")
+            found, left = TYPES[kind], int(size) - len(content)
+            check_size(found, int(size))
+            content += inflate.decompress(inflate.unconsumed_tail, max(left, 0) + 1)
+            whole = inflate.eof
+        except (Unreadable, ValueError, KeyError, zlib.error):
+            whole = False
+        if not whole:
+            raise InvalidRequest(f"The object {name} of the local repository is damaged or too large.")
+        return found, content
 
     def resolve(self, revision: str) -> str:
         """Return the id of the object that C{revision} names: a full id, C{HEAD}, a branch, a tag or a remote branch.

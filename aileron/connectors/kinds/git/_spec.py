@@ -213,6 +213,7 @@ class GitSpec(BaseSpec):
     :ivar branches: patterns of the remote branches that may be updated.
     :ivar tags: patterns of the remote tags that may be created.
     :ivar host_key: the host key of the remote if it is reached over SSH, else None.
+    :ivar is_host: True if the file is of a host for the git of agents, and not of one repository.
     """
 
     operations: Mapping[str, GitOperation]
@@ -221,6 +222,7 @@ class GitSpec(BaseSpec):
     branches: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     host_key: HostKey | None = None
+    is_host: bool = False
 
     @property
     def over_ssh(self) -> bool:

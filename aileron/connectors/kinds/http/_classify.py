@@ -14,12 +14,13 @@ from aileron.base.attachments import media_type_of
 from aileron.base.json import JSON
 from aileron.connectors._answer import ServiceAnswer, may_pass
 from aileron.connectors._decode import decode, show_safely
+from aileron.connectors._forwarding import judge_forwarded
 from aileron.model.connectors import READ, Outcome
 from aileron.model.errors import AileronError, BindingFailed, ExternalApiError
 from aileron.model.faults import Fault
 from aileron.redaction import Redactor
 
-from ._forward import WHOLE, judge_forwarded
+from ._forward import WHOLE
 from ._message import MOST_MESSAGE, find_message
 from ._result import attachment, chosen, lifted
 from ._spec import HttpOperation

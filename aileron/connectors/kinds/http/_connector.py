@@ -12,6 +12,7 @@ from zope.interface import implementer
 
 from aileron.base.json import JSON
 from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable, TooLarge, Transport
+from aileron.connectors._forwarding import prepare_forwarded
 from aileron.connectors._sending import FAILURES, describe_failure, open_credential, wait_in_time, with_credential
 from aileron.connectors._template import ReferenceScope
 from aileron.credentials import says_invalid
@@ -24,7 +25,6 @@ from aileron.model.vault import Authorization
 from aileron.redaction import Redactor, secrets_in
 
 from ._classify import Reader
-from ._forward import prepare_forwarded
 from ._pages import FetchedPage, PageReader, find_on_origin
 from ._prepare import prepare
 from ._spec import HttpOperation, HttpSpec
@@ -45,7 +45,7 @@ def build_request(
     """
     declared = spec.find_declared(operation)
     if operation in spec.forwarding:
-        return prepare_forwarded(spec, declared.operation, inputs, base_url)
+        return prepare_forwarded(spec.reach, declared.operation, inputs, base_url)
     return prepare(spec, declared, base_url, ReferenceScope(inputs, effect_key))
 
 

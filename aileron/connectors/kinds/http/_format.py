@@ -7,6 +7,7 @@ from typing import Any
 
 from aileron.connectors import _operations
 from aileron.connectors._answer import MOST_RESPONSE_BYTES
+from aileron.connectors._forwarding import SERVICE
 from aileron.connectors._json_schema import (
     ANY_TEXT,
     EFFECTS,
@@ -159,7 +160,7 @@ def _own_tools_table() -> Schema:
     variables = tables(_own_tools.VARIABLE.pattern, _whole(_own_tools.PLACEHOLDER), minProperties=1)
     routes = dict.fromkeys(("reads", "credentials", "refused"), array(_own_tools.ROUTE))
     properties: Schema = {
-        "service": _whole(_own_tools.SERVICE),
+        "service": _whole(SERVICE),
         "hosts": TEXTS,
         "variables": variables,
         "headers": {**TEXTS, "minItems": 1},

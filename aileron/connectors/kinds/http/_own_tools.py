@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from aileron.base.addresses import read_base_url
-from aileron.base.tables import FileTable, TextRule, quote
+from aileron.base.tables import FileTable, quote
+from aileron.connectors._forwarding import SERVICE_RULE
 from aileron.connectors._headers import header_name
 from aileron.model.connectors import ConnectorDescription
 from aileron.model.own_tools import ASK, ERROR_FORMS, REFUSE, RequestTemplate, ToolDeclaration, ToolRoute
@@ -14,14 +15,12 @@ from aileron.model.places import variables_in
 
 from ._spec import HttpOperation
 
-SERVICE = re.compile(r"[a-z][a-z0-9-]{0,39}")
 VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,60}_(?:TOKEN|KEY|KEY_ID|PASSWORD|SECRET|USERNAME)")
 """Names of variables that hold credentials. Other names could change what a tool does, such as C{LD_PRELOAD}."""
 PLACEHOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{7,99}")
 PATH = re.compile(r"(?:/[A-Za-z0-9_.~$-]+)+")
 ROUTE = re.compile(r"(GET|HEAD|POST|PUT|PATCH|DELETE) ((?:/(?:[A-Za-z0-9_.~$-]+|\{[a-z][a-z0-9_]*\}))+)")
 RAW = (ASK, REFUSE)
-_SERVICE = TextRule(SERVICE.fullmatch, "must be a name in a-z, 0-9 and '-' that begins with a letter")
 
 
 def read_own_tools(
@@ -37,7 +36,7 @@ def read_own_tools(
     if description.credential is None:
         document.fault("own_tools", "is for a connector that has a [credential]")
     found = ToolDeclaration(
-        service=table.text("service", _SERVICE),
+        service=table.text("service", SERVICE_RULE),
         hosts=_hosts(table, description),
         variables=_variables(table.table("variables", required=True)),
         headers=_headers(table, "headers", required=True),

@@ -45,7 +45,8 @@ class LocalCase(SynchronousTestCase):
     def compare(self, revision: str = "main", ref: str = MAIN, **refs: str) -> Any:
         """What moving a ref of a remote with these would change."""
         remote = Remote(refs or {MAIN: self.old}, frozenset(), frozenset())
-        return compare(self.open(), remote, ref, revision)
+        here = self.open()
+        return compare(here, remote, ref, here.resolve(revision))
 
     def read(self, operation: str, **inputs: Any) -> Any:
         """Do one read."""
