@@ -31,10 +31,10 @@ def form_digest(request: ToolRequest, declaration: ToolDeclaration) -> str:
     Requests of the same form ask for the same effect, so the answer to one can be handed to the other.
     """
     content_type = next((value for name, value in request.headers if name.lower() == "content-type"), "")
-    boundary = _find_boundary(content_type)
+    boundary, plain_type = _split_boundary(content_type)
     left_out = _VARYING | declaration.varying | declaration.headers
     kept = sorted(
-        (name.lower(), value if boundary is None or name.lower() != "content-type" else value.replace(boundary, ""))
+        (name.lower(), value if boundary is None or name.lower() != "content-type" else plain_type)
         for name, value in request.headers
         if name.lower() not in left_out and not name.lower().startswith(_VARYING_PREFIXES)
     )
@@ -42,11 +42,12 @@ def form_digest(request: ToolRequest, declaration: ToolDeclaration) -> str:
     return digest([request.host, request.method, request.target, kept, *body])
 
 
-def _find_boundary(content_type: str) -> str | None:
-    if not content_type.lower().startswith("multipart/"):
-        return None
-    found = _BOUNDARY.search(content_type)
-    return (found[1] or found[2]) if found else None
+def _split_boundary(content_type: str) -> tuple[str | None, str]:
+    """Return the boundary of a multipart body, or None if there is none, and the type without it."""
+    found = _BOUNDARY.search(content_type) if content_type.lower().startswith("multipart/") else None
+    if found is None:
+        return None, content_type
+    return found[1] or found[2], f"{content_type[: found.start()]}boundary={content_type[found.end() :]}"
 
 
 def _write_body(request: ToolRequest, content_type: str, boundary: str | None) -> list[JSON]:
@@ -54,7 +55,10 @@ def _write_body(request: ToolRequest, content_type: str, boundary: str | None) -
     body = request.body
     if boundary is not None:
         mark = b"--" + boundary.encode("utf-8")
-        return ["multipart", digest_of_bytes(body.replace(mark, b"--")), body.count(mark)]
+        # guard of own tools: bodies with other parts are not the same
+        #    -> features.own_tools.test_forms.FormTests.test_other_parts, instead plain = body.replace(mark, b"--")
+        plain = body.replace(b"\0", b"\0\0").replace(mark, b"\0\1")
+        return ["multipart", digest_of_bytes(plain)]
     media_type = content_type.partition(";")[0].strip().lower()
     encoded = any(name.lower() == "content-encoding" for name, _ in request.headers)
     if body and not encoded and (media_type == "application/json" or media_type.endswith("+json")):

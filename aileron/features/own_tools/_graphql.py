@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from aileron.base.json import loads_strict
+from aileron.base.json import MOST_VALUES, loads_strict
 
 if TYPE_CHECKING:
     from graphql import DocumentNode, OperationDefinitionNode
@@ -69,10 +69,13 @@ def _read_members(body: bytes) -> tuple[str, object]:
     :raises NotOneOperation: if the body is not one JSON object with the members of a GraphQL request.
     """
     try:
-        request = loads_strict(body)
+        # guard of own tools: a long GraphQL request does not stop the daemon
+        #    -> features.own_tools.test_graphql.GraphqlTests.test_many_values, instead request = loads_strict(body)
+        request = loads_strict(body, most_values=MOST_VALUES)
     except ValueError as error:
         raise NotOneOperation(
-            "The body of a GraphQL request must be JSON that every parser reads the same way."
+            "The body of a GraphQL request must be JSON that every parser reads the same way, with at most "
+            f"{MOST_VALUES} values."
         ) from error
     # guard of own tools: batches and extensions are refused
     #    -> features.own_tools.test_graphql.GraphqlTests.test_members

@@ -25,7 +25,18 @@ def hide_logins(variables: Collection[str], environment: Mapping[str, str]) -> I
 def find_logins(variables: Collection[str], environment: Mapping[str, str]) -> Iterator[str]:
     """Yield the files of stored logins that exist, as paths without links."""
     if not _GH_VARIABLES.isdisjoint(variables):
-        settings = environment.get("XDG_CONFIG_HOME") or join(environment.get("HOME", os.sep), ".config")
-        path = join(environment.get("GH_CONFIG_DIR") or join(settings, "gh"), "hosts.yml")
-        if isfile(path):
-            yield realpath(path)
+        # guard of own tools: a login is hidden also where gh does not look at present
+        #    -> features.own_tools.test_logins.LoginTests.test_all_places,
+        #    instead places = list(_list_gh_places(environment))[:1]
+        places = list(_list_gh_places(environment))
+        paths = (join(place, "hosts.yml") for place in places)
+        yield from dict.fromkeys(realpath(path) for path in paths if isfile(path))
+
+
+def _list_gh_places(environment: Mapping[str, str]) -> Iterator[str]:
+    """Yield the directories in which C{gh} may have stored logins: those of its variables, and the usual one."""
+    if environment.get("GH_CONFIG_DIR"):
+        yield environment["GH_CONFIG_DIR"]
+    if environment.get("XDG_CONFIG_HOME"):
+        yield join(environment["XDG_CONFIG_HOME"], "gh")
+    yield join(environment.get("HOME", os.sep), ".config", "gh")

@@ -142,6 +142,9 @@ class SandboxLayout:
             *_bind(self.root, opened),
             *self._mounts(read_only, hidden, opened),
             *repository,
+            # guard of own tools: a file that is replaced is replaced in the project too
+            #    -> features.sandbox.test_layout.LayoutTests.test_replaced_inside
+            *self._mount_replaced(inside=True),
             *(word for path in hidden for word in _hide(path)),
             "--chdir",
             self.project,
@@ -169,8 +172,18 @@ class SandboxLayout:
         for path in dict.fromkeys((realpath(self.home), *self.programs)):
             if is_within_any(path, _SHARED):
                 yield from ("--ro-bind", path, path)
+        yield from self._mount_replaced(inside=False)
+
+    def _mount_replaced(self, *, inside: bool) -> Iterator[str]:
+        """Yield the mounts of replaced paths.
+
+        :param inside: whether to yield those in the project, the agent's own directories and those of its settings,
+            which must be mounted after these.
+        """
+        places = (self.root, *self._kept, *map(realpath, self.settings))
         for path, ours in self.replaced.items():
-            yield from ("--ro-bind", ours, path)
+            if is_within_any(path, places) is inside:
+                yield from ("--ro-bind", ours, path)
 
     def _above(self, read_only: Sequence[str], hidden: Sequence[str]) -> set[str]:
         """Return the directories above settings, read-only and hidden paths, which could otherwise be moved away."""

@@ -95,6 +95,19 @@ class FormTests(SynchronousTestCase):
         other = evolve(upload("b2"), headers=(("Content-Type", "text/plain; boundary=b2"),))
         self.assertNotEqual(form(plain), form(other))
 
+    def test_other_parts(self) -> None:
+        """Text that looks like a boundary once that is replaced does not make two bodies the same."""
+        one = evolve(upload("b1"), body=b"--b1\r\nfoo\r\n--\r\nbar\r\n--b1--")
+        other = evolve(upload("b2"), body=b"--b2\r\nfoo\r\n--b2\r\nbar\r\n----")
+        self.assertNotEqual(form(one), form(other))
+        nulls = (evolve(upload("b1"), body=body) for body in (b"--b1", b"\0\1", b"\0\0\1", b"\0--b1"))
+        self.assertEqual(len({form(each) for each in nulls}), 4)
+        types = (
+            ("Content-Type", "multipart/form-data; boundary=form"),
+            ("Content-Type", "multipart/-data; boundary=b"),
+        )
+        self.assertEqual(len({form(evolve(one, headers=(each,))) for each in types}), 2)
+
     @given(st.dictionaries(st.text(max_size=5), st.integers(-9, 9) | st.text(max_size=5), max_size=5), st.randoms())
     @settings(max_examples=examples(100), deadline=None)
     def test_orders(self, members: dict[str, int | str], chance: object) -> None:

@@ -74,6 +74,11 @@ class GraphqlTests(SynchronousTestCase):
         ):
             self.refuse(body, "must be JSON that every parser reads")
 
+    def test_many_values(self) -> None:
+        """A body with very many values is refused, because each is looked at."""
+        body = {"query": "{a}", "variables": {"x": [1] * 20_000}}
+        self.refuse(json.dumps(body).encode(), "at most 20000 values")
+
     def test_several(self) -> None:
         """Of several operations none is chosen, and type definitions are refused."""
         for query in ("query A{a} mutation B{b}", "{a} {b}", "fragment F on Query{a}", "{a} type T{a: Int}"):

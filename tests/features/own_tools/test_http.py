@@ -363,6 +363,11 @@ class BodyTests(HttpCase):
         self.refused(fixed(b"a&" * 1000, typed), 400)
         self.refused(fixed(b"a;" * 1000, typed), 400)
 
+    def test_untyped(self) -> None:
+        """Servers may read a POST without a type as a form, and a type until a comma."""
+        self.refused(fixed(b"a=b&_method=DELETE"), 400)
+        self.refused(fixed(b"a=b&_method=DELETE", "Content-Type: application/x-www-form-urlencoded, x"), 400)
+
     def test_long(self) -> None:
         """A body may have a mebibyte. A longer one is read for a while, so that the tool reads why it is refused."""
         most = b"x" * MOST_BODY_BYTES

@@ -28,12 +28,20 @@ class LoginTests(SynchronousTestCase):
 
     def test_gh(self) -> None:
         """The login of gh is found at each of its places, if gh gets a placeholder."""
-        self.assertEqual(self.found("GH_TOKEN"), [])
-        usual, other, third = self.put(".config/gh"), self.put("settings/gh"), self.put("own")
-        self.assertEqual(self.found("GH_TOKEN"), [usual])
+        other, third = self.put("settings/gh"), self.put("own")
         self.assertEqual(self.found("GITHUB_TOKEN", XDG_CONFIG_HOME=f"{self.home}/settings"), [other])
         self.assertEqual(self.found("GH_TOKEN", GH_CONFIG_DIR=f"{self.home}/own"), [third])
+        self.assertEqual(self.found("GH_TOKEN"), [])
+        usual = self.put(".config/gh")
+        self.assertEqual(self.found("GH_TOKEN"), [usual])
         self.assertEqual(self.found("GITLAB_TOKEN"), [])
+
+    def test_all_places(self) -> None:
+        """Every login that gh could have stored is found, for the agent may read a file that gh ignores now."""
+        usual, other, third = self.put(".config/gh"), self.put("settings/gh"), self.put("own")
+        variables = {"GH_CONFIG_DIR": f"{self.home}/own", "XDG_CONFIG_HOME": f"{self.home}/settings"}
+        self.assertEqual(self.found("GH_TOKEN", **variables), [third, other, usual])
+        self.assertEqual(self.found("GH_TOKEN", XDG_CONFIG_HOME=f"{self.home}/.config"), [usual])
 
     def test_link(self) -> None:
         """A file behind a link is found where it lies."""

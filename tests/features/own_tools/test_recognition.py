@@ -286,6 +286,9 @@ class PathTests(SynchronousTestCase):
             see_tracker("GET", "/v2", b"", ("X-Original-URL", "/admin")),
             see_tracker("GET", "/v2?_method=DELETE"),
             see_tracker("POST", "/v2/a", b"_method=DELETE", _FORM),
+            see_tracker("POST", "/v2/a", b"_method=DELETE"),
+            see_tracker("POST", "/v2/a", b"_method=DELETE", ("Content-Type", "")),
+            see_tracker("POST", "/v2/a", b"_method=DELETE", ("Content-Type", f"{_FORM[1]}, x")),
             see_tracker(
                 "POST", "/v2/a", b'x name="_method" DELETE', ("Content-Type", "multipart/form-data; boundary=b")
             ),

@@ -78,6 +78,18 @@ class LayoutTests(LayoutCase):
             self.assertEqual(arguments[place - 1 : place + 2], ["--ro-bind", ours, path])
             self.assertLess(arguments.index("/tmp"), place)
             self.assertLess(place, arguments.index(str(self.project)))
+
+    def test_replaced_inside(self) -> None:
+        """A file in the project or among the agent's own is replaced too: later mounts do not cover ours."""
+        own, settings = self.made("user/.agent/own"), self.made("user/.agent")
+        replaced = {f"{place}/hosts.yml": "/ours/empty" for place in (self.project, own, settings)}
+        layout = evolve(self.layout, own=(str(own),), settings=(str(settings),), replaced=replaced)
+        arguments = layout.arguments()
+        for path in replaced:
+            place = arguments.index(path)
+            self.assertEqual(arguments[place - 2 : place], ["--ro-bind", "/ours/empty"])
+            self.assertNotIn("--bind", arguments[place:])
+            self.assertNotIn(path, arguments[place + 1 :])
             self.assertLess(place, arguments.index(str(self.state)))
 
     def test_hidden(self) -> None:
