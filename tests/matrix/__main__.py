@@ -1,7 +1,9 @@
-"""C{python -m tests.matrix [crash | races | faults | machine] [count] [--seed S]}: its table; it fails where one broke.
+"""C{python -m tests.matrix [crash | tools | races | faults | machine] [count] [--seed S]}: its table.
 
-C{count}: how often the daemon is killed, or the machine plays, 1,000 times unless told; or how many orders of each
-race are tried at most.
+It fails where a promise broke.
+
+C{count}: how often the daemon is killed, or the machine plays, 1,000 times unless told; how many orders of each
+race are tried at most, or how often the daemon is killed shortly after a point while a tool's write is there.
 """
 
 from __future__ import annotations
@@ -14,18 +16,20 @@ from tests.matrix.faults import small
 from tests.matrix.faults.matrix import strike
 from tests.matrix.machine import EXAMPLES, play
 from tests.matrix.races.report import MOST, report
+from tests.matrix.tools.matrix import strike_tools
 
 KILLS = 1000
+KILLS_OF_TOOLS = 20
 
 
 def main(arguments: list[str]) -> int:
     """Try, and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.matrix")
-    parser.add_argument("part", nargs="?", default="crash", choices=("crash", "races", "faults", "machine"))
+    parser.add_argument("part", nargs="?", default="crash", choices=("crash", "tools", "races", "faults", "machine"))
     parser.add_argument("count", nargs="?", type=int)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--together", type=int, default=2)
-    parser.add_argument("--only", default="", help="of the faults: those whose name holds it")
+    parser.add_argument("--only", default="", help="of the faults and of tools: those whose name holds it")
     given = parser.parse_args(arguments)
     if given.part == "races":
         return max([_told(*each) for each in report(given.count or MOST)])
@@ -37,6 +41,9 @@ def main(arguments: list[str]) -> int:
         return 1 if sheet.faults else 0
     if given.part == "machine":
         return max([_told(*each) for each in play(given.count or EXAMPLES, given.seed)])
+    if given.part == "tools":
+        lines, broken = strike_tools(KILLS_OF_TOOLS if given.count is None else given.count, given.seed, given.only)
+        return max([_told(line, broken) for line in lines])
     tally = crash(given.count or KILLS, given.seed, given.together)
     print("\n".join(tally.lines()))
     return 1 if tally.faults else 0

@@ -35,6 +35,7 @@ NOT_RUN: Mapping[str, Mapping[str, str]] = {
     "guarantees.md": {
         "python -m tests.matrix crash": _MATRICES,
         "python -m tests.matrix crash 80 --seed 7": _MATRICES,
+        "python -m tests.matrix tools": _MATRICES,
         "python -m tests.matrix faults": _MATRICES,
         "python -m tests.matrix faults --only clock": _MATRICES,
         "python -m tests.matrix races": _MATRICES,

@@ -9,18 +9,22 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import pkgutil
 import select
 import signal
 import sys
 import tempfile
 import threading
 import traceback
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from attrs import asdict, define, field, frozen
 
+from aileron import features
+from aileron.connectors import _connection
 from aileron.daemon import DaemonSettings, live
 from aileron.features.gateway.values import BASE_URL_VARIABLES
 from aileron.home.paths import Home
@@ -35,6 +39,7 @@ _STDIN = 0
 _WOKEN, _WAKING = os.pipe()
 os.set_blocking(_WAKING, False)
 _PRELOADED = (
+    "cattrs",
     "klein",
     "twisted.web.client",
     "twisted.web.server",
@@ -43,7 +48,9 @@ _PRELOADED = (
     "aileron.features.gateway",
     "aileron.features.inband",
     "aileron.store",
+    "aileron.mcp",
     "sqlite3",
+    "yaml",
 )
 
 
@@ -57,6 +64,8 @@ class Birth:
     :ivar delay: seconds from then to the end; below zero: at once, before anything else happens.
     :ivar wall: the file that says by how much its clock is wrong; empty: it is right.
     :ivar model: the address of all model providers; empty: their own.
+    :ivar tools: whether requests of agents' own tools have points too.
+    :ivar authority: the file with the only certificate authority of services; empty: the system's.
     """
 
     home: str
@@ -66,6 +75,8 @@ class Birth:
     delay: float = -1.0
     wall: str = ""
     model: str = ""
+    tools: bool = False
+    authority: str = ""
 
     def line(self) -> str:
         """As the nursery reads it."""
@@ -106,6 +117,12 @@ def lead(birth: Birth, told: int) -> int:
     def watched(collaborators: Collaborators) -> Collaborators:
         return around(collaborators, fate.reached)
 
+    if birth.tools:
+        from tests.matrix.tools.points import watch_tools
+
+        watch_tools(fate.reached)
+    if birth.authority:
+        _trust_only(Path(birth.authority).read_bytes())
     if birth.wall:
         live_by(Wall(Path(birth.wall)))
     key = None if birth.key is None else DataKey(bytes.fromhex(birth.key))
@@ -114,9 +131,21 @@ def lead(birth: Birth, told: int) -> int:
     return live(DaemonSettings(Home(Path(birth.home)), key, pending=limits, environ=moved), watched)
 
 
+def _trust_only(pem: bytes) -> None:
+    connecting: Any = _connection
+    connecting.system_authorities = lambda _: (pem,)
+
+
+def _list_features() -> Iterator[str]:
+    """Return the modules of all features but their commands, which no life imports."""
+    for each in pkgutil.walk_packages(features.__path__, f"{features.__name__}."):
+        if not each.name.endswith(("commands", "completion", "__main__")):
+            yield each.name
+
+
 def main() -> None:
     """Serve until the input ends."""
-    for module in _PRELOADED:
+    for module in (*_PRELOADED, *_list_features()):
         importlib.import_module(module)
     # Some of them ask for a reactor, for uses that a daemon has not; each life has one of its own.
     del sys.modules["twisted.internet.reactor"]
