@@ -20,8 +20,6 @@ _ESCAPE = re.compile(
     rf"|&(amp|lt|gt|quot|apos);|\0+|\r?\n[ \t]*"
 )
 
-_SIGN = re.compile(r"[%\\&\0\n]")
-
 
 @frozen
 class Undone:
@@ -44,7 +42,8 @@ class Undone:
 
 def may_be_escaped(text: str) -> bool:
     """Return True if C{text} holds a character that could begin an escape."""
-    return _SIGN.search(text) is not None
+    # Each by itself: in a long text that is ten times as fast as a pattern.
+    return "%" in text or "\\" in text or "&" in text or "\0" in text or "\n" in text
 
 
 def undone(text: str) -> Undone | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from aileron.base.attachments import regular_base64
 from aileron.base.json import JSON
 from aileron.model.runs import AttemptRow, Run
 
@@ -87,5 +87,7 @@ def _read_body(whole: Mapping[str, JSON]) -> bytes:
     text, encoded = whole.get("body"), whole.get("body_base64")
     if isinstance(text, str):
         return text.encode("utf-8", "replace")
-    regular = regular_base64(encoded) if isinstance(encoded, str) else None
-    return b"" if regular is None else base64.b64decode(regular)
+    try:
+        return binascii.a2b_base64(encoded, strict_mode=True) if isinstance(encoded, str) else b""
+    except ValueError:  # something in it was replaced
+        return b""
