@@ -30,7 +30,7 @@ _WENT_WRONG = frozenset(("failed", "unknown", "denied", "cancelled", "expired"))
 
 @frozen
 class DecisionRequest:
-    """A decision that the person requested.
+    """A decision that the person requested on the command line, and what to do with it.
 
     :ivar sure: whether to skip the question.
     :ivar digest: the required digest of the request, or None to accept what is shown.
@@ -116,8 +116,9 @@ async def cast(
 
 
 def outcome(decided: Mapping[str, Any], result: Mapping[str, Any]) -> str:
-    """Return a sentence about the outcome of an approved run.
+    """Return a sentence that tells the person the outcome of an approved run.
 
+    :param decided: the decided approval.
     :param result: the run's status afterwards, from the daemon.
     """
     status, approval_id = result.get("status"), decided["id"]
@@ -144,7 +145,7 @@ def refuse_decided(shown: Mapping[str, Any]) -> None:
 
 
 def refuse_ended(error: Exception) -> None:
-    """Raise C{error} again if it reports that the login has ended."""
+    """Raise C{error} again if it says that the operator's login has ended. Otherwise do nothing."""
     from aileron.client import DaemonFault
 
     if isinstance(error, DaemonFault) and error.fault.kind == "unauthorized":

@@ -29,7 +29,7 @@ _AHEAD = re.compile(r"\+([0-9]{1,6})([smhd])")
 
 
 def options(command: F) -> F:
-    """Add C{--grant} and its options to a command."""
+    """Add C{--grant} and the options that describe a grant to a click command."""
     for option in (
         click.option("--grant", is_flag=True, help="Also allow similar calls without asking you."),
         click.option("--uses", type=click.IntRange(1, 1000), help="With --grant: number of calls.  [default: 1]"),
@@ -154,7 +154,7 @@ def _bounds(text: str) -> JSON:
 
 
 def _value(text: str, like: JSON) -> JSON:
-    """Return the value that C{text} stands for: as typed if C{like} is a text or null, else parsed as JSON.
+    """Convert the text that was typed for an argument: unchanged if C{like} is a text or null, else parsed as JSON.
 
     :param like: the call's value for the same argument.
     """

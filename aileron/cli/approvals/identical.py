@@ -104,7 +104,7 @@ async def cast_together(
 
 
 def refuse_grave(members: Sequence[Mapping[str, Any]]) -> None:
-    """Require that there are several identical approvals, none with a red warning.
+    """Refuse to decide together unless there are several identical approvals, none of them with a red warning.
 
     :raises CommandError: if there is one only, or one with a red warning.
     """

@@ -143,7 +143,7 @@ def resume(command: OperatorCommand, /, session: str | None) -> None:
 
 
 def _find(session: str | None) -> Callable[[Operator], Awaitable[object]] | None:
-    """Return a function that raises an error if the session does not exist, or None if C{session} is None."""
+    """Return a function that checks that the session exists, and raises an error if not. None if C{session} is None."""
     return None if session is None else lambda operator: operator.get("sessions", session)
 
 

@@ -53,7 +53,7 @@ Work: TypeAlias = Coroutine[Deferred[Any], Any, None] | None
 
 
 class LiveScreen:
-    """The screen of one person.
+    """The full screen of C{aileron watch}, for one person.
 
     :param bell: whether to ring for a new approval.
     """
@@ -244,7 +244,7 @@ class LiveScreen:
         return None
 
     def _ask_about(self, offer: WatchOffer | None) -> None:
-        """Ask whether to accept an offer. Do nothing if it is None."""
+        """Show the question whether to accept an offer. Do nothing if C{offer} is None."""
         if offer:
             self._question = Question(offers.KEY, question_of(offer), offer=offer)
 
@@ -361,7 +361,7 @@ class LiveScreen:
         self._start("polling", self._poll())
 
     def _forget(self) -> None:
-        """Discard typed keys that were not yet processed."""
+        """Discard typed keys that were not processed yet."""
         self._typed = []
         self._app.input.flush_keys()
         with suppress(termios.error):

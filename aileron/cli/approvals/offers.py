@@ -18,7 +18,7 @@ KEY = "+"
 
 @define
 class OfferList:
-    """The offers of all features, as they were last fetched.
+    """The offers that C{aileron watch} shows, as the daemon's features last made them.
 
     :ivar items: the offers.
     """

@@ -23,7 +23,7 @@ PROMPTS: Mapping[str, str] = {
 
 @frozen
 class Question:
-    """A question at the bottom, with the text typed so far, or the start time of the run to approve.
+    """A question at the bottom of the screen, with the text typed so far, or the start time of the run to approve.
 
     :ivar offer: the offer that the question is about, or None if it is about the open approval.
     """
@@ -76,7 +76,7 @@ class OpenedApproval:
 
     @property
     def end(self) -> int:
-        """Return the row below the last one on the screen."""
+        """The number of the row below the last one that is on the screen."""
         return min(self.top + self.height, len(self.rows))
 
     def fit(self, width: int, height: int) -> None:
@@ -89,7 +89,7 @@ class OpenedApproval:
         self.scroll(0)
 
     def scroll(self, rows: int) -> None:
-        """Scroll forward, or back, by that many rows."""
+        """Scroll the text forward by that many rows, or back if the number is negative."""
         self.top = max(0, min(self.top + rows, len(self.rows) - self.height, self.read))
 
     def compare(self, now: Mapping[str, Any]) -> None:

@@ -244,7 +244,7 @@ def _show_step(number: int, step: ReviewedStep, lacking: str | None) -> None:
 
 
 def _list_places(request: ReviewedRequest) -> Iterator[str]:
-    """Yield where the credential is sent."""
+    """Yield the places of a request in which the credential is sent."""
     credential = "(the credential, added when the request is sent)"
     if request.credential_header:
         yield f"{request.credential_header}: {credential}"
@@ -287,7 +287,7 @@ def _binding(binding: ReviewedBinding | None) -> str:
 
 
 def _show_suggested(predicates: Any) -> None:
-    """Print the options that would grant similar calls."""
+    """Print the options that would create a grant for similar calls."""
     if not predicates:
         return
     heading("To allow similar calls, approve with --grant and")
@@ -296,7 +296,7 @@ def _show_suggested(predicates: Any) -> None:
 
 
 def _show_preview(preview: ReviewedPreview) -> None:
-    """Print the preview, or why there is none."""
+    """Print the preview of the service's state, or why there is none."""
     shown = preview.shown
     heading("Preview from {connector}", connector=preview.connector)
     if shown.fault is not None:

@@ -32,7 +32,7 @@ _UNDO_KEYS, _TOGETHER_KEYS = "u undo approval  ", "t all identical  "
 
 
 def columns(text: str) -> int:
-    """Return the most columns that the text may occupy, because terminals disagree about some characters."""
+    """Return the most terminal columns that the text may occupy. Terminals disagree about some characters."""
     return sum(1 if unicodedata.east_asian_width(character) in ("Na", "N", "H") else 2 for character in text)
 
 
@@ -56,7 +56,7 @@ def shorten(text: str, width: int) -> str:
 
 
 def age(seconds: float) -> str:
-    """Return a waiting time in at most four columns."""
+    """Return a waiting time as a text of at most four columns, such as C{5m}."""
     for span, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
         if seconds >= span:
             return f"{min(int(seconds // span), 999)}{unit}"
