@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Egress(Feature):
-    """The feature of network access."""
+    """The feature that lets sandboxed agents reach the hosts that the operator allows."""
 
     name = "egress"
     summary = "Lets sandboxed agents connect to the hosts that you allow."

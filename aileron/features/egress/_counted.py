@@ -19,12 +19,12 @@ class CountedTransport:
         self._transport, self._count = transport, count
 
     def write(self, data: bytes) -> None:
-        """Count bytes, and write them."""
+        """Count the bytes, and write them to the wrapped transport."""
         self._count(len(data))
         self._transport.write(data)
 
     def writeSequence(self, data: Iterable[bytes]) -> None:
-        """Count pieces, and write them."""
+        """Count the bytes of the pieces, and write them to the wrapped transport."""
         self.write(b"".join(data))
 
     def __getattr__(self, name: str) -> Any:

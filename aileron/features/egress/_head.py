@@ -24,7 +24,7 @@ _CONNECT = b"CONNECT"
 
 @frozen
 class HeadRefused(Exception):
-    """The error for a connection that the proxy does not serve.
+    """The error for a connection that the proxy refuses.
 
     :ivar status: the status of the response.
     :ivar why: the reason, as a sentence without its full stop.
@@ -36,7 +36,7 @@ class HeadRefused(Exception):
 
 @frozen
 class ConnectRequest:
-    """A CONNECT request.
+    """A CONNECT request to the proxy, which asks for a connection to a host.
 
     :ivar ticket: the ticket of the session.
     :ivar host: the requested host with its port, in lower case.

@@ -1,7 +1,7 @@
-"""Parses the server name that a TLS client requests in its first message (RFC 8446, RFC 6066), within a size limit.
+"""Parses the server name that a TLS client requests in its first message (RFC 8446, RFC 6066), the "hello".
 
-Ambiguous messages are refused: bytes that are not TLS, a hello without exactly one name, and a hello with an encrypted
-second hello (Encrypted Client Hello), which a server may use instead of the visible one.
+Its size is limited. Ambiguous messages are refused: bytes that are not TLS, a hello without exactly one name, and a
+hello with an encrypted second hello (Encrypted Client Hello), which a server may use instead of the visible one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RETRY = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2
 
 @frozen
 class Hello:
-    """A complete hello of a client.
+    """A complete first TLS message ("hello") of a client.
 
     :ivar name: the requested server's name, in lower case.
     :ivar length: the number of bytes that the hello occupies.
