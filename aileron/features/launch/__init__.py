@@ -9,7 +9,7 @@ from aileron.model.features import Command
 
 
 class LaunchFeature(Feature):
-    """The feature of C{aileron launch}."""
+    """The feature with C{aileron launch}, which runs an agent in a session of its own."""
 
     name = "launch"
     summary = "Runs an agent in a session of its own."

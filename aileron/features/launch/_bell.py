@@ -27,7 +27,7 @@ _TITLE, _KEEP_TITLE, _GIVE_BACK_TITLE = "\x1b]2;{}\a", "\x1b[22;2t", "\x1b[23;2t
 
 @frozen
 class Bell:
-    """Notifies the person at the terminal.
+    """Notifies the person at the terminal of calls that wait for a decision.
 
     :param say: prints a line between the agent's output.
     :param write: writes raw text to the terminal in one piece.
@@ -107,7 +107,7 @@ async def watch_waiting(
 async def watch_claims(
     find: Callable[[], Awaitable[Sequence[str]]], tell: Callable[[str], object], clock: IReactorTime
 ) -> NoReturn:
-    """Poll what the agent claims and no run did, and announce each claim once, until cancelled.
+    """Poll the agent's claims of effects that no run had, and announce each claim once, until cancelled.
 
     :param find: returns the claims in words. A L{DaemonError} is ignored until the next poll.
     :param tell: called with each new claim.

@@ -65,7 +65,7 @@ class Restriction:
     path: str = ""
 
     def claims(self) -> Mapping[str, JSON]:
-        """Return the members of a request to open a session."""
+        """Return the members that this restriction adds to a request to open a session."""
         said: Mapping[str, JSON] = {"profile": self.profile, "selection": self.selection}
         return {name: value for name, value in said.items() if value is not None}
 
@@ -181,9 +181,9 @@ class Launcher:
     def _find_kept(
         self, agent: Agent, invocation: Invocation, wake: WakeAccess | None, *, wanted: bool
     ) -> tuple[str, ...] | None:
-        """Return the options that the agent gets when it is resumed, or None if it is not resumed.
+        """Return the options that the agent gets when it is resumed, or None if it is not to be resumed.
 
-        :param wanted: whether the user asked for that.
+        :param wanted: whether the user asked to have it resumed.
         :raises InvalidRequest: if the user asked for it, and it is not possible.
         """
         if wake is None and wanted:
@@ -225,7 +225,7 @@ class Launcher:
         kept: tuple[str, ...],
         planned: Callable[[Preparation], AbstractContextManager[LaunchPlan]],
     ) -> None:
-        """Resume the agent as long as outcomes may come, or until a signal."""
+        """Resume the agent with each outcome, as long as outcomes may come, or until a signal."""
         agent = prepared.agent
         if agent.resumption is None:
             return
@@ -261,7 +261,7 @@ class Launcher:
         await watch_waiting(count, tell, self.reactor, show)
 
     async def _ring_claims(self, bell: Bell, daemon: Daemon, session_id: str, *, full_screen: bool) -> None:
-        """Announce what the agent claims and no run did, until cancelled."""
+        """Announce the agent's claims of effects that no run had, until cancelled."""
 
         async def find() -> Sequence[str]:
             return [visible(str(each)) for each in (await daemon.get("sessions", session_id)).get("claims", ())]

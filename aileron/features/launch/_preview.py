@@ -27,7 +27,7 @@ _SHORTEST_SECRET = 6
 
 @frozen
 class LaunchPreview:
-    """A preview of a launch, without secrets.
+    """A preview of a launch: what would run and be written, without secrets.
 
     :ivar argv: the command that would run.
     :ivar directory: the working directory.

@@ -81,7 +81,7 @@ class AgentProcess(ProcessProtocol):
                 self._running.signalProcess(number)
 
     def processEnded(self, reason: Failure) -> None:
-        """Fire C{ended}."""
+        """Fire C{ended} with the agent's exit code."""
         number, code = getattr(reason.value, "signal", None), getattr(reason.value, "exitCode", None)
         self.ended.callback(exit_status(number) if number is not None else code or 0)
 
@@ -95,14 +95,14 @@ class Foreground:
         self._waiting: Deferred[None] | None = None
 
     def begin(self) -> AgentProcess:
-        """Return the process of the agent that is started next. Signals go to it."""
+        """Return a new object for the process of the agent that is started next. Signals are forwarded to it."""
         if self._is_used:
             self._child = AgentProcess()
         self._is_used = True
         return self._child
 
     def signal(self, number: int) -> None:
-        """Forward a signal to the agent, or end the wait."""
+        """Forward a signal to the agent, or end the wait for an outcome if no agent runs."""
         if self._waiting is not None and self._child.ended.called:
             self._waiting.cancel()
         else:

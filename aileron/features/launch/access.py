@@ -44,7 +44,7 @@ class SandboxAccess:
     services: tuple[str, ...] = ()
 
     def features(self) -> Mapping[str, bool]:
-        """Return the features that have an option here, each with whether its option was given."""
+        """Return, for each feature that has one of these options, whether its option was given."""
         return {"egress": bool(self.egress), "own_tools": bool(self.services)}
 
 

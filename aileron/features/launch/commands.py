@@ -41,7 +41,7 @@ MOST_WAIT_SECONDS = 3585
 
 @frozen
 class _Wishes:
-    """Two options of which each may be on, off or left to its usual way (None).
+    """Two options of C{aileron launch}, each of which is on, off, or None for its default.
 
     :ivar prompts: see L{Launcher.launch}.
     :ivar wake: see L{Launcher.launch}.
@@ -147,7 +147,7 @@ def launch(
 
 
 def _find_services(cli: CliContext, access: SandboxAccess) -> Sequence[DeclaredTools]:
-    """Return the services that the agent's own tools may use.
+    """Return the services that the user lets the agent's own tools use.
 
     :raises CommandError: if no connector declares one, or more than one does.
     """
@@ -159,7 +159,7 @@ def _find_services(cli: CliContext, access: SandboxAccess) -> Sequence[DeclaredT
 
 
 def _choose(name: str, *, in_band: bool) -> Agent:
-    """Return the agent of a name. In in-band mode, any program is allowed.
+    """Return the agent with a name. In in-band mode, any program is allowed.
 
     :raises UsageError: if there is no such agent.
     """
@@ -452,7 +452,7 @@ def _describe_service(found: DeclaredTools) -> Mapping[str, JSON]:
 
 
 def _show_services(services: Sequence[DeclaredTools]) -> None:
-    """Print the services of the agent's own tools, if there are any."""
+    """Print the services that the agent's own tools could use, if there are any."""
     if services:
         heading("Own tools")
     for each in services:

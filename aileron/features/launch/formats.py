@@ -49,7 +49,7 @@ def parse_jsonc(text: str) -> JSON:
 
 
 def to_text(value: JSON) -> str:
-    """Return a setting as the value of an environment variable: a text unchanged, anything else as JSON."""
+    """Return a setting in the form for an environment variable: a text unchanged, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 

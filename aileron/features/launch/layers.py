@@ -18,7 +18,7 @@ from .registration import Invocation
 
 
 class Topic(Enum):
-    """The subject of a settings layer, for agents that keep subjects apart.
+    """The subject of a settings layer, for agents that store different subjects in different places.
 
     C{SERVERS}: only tool servers. C{VARIABLES}: environment variables.
     """
@@ -45,7 +45,7 @@ class SettingsLayer:
     final: bool = False
 
     def part(self, *path: str) -> Mapping[str, Any]:
-        """Return the object at C{path}; empty if there is none."""
+        """Return the object at C{path} in the layer's settings; empty if there is none."""
         return part_of(self.values or {}, *path)
 
 
@@ -61,7 +61,7 @@ class AgentSettings:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The environment of the launch."""
+        """The environment variables of the launch."""
         return self.invocation.environment
 
     def unreadable(self, key: str = "") -> str | None:
@@ -72,7 +72,7 @@ class AgentSettings:
         return None
 
     def about(self, *topics: Topic) -> AgentSettings:
-        """Return the settings reduced to the layers of some topics."""
+        """Return these settings with only the layers of the given subjects."""
         return evolve(self, layers=tuple(layer for layer in self.layers if layer.topic in topics))
 
     def values(self, *path: str) -> Iterator[tuple[str, Any]]:
@@ -83,13 +83,16 @@ class AgentSettings:
                 yield layer.name, around[path[-1]]
 
     def find(self, name: str) -> tuple[str, str] | None:
-        """Return the layer's name and the effective value of a setting as text, or None if it is not set."""
+        """Return the value of a setting that is in effect, as text, with the name of its layer before it.
+
+        Return None if it is not set.
+        """
         return next(((place, to_text(value)) for place, value in self.values(name)), None)
 
 
 @frozen
 class Text:
-    """Settings from a place other than a file, such as a variable.
+    """The text of settings that are not in a file, for example in a variable.
 
     :ivar name: the place, for messages.
     """

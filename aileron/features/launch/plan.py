@@ -45,7 +45,7 @@ class DaemonFacts:
     resumes: bool = False
 
     def wake(self, wanted: bool | None) -> WakeAccess | None:
-        """Return the outcomes that wake an agent, or None if the daemon wakes none or the user wants none.
+        """Return the settings by which outcomes wake an agent, or None if the daemon wakes none or the user wants none.
 
         :param wanted: whether an agent that has ended is resumed; False to leave the agent alone altogether; None for
             the operator's configuration.
@@ -55,7 +55,9 @@ class DaemonFacts:
         return WakeAccess(self.url, resumes=wanted is True or self.resumes)
 
     def prompts(self, wanted: bool | None) -> PromptAccess | None:
-        """Return the inbox for an agent's permission prompts, or None if there is none or the user wants none.
+        """Return the settings of the inbox for an agent's permission prompts, or None.
+
+        None means that the daemon has no such inbox, or the user does not want it.
 
         :param wanted: whether the user wants the prompts listed; None for the agent's usual way.
         """
@@ -69,7 +71,7 @@ class DaemonFacts:
 
 @frozen
 class Programs:
-    """The absolute paths of the agent's program and of C{aileron-mcp}."""
+    """The absolute paths of the agent's program and of C{aileron-mcp}, its tool server."""
 
     agent: str
     mcp: str
@@ -97,7 +99,7 @@ class LaunchPlan:
 
 @frozen
 class Preparation:
-    """A launch whose programs and settings were found and checked. Nothing has been opened or started."""
+    """A launch whose programs and settings were found and checked. Nothing has been opened or started yet."""
 
     agent: Agent
     invocation: Invocation

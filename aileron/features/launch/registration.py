@@ -138,7 +138,7 @@ class PromptAccess:
 
 @frozen
 class WakeAccess:
-    """The daemon's outcomes of actions that were decided late.
+    """The settings by which an agent learns the outcomes of actions that were decided late.
 
     :ivar url: the URL of the agent site.
     :ivar resumes: whether an agent that has ended is resumed, for which its conversation must be known.

@@ -1,4 +1,4 @@
-"""Resumes an agent that has ended, when an action is decided that it left pending."""
+"""Resumes an agent that has ended, when the operator has decided an action that it left pending."""
 
 from __future__ import annotations
 
@@ -123,7 +123,9 @@ class Resumer:
                 return
 
     async def _ask(self, daemon: Daemon, seconds: float) -> Mapping[str, Any] | None:
-        """Return the daemon's reply, or None if the session has ended or the daemon stays away.
+        """Ask the daemon for an outcome.
+
+        Return its reply, or None if the session has ended or the daemon does not respond.
 
         :param seconds: how long to wait for an outcome.
         """

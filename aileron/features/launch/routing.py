@@ -41,7 +41,7 @@ def bypass_proxy(environment: Mapping[str, str], url: str, *, ports: bool = True
 
 
 def find_unreadable(settings: AgentSettings, key: str = "") -> str | None:
-    """Return the sentence that names unreadable settings, which may set base URLs, or None if all are readable.
+    """Return a sentence that names settings which cannot be read and may set base URLs, or None if all are readable.
 
     :param key: the settings' key that must be an object, if set; empty for none.
     """

@@ -142,7 +142,7 @@ def _entry(server: McpServer) -> TomlValue:
 
 
 def _override(settings: Mapping[str, TomlValue]) -> Iterator[str]:
-    """Yield the arguments that set values at dotted paths."""
+    """Yield the arguments by which Codex sets values at dotted paths of its settings."""
     for path, value in settings.items():
         yield from ("-c", f"{path}={_to_toml(value)}")
 
@@ -159,7 +159,7 @@ def _to_toml(value: TomlValue) -> str:
 
 
 def _route(settings: AgentSettings, gateway: GatewayAccess) -> Registration:
-    """Return the registration that routes LLM traffic through the gateway, or one with only a note why not."""
+    """Return the registration that routes LLM traffic through the gateway, or one that only notes why it cannot."""
     models = settings.about(Topic.SETTINGS)
     provider = (_find(models, "model_provider") or ("", _BUILT_IN))[1]
     steered = any(_STEERS.fullmatch(argument) for argument in settings.invocation.arguments)

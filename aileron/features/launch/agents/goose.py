@@ -51,7 +51,7 @@ def _register(settings: AgentSettings, server: McpServer, _providers: Providers,
 
 
 def _remind(arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a note if goose ignores the launch's extension with these arguments, else an empty tuple."""
+    """Return a note if goose ignores Aileron's tools with these arguments, else an empty tuple."""
     if _RESUMING.intersection(arguments):
         return (
             "aileron: goose resumes a session with its former extensions; one started without a launch has no actions",

@@ -135,7 +135,7 @@ def _proxy(settings: AgentSettings) -> Mapping[str, str]:
 
 
 def _hook(_settings: AgentSettings, prompts: PromptAccess, made: Registration, _directory: str) -> Registration:
-    """Return the registration with an extension that asks rules before each call.
+    """Return the registration with an extension that has the rules for prompts checked before each call of a tool.
 
     pi has no permission prompts of its own. If there are no such rules, return the registration with a note.
     """
