@@ -22,7 +22,7 @@ _ADDRESSES = [x509.IPAddress(each) for each in map(read_address_block, ("0.0.0.0
 
 
 class SessionAuthority:
-    """An authority whose private key is only in this process, and goes when the session ends.
+    """An authority whose private key is only in this process, and is deleted when the session ends.
 
     Its certificate has critical name constraints (RFC 5280, section 4.2.1.10), so a program that trusts it believes it
     for these hosts and their subdomains alone.

@@ -10,7 +10,7 @@ MOST_HELD_OF_SESSION, MOST_HELD = 32 * 1024 * 1024, 128 * 1024 * 1024
 
 @define(eq=False)
 class HeldBytes:
-    """The bytes that the connections of all sessions hold."""
+    """Counts the bytes of requests and answers that the connections of all sessions have in memory."""
 
     _of_sessions: dict[str, int] = field(factory=dict, init=False)
 

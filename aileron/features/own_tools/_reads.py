@@ -18,7 +18,7 @@ MOST_READS_AT_ONCE = 4
 
 @define(eq=False)
 class SessionReads:
-    """The reads of all sessions' tools."""
+    """Sends the read requests of all sessions' tools, a few of each session at once."""
 
     _reads: ToolReads
     _turns: dict[str, DeferredSemaphore] = field(factory=dict, init=False)
@@ -32,7 +32,7 @@ class SessionReads:
         self._reads.find(session, action_name)
 
     async def read(self, session: Session, action_name: str, inputs: Mapping[str, JSON]) -> Outcome:
-        """Send a read when the session has few others: see L{ToolReads.read}."""
+        """Send a read request as soon as the session has few others in progress: see L{ToolReads.read}."""
         # guard of own tools: the reads of one session leave room for those of others
         #    -> features.own_tools.test_reads.SessionReadsTests.test_turns,
         #    instead turns = DeferredSemaphore(MOST_READS_AT_ONCE)
@@ -41,5 +41,5 @@ class SessionReads:
             return await self._reads.read(session, action_name, inputs)
 
     def session_ended(self, session_id: str) -> None:
-        """Forget a session. Idempotent."""
+        """Delete what is stored in memory about a session that has ended. Idempotent."""
         self._turns.pop(session_id, None)

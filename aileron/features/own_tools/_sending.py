@@ -1,4 +1,4 @@
-"""Sends one answer piece by piece, and tells when the connection has taken all of it."""
+"""Sends the answer to a tool piece by piece, and reports when the connection has taken all of it."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class AnswerSender:
     _is_over: bool = field(default=False, init=False)
 
     def start(self) -> None:
-        """Write the first piece."""
+        """Write the first piece of the answer."""
         self._below.registerProducer(self, False)
 
     def resumeProducing(self) -> None:
-        """Write the next piece, or end if there is none: the transport has sent all that was written before."""
+        """Write the next piece of the answer, or end if there is none. Called when all earlier bytes were sent."""
         if self._is_over:
             return
         # guard of own tools: an answer of which TLS dropped a part was not given
@@ -54,7 +54,7 @@ class AnswerSender:
         self._sent()
 
     def stopProducing(self) -> None:
-        """Write nothing more: the connection is lost."""
+        """Write nothing more of the answer: the connection is lost."""
         self._is_over = True
 
     def _end(self) -> None:

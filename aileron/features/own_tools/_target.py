@@ -16,7 +16,10 @@ _MOST_PARAMETERS = 200
 
 
 class Unclear(ValueError):
-    """Servers could read a request in different ways. The message is a sentence without its values."""
+    """The error for a request that servers could read in different ways.
+
+    The message is a sentence without its values.
+    """
 
 
 @frozen
@@ -39,16 +42,16 @@ class RequestTarget:
 
     @property
     def resource(self) -> tuple[str, ...]:
-        """The segments without a slash at the end, with every slash in a segment as a separator, in lower case.
+        """The segments in lower case, without a slash at the end, and with every slash in a segment as a separator.
 
-        A careless server may find the resource so.
+        A careless server may look for the resource in this form.
         """
         path = "/".join(self.segments).removesuffix("/")
         return tuple(path.casefold().split("/"))
 
 
 def read_target(target: str) -> RequestTarget:
-    """Return the parts of a target.
+    """Parse the target of a request.
 
     :raises Unclear: if its path has empty, dot or matrix segments, or is encoded twice or wrongly.
     """

@@ -16,14 +16,14 @@ LIST = "List the services: aileron own-tools list"
 
 @frozen
 class DeclaredTools:
-    """A service that a connector declares for own tools."""
+    """A service that a connector file declares for agents' own tools."""
 
     about: ConnectorDescription
     tools: ToolDeclaration
 
     @property
     def action(self) -> str:
-        """The name of its action."""
+        """The name of the action by which tools use the service."""
         return name_action(self.tools.service)
 
 
@@ -37,7 +37,7 @@ def list_declared(cli: CliContext) -> list[DeclaredTools]:
 
 
 def find_declared(cli: CliContext, service: str) -> DeclaredTools:
-    """Return the service of that name.
+    """Return the service with that name.
 
     :raises CommandError: if no connector declares it, or more than one does.
     """

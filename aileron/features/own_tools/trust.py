@@ -116,7 +116,7 @@ def _name_files(environment: Mapping[str, str]) -> Mapping[str, str]:
 def _read_theirs(
     environment: Mapping[str, str], names: Iterable[str], say: Callable[[str], object]
 ) -> tuple[bytes, ...]:
-    """Return the certificates in the files and directories that these variables of the user name.
+    """Return the certificates in the files and directories that the user's variables in C{names} give.
 
     The user is told of each file that cannot be used.
     """
