@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Profiles(Feature):
-    """The feature of profiles."""
+    """The feature that restricts which actions the sessions of an agent may use."""
 
     name = "profiles"
     summary = "Restricts which actions an agent may use, by profiles in config.yaml and a project's .aileron.toml."

@@ -72,6 +72,6 @@ async def preview(context: RequestContext, deps: Dependencies) -> Answer:
 
 
 def _blank(context: RequestContext, deps: Dependencies) -> Session:
-    """Return a session of the agent and directory in the body, which is never stored."""
+    """Return a session for a preview, with the agent and directory in the body of the request. It is never stored."""
     now = deps.now()
     return Session("", context.text("agent") or "", context.text("working_dir") or "", started_at=now, seen_at=now)

@@ -23,7 +23,7 @@ class ProfileFilter:
     settings: ProfileSettings
 
     def open(self, session: Session) -> Session:
-        """Return the session with the profile that it names, or else the default one of its agent and directory.
+        """Return the session with the profile that it names, or else the default profile of its agent and directory.
 
         :raises InvalidRequest: if there is no profile of this name.
         """
@@ -55,7 +55,7 @@ class ProfileFilter:
 
 @frozen(eq=False)
 class RunningProfiles(RunningFeature):
-    """The running feature.
+    """The running feature: it restricts sessions to the actions of their profiles.
 
     :ivar settings: the operator's profiles.
     """

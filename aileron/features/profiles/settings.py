@@ -32,7 +32,7 @@ _AGENT = re.compile(r"[\w*][\w .:@/+*-]{0,63}")
 
 
 def read_selectors(node: Node, name: str, line: int) -> tuple[str, ...]:
-    """Return the selectors of a list.
+    """Parse a list of selectors, each of which stands for some actions.
 
     :raises NotConfig: if the node is not a list of at most 64 selectors.
     """

@@ -14,7 +14,7 @@ from aileron.model.sessions import ActionSelection
 
 @frozen
 class ActionProfile:
-    """A named choice of actions.
+    """A named choice of actions that sessions may use.
 
     :ivar selection: the actions that a session with this profile may use.
     :ivar agents: the agents' names, with C{*} for any characters, to whose sessions the profile applies by default. If
@@ -55,13 +55,13 @@ class ProfileSettings:
 
 
 def selects(selection: ActionSelection, offer: Offer) -> bool:
-    """Return whether a selection allows an action."""
+    """Return whether a selection (a choice of actions to allow and to deny) allows an action."""
     allowed = not selection.allow or any(matches(selector, offer) for selector in selection.allow)
     return allowed and not any(matches(selector, offer) for selector in selection.deny)
 
 
 def matches(selector: str, offer: Offer) -> bool:
-    """Return whether a selector matches an action.
+    """Return whether an action is one of those that a selector in a profile stands for.
 
     C{tag:WORD} matches a tag, C{connector:NAME} a connector that a step uses, C{effect:read} an action that only reads,
     C{effect:write} every other action, and any other selector the action's name. C{*} stands for any characters.
