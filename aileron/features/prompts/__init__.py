@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Prompts(Feature):
-    """The feature of permission prompts."""
+    """The feature that lists the agents' own permission prompts in the inbox."""
 
     name = "prompts"
     summary = "Lists the agents' own permission prompts in the inbox."

@@ -1,6 +1,7 @@
-"""The asks of live sessions: recorded, listed, answered by the operator or a rule, and closed if nobody answers.
+"""The asks of live sessions: an agent's questions whether it may call one of its own tools.
 
-Asks are kept in memory. If the daemon ends, the agent asks in its own terminal.
+They are recorded, listed, answered by the operator or a rule, and closed if nobody answers. They are in memory: if the
+daemon ends, the agent asks in its own terminal.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ _log = Logger()
 
 @define(eq=False)
 class _WaitingAsk:
-    """An ask whose hook waits for the reply.
+    """An ask (a permission prompt of an agent) whose hook waits for the reply.
 
     :ivar identity: equal for equal calls only.
     :ivar is_recorded: whether the audit log has the ask. It is listed from then on.
@@ -77,7 +78,7 @@ class _WaitingAsk:
 
 @define(eq=False)
 class AskService:
-    """The asks of all sessions.
+    """The permission prompts ("asks") of the agents of all sessions, with their answers.
 
     :param ids: returns a fresh ULID at each call.
     :param operator_url: returns the URL of the operator site.
@@ -96,9 +97,11 @@ class AskService:
     _writing: set[Deferred[Any]] = field(init=False, factory=set)
 
     async def reply(self, session: Session, agent: str, call: HookCall) -> HookReply:
-        """Return the reply to a call of an agent's hook. Wait for the operator if the agent asks, or a rule does.
+        """Return the reply to an agent's hook.
 
-        If the wait is cancelled, the ask is withdrawn.
+        If the agent or a rule asks for permission, wait for the operator's answer.
+
+        If the wait is cancelled, the question is withdrawn.
         """
         if not self.settings.inbox:
             return NO_DECISION
@@ -117,12 +120,12 @@ class AskService:
         return await self._ask(session, agent, call, text, rule)
 
     def list(self) -> tuple[AgentAsk, ...]:
-        """Return the asks: those that wait, the oldest first, then those that were closed last."""
+        """Return the permission prompts: those that wait, the oldest first, then those that were closed last."""
         waiting = (each.ask for each in self._waiting.values() if each.is_recorded)
         return (*waiting, *reversed(self._closed))
 
     def count_waiting(self) -> int:
-        """Return the number of asks that wait."""
+        """Return the number of permission prompts that wait for an answer."""
         return sum(each.is_recorded for each in self._waiting.values())
 
     async def answer(
@@ -152,7 +155,7 @@ class AskService:
         return waiting.ask
 
     def session_ended(self, session_id: str) -> None:
-        """Withdraw the asks of a session, and forget what was allowed for it. Idempotent."""
+        """Withdraw the permission prompts of a session, and forget what the operator allowed for it. Idempotent."""
         for each in self._of_session(session_id):
             self._close(each, AskState.WITHDRAWN)
         self._allowed.pop(session_id, None)
@@ -160,14 +163,14 @@ class AskService:
         self._overflowed.discard(session_id)
 
     async def stop(self) -> None:
-        """Withdraw all asks without a decision, and return when this is recorded."""
+        """Close all permission prompts without a decision, and wait until this is recorded."""
         for each in tuple(self._waiting.values()):
             self._close(each, AskState.WITHDRAWN)
         while self._writing:
             await next(iter(self._writing))
 
     def _reply_to_question(self, call: HookCall) -> HookReply:
-        """Answer the question whether to open one of our own pages. It decides nothing."""
+        """Answer a question whether to open one of Aileron's own pages, as no decision."""
         url = str(call.given.get("url", ""))
         # guard of prompts: another server's question, or one for another address, stays the person's
         #    -> test_asks.QuestionTests.test_own, instead is_own = True
@@ -175,7 +178,10 @@ class AskService:
         return HookReply(ReplyKind.ALLOW) if is_own else NO_DECISION
 
     def _settle(self, session_id: str, call: HookCall) -> None:
-        """Close the ask of a call that ended, or of a conversation without dialogs: the terminal answered it."""
+        """Close the permission prompt of a call that has ended, since it was answered in the agent's terminal.
+
+        For an event without a call, close those of a conversation in which no dialog is open.
+        """
         identity = identify_call(call.tool, call.given)
         for each in self._of_session(session_id):
             if each.call.conversation == call.conversation and call.event is HookEvent.IDLE:
@@ -236,7 +242,7 @@ class AskService:
         self._close(waiting, AskState.EXPIRED)
 
     async def _record_answer(self, waiting: _WaitingAsk, event: Event) -> None:
-        """Record an answer. Nothing else closes the ask meanwhile.
+        """Record the answer to a permission prompt. Nothing else closes it meanwhile.
 
         :raises StoreUnavailable: if the answer cannot be recorded.
         """
@@ -352,7 +358,7 @@ class AskService:
         return Event(self._ids(), type_, utc(self._clock.seconds()), actor, payload, session_id=session_id)
 
     def _record(self, event: Event) -> None:
-        """Record a past event in the background, and log a failure."""
+        """Write an event to the audit log in the background. A failure is logged."""
         writing = Deferred.fromCoroutine(self._audit.append(event))
         self._writing.add(writing)
         writing.addErrback(lambda why: _log.failure("recording {type}", why, type=event.type))
@@ -383,5 +389,5 @@ def _reply_without(call: HookCall, why: str) -> HookReply:
 
 
 def _shorten(ask: AgentAsk) -> AgentAsk:
-    """Return a closed ask for the list, with the text that the audit log has."""
+    """Return a closed permission prompt as it is listed: its text is cut as in the audit log."""
     return evolve(ask, text=record_text(ask.text)[0], rest="", patterns=())

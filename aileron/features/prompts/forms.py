@@ -17,20 +17,20 @@ DENIED = "The user denied this."
 
 
 class HookForm(Protocol):
-    """The form of one agent's hook."""
+    """Reads and writes the JSON of one agent's hook."""
 
     def read(self, payload: Mapping[str, JSON]) -> HookCall:
-        """Return the call that a payload describes.
+        """Return the call that the JSON from an agent's hook describes.
 
         :raises InvalidRequest: if it describes none.
         """
 
     def write(self, call: HookCall, reply: HookReply) -> JSON:
-        """Return a reply as the agent reads it."""
+        """Return a reply as JSON in the form that the agent expects."""
 
 
 class ClaudeForm:
-    """The hooks of Claude Code, which Qwen Code has too."""
+    """The JSON of the hooks of Claude Code, which Qwen Code uses too."""
 
     _events: Mapping[str, HookEvent] = {
         "PermissionRequest": HookEvent.ASKS,
@@ -67,7 +67,7 @@ class ClaudeForm:
 
 
 class CodexForm:
-    """The hooks of Codex. It shows its dialog only after its hook."""
+    """The JSON of the hooks of Codex. Codex shows its own dialog only after its hook has ended."""
 
     _events: Mapping[str, HookEvent] = {"PermissionRequest": HookEvent.ASKS, "PreToolUse": HookEvent.CHECKS}
 
@@ -83,7 +83,7 @@ class CodexForm:
 
 
 class GooseForm:
-    """The hooks of goose. Any decision but C{block} lets the call run."""
+    """The JSON of the hooks of goose. Any decision but C{block} lets the call run."""
 
     def read(self, payload: Mapping[str, JSON]) -> HookCall:
         tool, given = _text(payload, "tool_name"), _object(payload, "tool_input")
@@ -97,7 +97,7 @@ class GooseForm:
 
 
 class PluginForm:
-    """The form of our own plugins for OpenCode and pi, and of other programs: C{event, tool, input, cwd}."""
+    """The JSON of Aileron's own plugins for OpenCode and pi, and of other programs: C{event, tool, input, cwd}."""
 
     _events: Mapping[str, HookEvent] = {each.value: each for each in HookEvent if each is not HookEvent.QUESTION}
 

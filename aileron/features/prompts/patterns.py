@@ -46,7 +46,10 @@ def read_rule(text: str) -> tuple[str, str | None]:
 
 
 def matches(rule: PromptRule, tool: str, call: CallText) -> bool:
-    """Return whether a rule applies to a call of a tool, apart from the rule's project."""
+    """Return whether a rule about permission prompts applies to a call of a tool.
+
+    The rule's project is not compared here.
+    """
     if not _is_same_tool(rule.tool, tool):
         return False
     if rule.answer is ReplyKind.ALLOW:
@@ -112,7 +115,7 @@ def _split(call: CallText) -> Sequence[str]:
 
 
 def _covers(pattern: str, text: str, *, cautious: bool) -> bool:
-    """Return whether a pattern covers a text. A final C{*} after a blank also stands for no more words.
+    """Return whether a text matches a pattern. A final C{*} after a blank matches even if no more words follow.
 
     :param cautious: whether each C{*} stands only for text without special characters.
     """

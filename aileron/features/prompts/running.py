@@ -16,13 +16,13 @@ from .values import PromptSettings
 
 @frozen(eq=False)
 class RunningPrompts(RunningFeature):
-    """The asks of this daemon's sessions."""
+    """The running feature: the permission prompts of all sessions' agents."""
 
     asks: AskService
 
     @property
     def parts(self) -> tuple[object, ...]:  # type: ignore[override]
-        """This feature itself."""
+        """The objects that the feature's routes and pages look up by class: only this one."""
         return (self,)
 
     def session_ended(self, session_id: str) -> None:
@@ -41,7 +41,7 @@ class RunningPrompts(RunningFeature):
 
 
 def start_prompts(core: Core, settings: PromptSettings) -> RunningPrompts:
-    """Build the service. Asks that wait are closed when the daemon ends."""
+    """Build the service that answers permission prompts. Those that wait are closed when the daemon ends."""
     process = core.process
     asks = AskService(settings, core.store.audit, process.reactor, process.ids, process.operator_url)
     process.life.at_end(asks.stop)

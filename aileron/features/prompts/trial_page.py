@@ -34,7 +34,7 @@ _WHAT = (
 
 
 async def draw_prompts(deps: Dependencies, visit: Visit) -> Tag:
-    """Draw the rules of config.yaml and the form, and if the query has a rule, what it would have answered.
+    """Draw the rules of config.yaml, a form to try a rule, and what the rule in the query would have answered.
 
     :raises StoreUnavailable: if the audit log cannot be read.
     """
@@ -51,7 +51,7 @@ async def draw_prompts(deps: Dependencies, visit: Visit) -> Tag:
 
 
 async def draw_for_settings(deps: Dependencies, visit: Visit, subject: None) -> tuple[Part, ...]:
-    """Draw a link to the page. Draw nothing if permission prompts are off."""
+    """Draw a link to the page of permission prompts. Draw nothing if that feature is off."""
     if deps.features.find(RunningPrompts) is None:
         return ()
     told = "Rules can answer some of the agents' own questions. To see them and try one: "
@@ -59,7 +59,7 @@ async def draw_for_settings(deps: Dependencies, visit: Visit, subject: None) -> 
 
 
 def link_trial(rule: str, answer: ReplyKind = ReplyKind.ALLOW, project: str = "") -> Tag:
-    """Draw a link to the page that tries a rule."""
+    """Draw a link to the page that tries a rule on earlier permission prompts."""
     query = {"rule": rule, "answer": answer.value, **({"project": project} if project else {})}
     return link(f"{PATH}?{urlencode(query)}", "Try on earlier prompts")
 

@@ -15,7 +15,7 @@ MOST_WAIT_SECONDS = 3500
 
 
 class AskState(StrEnum):
-    """The state of an ask.
+    """The state of an ask, which is a permission prompt of an agent.
 
     C{ANSWERED_IN_TERMINAL}: the person answered the agent's own dialog. C{EXPIRED}: nobody answered in time.
     C{WITHDRAWN}: the agent stopped waiting, or its session ended.
@@ -82,7 +82,7 @@ class HookEvent(StrEnum):
 
 
 class CallKind(StrEnum):
-    """The kind of the main text of a call."""
+    """The kind of a call's main text: a command, the path of a file, an address or anything else."""
 
     COMMAND = "command"
     FILE = "file"
@@ -145,7 +145,7 @@ class PromptRule:
 
     @property
     def words(self) -> str:
-        """The rule as config.yaml has it."""
+        """The rule in the form in which config.yaml has it, such as C{Bash(npm test)}."""
         return self.tool if self.pattern is None else f"{self.tool}({self.pattern})"
 
 
