@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Spending(Feature):
-    """The feature of limits on spending."""
+    """The feature that limits what agents spend on language models."""
 
     name = "spending"
     summary = "Limits what agents use of language models: tokens, requests and money."

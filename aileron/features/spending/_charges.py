@@ -1,4 +1,4 @@
-"""Charges requests: reserves what a request may use, and counts what it used.
+"""Charges requests to language models to the limits: reserves what a request may use, and counts what it used.
 
 Each request of the relay passes here, so objects are found again instead of made anew, and sums are plain attributes.
 Far from its limits a session reserves for several requests at once: a grant, of which each request takes a part.
@@ -33,7 +33,7 @@ PARTS = (GRANTED_TOKENS, 1, 0)
 
 
 class ChargedLedger(Protocol):
-    """The ledger as charges of requests use it. See L{Ledger}."""
+    """The methods of L{Ledger} that a L{Tab} uses, where the use of models is counted."""
 
     opened: set[Reservation]
     dirty: list[Total]
@@ -41,13 +41,13 @@ class ChargedLedger(Protocol):
     find_price: Callable[[str], Price | None]
 
     def find_total(self, tab: Tab, model: str) -> Total:
-        """Return the total of a tab's requests that were answered by a model."""
+        """Return the use of a tab's requests that this model answered. See L{Tab}."""
 
     def bring_up_to_date(self, tab: Tab, cost: int = 0) -> None:
-        """Count the use of ended requests of a tab's grant, and release the unused part of the grant."""
+        """Count what the ended requests of a tab used, and release the unused part of its reservation."""
 
     def stir(self, window: Window, session_id: str) -> None:
-        """Notify the operator once that most of a limit is used."""
+        """Notify the operator, once, that most of a limit is used."""
 
 
 class Tab:
@@ -97,7 +97,7 @@ class Tab:
     )
 
     def __init__(self, ledger: ChargedLedger, key: SpendKey, total: Total, price: Price | None) -> None:
-        """Create a tab without limits."""
+        """Create a tab (the requests of one session and model on a day) to which no limits apply yet."""
         self._ledger, self._dirty, self.total, self.price = ledger, ledger.dirty, total, price
         self.day, self.session_id, self.provider, self.model = key.day, key.session_id, key.provider, key.model
         self._answered: dict[str, tuple[Total, Price | None]] = {}
@@ -106,7 +106,11 @@ class Tab:
         self.count_in((), ())
 
     def count_in(self, singles: Sequence[SpendLimit], windows: Sequence[Window]) -> None:
-        """Count the requests in these limits and windows from now on."""
+        """Apply these limits to the tab's requests from now on.
+
+        :param singles: the limits on each single request.
+        :param windows: the limits on the requests of a session or a day.
+        """
         self.singles, self.windows = singles, windows
         self.is_limited, self.is_near = bool(singles or windows), any(each.is_near for each in windows)
         limits = (*singles, *(each.limit for each in windows))
@@ -135,7 +139,7 @@ class Tab:
                 self._ledger.bring_up_to_date(self, cost)
 
     def hold_granted(self, parts: int) -> None:
-        """Reserve for C{parts} requests of a grant, L{GRANTED_TOKENS} tokens for each."""
+        """Reserve L{GRANTED_TOKENS} tokens for each of C{parts} requests."""
         self.granted += parts
         self._reserve(parts)
 
@@ -144,7 +148,7 @@ class Tab:
             window.left -= parts * PARTS[window.at]
 
     def hold_again(self) -> None:
-        """Repeat the reservations of the grant in the present windows, after they were replaced."""
+        """Repeat the reservations after the windows (limits in a session or on a day) were replaced."""
         self._reserve(self.granted)
 
     def book_unread(self) -> None:

@@ -96,7 +96,7 @@ class SpendGate:
         return self._own
 
     def look(self) -> None:
-        """Begin a new day if the clock says so, and read the limits set by commands. Call each second."""
+        """Begin a new day if the clock says so, and read the limits set by commands again. Call this each second."""
         self._eager, self._tabs = EAGER_A_SECOND, {}
         self.ledger.look_at_clock()
         own = self._file.read_own()
@@ -157,7 +157,7 @@ class SpendGate:
         exchange.watch(HeldRequest(exchange, admit, go_later).read, holds=True)
 
     def take_unwritten(self) -> list[tuple[SpendKey, Spent]]:
-        """Return the use since the last call, for the caller to store."""
+        """Return the use since the last call, by day, session, provider and model, for the caller to store."""
         return self.ledger.take_unwritten()
 
     def _charge(self, exchange: UpstreamExchange, tab: Tab, tokens: int, cost: int, digest: bytes | None) -> bool:
@@ -180,7 +180,7 @@ class SpendGate:
             self._eager -= self._read_usage(session_id or None, self._eager)
 
     def _settle(self, exchange: UpstreamExchange, provider: str) -> bool:
-        """Fail the exchange and return False if the limits or the use are not known yet. Otherwise return True."""
+        """Return whether the limits and the use of models are known. If not, fail the exchange."""
         self.look()
         # guard of spending: limits that cannot be read let nothing pass -> test_guard.GuardTests.test_unread
         if self._own is None:
@@ -206,7 +206,7 @@ class SpendGate:
 
 @define(eq=False)
 class HeldRequest:
-    """A request that is held until it is complete."""
+    """A request to a model that is held until it is complete, since limits may refuse it."""
 
     _exchange: UpstreamExchange
     _admit: Callable[[bytes], bool]

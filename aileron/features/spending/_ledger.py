@@ -1,9 +1,10 @@
-"""The ledger: the use of ended requests, the reservations of requests in progress, and the limits that these reach.
+"""Counts the use of models: by ended requests, the reservations of requests in progress, and the limits on both.
 
-A request is admitted if use and reservations are below each limit that covers the request. The request then reserves
-an estimate of its use, until its use is known. So requests that run at the same time do not all pass the last
-unit of a limit: the first one reserves it. A request in progress is never ended; a limit may be passed by what the
-last admitted request uses beyond its estimate.
+A request is admitted if use and reservations are below each limit that covers the request. The request then reserves an
+estimate of its use, until its use is known. So requests that run at the same time do not all pass the last unit of a
+limit: the first one reserves it.
+
+A request in progress is never ended; a limit may be passed by what the last admitted request uses beyond its estimate.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ class Ledger:
 
     @property
     def rules(self) -> tuple[SpendRule, ...]:
-        """The limits in force."""
+        """The limits in force now."""
         return self._rules
 
     def of_provider(self, provider: str) -> list[SpendLimit]:
@@ -157,7 +158,7 @@ class Ledger:
             self._granting.add(tab)
 
     def bring_up_to_date(self, tab: Tab, cost: int = 0) -> None:
-        """Count the use of ended requests of a tab's grant, and release the unused part of the grant.
+        """Count what the ended requests of a tab used, and release the unused part of its reservation.
 
         :param cost: the use in millionths of a dollar.
         """
@@ -180,14 +181,14 @@ class Ledger:
             self.bring_up_to_date(tab)
 
     def take_unwritten(self) -> list[tuple[SpendKey, Spent]]:
-        """Return the use since the last call, for the caller to store."""
+        """Return the use since the last call, by day, session, provider and model, for the caller to store."""
         self.bring_all_up_to_date()
         dirty = self.dirty[:]
         self.dirty.clear()
         return [(total.key, total.take_unwritten()) for total in dirty]
 
     def stir(self, window: Window, session_id: str) -> None:
-        """Mark the limit's tabs as near the limit, and notify the operator once that most of it is used."""
+        """Note that a limit is nearly reached, so that use is counted at once, and notify the operator once."""
         left = window.left + self.count_held(window)
         while window.stir(left):
             for tab in self._tabs.values():
@@ -217,12 +218,12 @@ class Ledger:
         return LimitState(rule.limit, rule.source, window.key, window.most, window.most - window.left - held, held)
 
     def totals(self) -> Mapping[SpendKey, Spent]:
-        """Return the use by day, session, provider and model, without keys that have no requests."""
+        """Return the use by day, session, provider and model, without those that have no requests."""
         self.bring_all_up_to_date()
         return {key: total.read() for key, total in self._totals.items() if total.requests}
 
     def find_total(self, tab: Tab, model: str) -> Total:
-        """Return the total of a tab's requests that were answered by a model."""
+        """Return the use of a tab's requests that this model answered. See L{Tab}."""
         return self._total(SpendKey(tab.day, tab.session_id, tab.provider, self._fit_model(tab.day, model)))
 
     def _total(self, key: SpendKey) -> Total:

@@ -23,7 +23,7 @@ _is_coded = re.compile(rb"\r\n(?i:content[-_]encoding):(?![ \t]*+(?i:identity)?[
 
 
 class RequestFacts(NamedTuple):
-    """The facts of one request.
+    """The facts about one request to a model that limits need.
 
     :ivar model: the model, or None if none could be read, or the request names two.
     :ivar answer: the maximum number of output tokens that the request allows, at most L{MOST_ANSWER}.

@@ -25,7 +25,7 @@ _MANY = (
 
 @define
 class _Requests:
-    """The latest requests of a session.
+    """The latest requests of a session, for the detection of a runaway agent.
 
     :ivar digest: the digest of the last one, and C{times} how often it came in a row.
     :ivar told: whether the operator was told since the session last behaved.
@@ -38,11 +38,12 @@ class _Requests:
 
 
 class RunawayDetector:
-    """The detector of agents that run away, by session."""
+    """Detects agents that run away: sessions that repeat one request again and again, or make too many in a minute."""
 
     def __init__(self, bounds: Runaway, seconds: Callable[[], float], tell: Callable[[str, str], None]) -> None:
         """Create a detector.
 
+        :param bounds: the numbers of requests from which a session counts as running away.
         :param seconds: returns the time in seconds.
         :param tell: notifies the operator of a session. It gets the session's id and a sentence.
         """

@@ -16,7 +16,7 @@ OTHER_MODELS = "(other models)"
 
 @define(eq=False)
 class Total:
-    """The use of all requests of one key.
+    """The use of all requests of one day, session, provider and model.
 
     :ivar written: the part of the use that is stored.
     :ivar dirty: whether the use has changed since it was last stored.
@@ -34,7 +34,7 @@ class Total:
     dirty: bool = field(default=False, init=False)
 
     def read(self) -> Spent:
-        """Return the use as a value."""
+        """Return the present use as an immutable value."""
         return Spent(
             self.requests, self.input, self.output, self.cached, self.microdollars, self.estimated, self.unpriced
         )
@@ -58,7 +58,7 @@ class Total:
         return cost
 
     def take_unwritten(self) -> Spent:
-        """Return the use since the last call, and mark the total as stored."""
+        """Return the use since the last call, for the caller to store, and mark the total as stored."""
         before, now = self.written, self.read()
         self.written, self.dirty = now, False
         return Spent(

@@ -26,7 +26,7 @@ _NEWS = "{used} of {most} {limit}"
 
 
 class Window:
-    """One limit in one session or on one day.
+    """The state of one limit in one session or on one day.
 
     :ivar most: the limit with what was added to it.
     :ivar left: the part of the limit that is neither used nor reserved, in the limit's unit. It is negative if the
@@ -48,7 +48,7 @@ class Window:
             pass
 
     def stir(self, left: int) -> bool:
-        """If C{left} is at most C{stir_at}, lower C{stir_at} to its next value and return True, else return False."""
+        """Return whether so little is left that something must be done, and lower C{stir_at} to its next value then."""
         if left > self.stir_at:
             return False
         self.stir_at = -NEVER if self.is_near else self.most // WARNING_PART
@@ -58,7 +58,7 @@ class Window:
 
 @frozen(eq=False)
 class SpendRule:
-    """A limit in force.
+    """A limit on spending that is in force now.
 
     :ivar name: the limit's id, computed once.
     """

@@ -45,7 +45,7 @@ class SpendRecorder:
         self._writing: set[Deferred[None]] = set()
 
     def tell(self, news: SpendNews) -> None:
-        """Record news in the background, and log a failure."""
+        """Write news about a limit to the audit log in the background. A failure is logged."""
         payload: dict[str, JSON] = {"why": news.why}
         if news.limit is not None:
             payload = {**describe_limit(news.limit), "used": news.used, "most": news.most, **payload}
@@ -57,7 +57,7 @@ class SpendRecorder:
         writing.addBoth(lambda _: self._writing.discard(writing))
 
     def tell_runaway(self, session_id: str, why: str) -> None:
-        """Record that a session runs away."""
+        """Record in the background that the agent of a session runs away."""
         self.tell(SpendNews("spending.runaway", session_id or None, why, utc(self._clock.seconds())))
 
     async def record_change(self, actor: Actor, what: str, limit: SpendLimit, **more: JSON) -> None:
@@ -88,7 +88,7 @@ def describe_limit(limit: SpendLimit) -> dict[str, JSON]:
 
 @define(eq=False)
 class RunningSpending(RunningFeature):
-    """The limits on spending in this daemon, and the use of models.
+    """The running feature: the limits on spending in this daemon, and the use of models.
 
     :ivar gate: admits or refuses requests to models.
     """
@@ -102,12 +102,12 @@ class RunningSpending(RunningFeature):
 
     @property
     def parts(self) -> tuple[object, ...]:  # type: ignore[override]
-        """This feature itself."""
+        """The objects that the feature's routes and pages look up by class: only this one."""
         return (self,)
 
     @property
     def settings(self) -> SpendSettings:
-        """The settings in config.yaml."""
+        """The operator's settings about spending in config.yaml."""
         return self.gate.settings
 
     def states(self) -> tuple[LimitState, ...]:
@@ -116,7 +116,7 @@ class RunningSpending(RunningFeature):
         return self._ledger.states()
 
     def is_readable(self) -> bool:
-        """Return whether the limits set by commands are known."""
+        """Return whether the limits that were set by commands could be read."""
         self.gate.look()
         return self.gate.own is not None
 
@@ -126,7 +126,7 @@ class RunningSpending(RunningFeature):
         return self._ledger.today
 
     def totals(self) -> Mapping[SpendKey, Spent]:
-        """Return the use by day, session, provider and model."""
+        """Return the use of models by day, session, provider and model."""
         return self._ledger.totals()
 
     async def set(self, limit: SpendLimit, actor: Actor) -> None:

@@ -88,7 +88,7 @@ def state_json(state: LimitState) -> dict[str, JSON]:
 
 
 def spent_json(spent: Spent) -> dict[str, JSON]:
-    """Return the use as JSON."""
+    """Return what requests used as JSON."""
     return {
         "requests": spent.requests,
         "input_tokens": spent.input,
@@ -122,7 +122,7 @@ class DailyUse:
 
     @property
     def total(self) -> Spent:
-        """The use of the whole day."""
+        """The use of models on the whole day."""
         return sum((spent for _, spent in self.items), Spent())
 
 

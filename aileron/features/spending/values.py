@@ -21,7 +21,7 @@ WARNING_PART = 5
 
 
 class Unit(StrEnum):
-    """The units of a limit. C{MONEY} is counted in millionths of a US dollar."""
+    """The units in which a limit on spending is counted. C{MONEY} is counted in millionths of a US dollar."""
 
     TOKENS = "tokens"
     REQUESTS = "requests"
@@ -29,7 +29,7 @@ class Unit(StrEnum):
 
 
 class Per(StrEnum):
-    """The span that a limit counts. C{DAY} is a day in the daemon's time zone."""
+    """The span of requests that a limit on spending counts together. C{DAY} is a day in the daemon's time zone."""
 
     REQUEST = "request"
     SESSION = "session"
@@ -37,7 +37,7 @@ class Per(StrEnum):
 
 
 def matches(pattern: str, model: str) -> bool:
-    """Return whether a pattern covers a model: its exact name, or the beginning of it before a C{*} at the end."""
+    """Return whether a model's name matches a pattern: the exact name, or its beginning followed by C{*}."""
     return model.startswith(pattern[:-1]) if pattern.endswith("*") else model == pattern
 
 
@@ -65,7 +65,7 @@ class SpendLimit:
 
     @property
     def id(self) -> str:
-        """The name of the limit, which does not change with C{most}."""
+        """The ID of the limit. It does not depend on the amount C{most}."""
         told = compact([self.unit.value, self.per.value, self.provider, self.model])
         return hashlib.sha256(told.encode()).hexdigest()[:8]
 
@@ -170,7 +170,7 @@ class LimitState:
 
     @property
     def is_reached(self) -> bool:
-        """True if the next request is refused."""
+        """True if the limit is reached, so that the next request is refused."""
         return self.limit.per is not Per.REQUEST and self.used + self.held >= self.most
 
 
