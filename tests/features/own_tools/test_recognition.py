@@ -82,6 +82,19 @@ class GithubTests(SynchronousTestCase):
         self.assertEqual((found.effect, found.returns_credential), ("write", True))
         self.assertEqual(found.to_json(), {"protocol": "rest", "returns_credential": True})
 
+    def test_reads_of_credentials(self) -> None:
+        """A C{GET} by which GitHub hands out a token, or shows secrets that it found, is asked for."""
+        for target in (
+            "/copilot_internal/v2/token",
+            "/repos/o/r/secret-scanning/alerts?state=open",
+            "/repos/o/r/secret-scanning/alerts/7",
+            "/repositories/7/secret-scanning/alerts",
+            "/orgs/o/secret-scanning/alerts",
+        ):
+            found = see_github("GET", target)
+            self.assertEqual((found.effect, found.returns_credential), ("write", True), target)
+        self.assertEqual(see_github("GET", "/repos/o/r/secret-scanning/alerts/7/locations").effect, "read")
+
 
 class OperationTests(SynchronousTestCase):
     """Requests that are those of declared operations."""
