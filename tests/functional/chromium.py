@@ -376,7 +376,8 @@ class Page:
         except PageError:
             return
         if held or not reached:
-            raise PageError(f"the click did not reach {selector}: it {held or 'was covered'}")
+            says = await self.evaluate("document.querySelector('#trouble')?.textContent")
+            raise PageError(f"the click did not reach {selector}: it {held or 'was covered or refused'} ({says!r})")
 
     async def press(self, *keys: str) -> None:
         """Press keys: ``Tab``, ``Enter``, ``Space``, ``Escape``, ``End``, ``ArrowDown``, or that of a character."""

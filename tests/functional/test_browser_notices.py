@@ -3,9 +3,10 @@
 from tests.functional.browsed import PagesTestCase
 from tests.functional.chromium import Page
 
-# Notices and the badge as the browser has them, kept where the test can read them. The person looks elsewhere.
+# Notices and the badge as the browser has them, kept where the test can read them. The person looks at the page until
+# the test says otherwise: one that was behind another window takes no press for a moment.
 _KEEPING = """(() => {
-  Object.assign(window, { notices: [], badges: [], opened: [], away: true });
+  Object.assign(window, { notices: [], badges: [], opened: [], away: false });
   document.hasFocus = () => !window.away;
   window.Notification = class extends window.Notification {
     constructor(title, options) {
@@ -36,11 +37,17 @@ WILD = "<img src=x onerror=alert(1)> \N{RIGHT-TO-LEFT OVERRIDE}Canary</b>"
 class KeptTestCase(PagesTestCase):
     """A user who keeps pages open."""
 
-    async def kept(self, path: str = "/approvals") -> Page:
-        """A tab that is logged in, while the person looks elsewhere."""
+    async def kept(self, path: str = "/approvals", press: str = "") -> Page:
+        """A tab in which the person has logged in, and then looks elsewhere.
+
+        :param press: the button that is pressed before, if any.
+        """
         page = await self.browser.page()
         await page.call("Page.addScriptToEvaluateOnNewDocument", source=_KEEPING)
         await self.log_in(page, path)
+        if press:
+            await page.click(press)
+        await page.evaluate(_LEFT)
         return page
 
 
@@ -53,8 +60,7 @@ class BrowserNoticesTests(KeptTestCase):
     async def notified(self) -> Page:
         """A tab in whose Settings notices were turned on."""
         await self.browser.permit(self.url, "notifications")
-        page = await self.kept("/settings")
-        await page.click("#notify-here")
+        page = await self.kept("/settings", "#notify-here")
         await page.until("localStorage.getItem('aileron-notices-seen') !== null")
         return page
 
@@ -158,9 +164,8 @@ class BrowserNoticesTests(KeptTestCase):
     async def test_blocked(self) -> None:
         """A browser that blocks notifications is told so, and nothing is asked for."""
         await self.browser.permit(self.url, "notifications", "denied")
-        page = await self.kept("/settings")
+        page = await self.kept("/settings", "#notify-here")
         await page.shows("This browser blocks notifications for this address.")
-        await page.click("#notify-here")
         await self.ask()
         await self.pause(3)
         self.assertEqual(await page.evaluate("document.querySelector('#notify-here').textContent[0]"), "N")
