@@ -13,7 +13,7 @@ from typing import Any
 from attrs import define, evolve, field, fields
 from twisted.internet.defer import Deferred
 
-from aileron.base.json import utc
+from aileron.base.json import JSON, utc
 from aileron.features import FeatureSet
 from aileron.model.audit import Actor, Event
 from aileron.model.authority import NewGrant, PasskeyRule, Predicate, PredicateKind
@@ -139,8 +139,9 @@ class HostileCase(WebCase):
             "name": ["ship-update"],
         }
         self.action_files.write("ship-update", ACTION, None)
-        asked = {"whole": True, **dict.fromkeys(("ask", "agent", "tool", "text", "directory"), "x")}
-        for number, (kind, payload) in enumerate((("x", {"x": "x"}), ("ask.requested", asked)), 1):
+        asked: dict[str, JSON] = {"whole": True, **dict.fromkeys(("ask", "agent", "tool", "text", "directory"), "x")}
+        events: Sequence[tuple[str, Mapping[str, JSON]]] = (("x", {"x": "x"}), ("ask.requested", asked))
+        for number, (kind, payload) in enumerate(events, 1):
             event = Event(f"record-{number}", kind, utc(NOW), Actor("human", "x"), payload, *["x"] * 4)
             self.successResultOf(Deferred.fromCoroutine(self.store.audit.append(event)))
 
