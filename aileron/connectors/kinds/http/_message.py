@@ -37,7 +37,7 @@ def find_message(content: JSON) -> str | None:
 
 
 def _find(content: JSON, depth: int) -> Iterator[str]:
-    """Yield the messages in C{content}, the general one before those in lists."""
+    """Yield the error messages in C{content}, the general one before those in lists."""
     if isinstance(content, str):
         if content.strip():
             yield content[: 2 * MOST_MESSAGE]
