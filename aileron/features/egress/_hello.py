@@ -109,7 +109,7 @@ def _check_record(kind: int, major: int, length: int, *, begun: bool) -> None:
 
 
 def _is_whole(body: bytes) -> bool:
-    """Return True if the message is complete.
+    """Return True if the client's first TLS message (the "hello") is complete.
 
     :raises HelloRefused: if the message is no hello or too long, or another message follows in its records.
     """
