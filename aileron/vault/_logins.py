@@ -116,7 +116,7 @@ class Login:
 
 
 class Logins:
-    """The live logins by the hash of their secret."""
+    """The live logins of the operator, each found by the hash of its secret: a token or a cookie."""
 
     def __init__(self, clock: IReactorTime, randomness: Randomness) -> None:
         self._clock = clock
