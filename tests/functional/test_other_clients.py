@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+from pathlib import Path
 
 from twisted.internet.threads import deferToThread
 
@@ -28,6 +31,7 @@ class OtherClientsTests(OperatedTestCase):
         """Each starts C{aileron-mcp} of what was printed: it says that it is connected, or has a session of its own."""
         where = clients.directory()
         await deferToThread(clients.install, where)
+        self.addCleanup(self.end_left_behind, where)
         await self.furnish(f"clients: {json.dumps([*clients.CLIENTS])}\n")
         for name, client in clients.CLIENTS.items():
             printed = json.loads((await self.command("mcp", "config", name, "--json")).stdout)
@@ -43,6 +47,19 @@ class OtherClientsTests(OperatedTestCase):
                 continue
             sessions = (await self.told("session", "list"))["items"]
             self.assertIn(name, [each["agent"] for each in sessions], said)
+
+    def end_left_behind(self, where: Path) -> None:
+        """End what a program has started beside itself, such as Cline's own daemon, which outlives it.
+
+        :param where: the programs are installed.
+        """
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                is_theirs = (process / "exe").readlink().is_relative_to(where.resolve())
+                if is_theirs and os.fsencode(self.home.root) in (process / "environ").read_bytes():
+                    os.kill(int(process.name), signal.SIGKILL)
+            except OSError:  # it is another user's, or has just ended
+                continue
 
     async def started(self) -> McpClient:
         """The C{aileron-mcp} that a client program starts in the project, its hands shaken."""
