@@ -113,7 +113,7 @@ class RunsContract(ReceiveContract, ApplyContract):
         self.assertIsNone(self.do(self.runs.list(RunQuery(limit=2))).cursor)
 
     def test_bad_cursor(self) -> None:
-        """A cursor of another list is refused as invalid."""
+        """A malformed cursor, or one of another list, is refused as invalid."""
         for number in range(2):
             self.received(example_run(f"run-{number}"))
         other = self.do(self.runs.list(RunQuery(limit=1, oldest_first=True))).cursor

@@ -64,7 +64,9 @@ def name_requesters(members: Sequence[Mapping[str, Any]], agents: Mapping[str, s
 
 
 async def decide_together(cli: CliContext, operator: Operator, requests: Sequence[DecisionRequest]) -> None:
-    """Show an approval and who else asks the same, ask, decide all of them, and print each outcome.
+    """List an approval and those identical to it, decide all of them alike, and print each outcome.
+
+    Before all are approved, the request is shown and the person is asked. A denial does not ask.
 
     Each is decided for the digest that was listed, so that a request that comes later or changes is not decided.
 

@@ -32,7 +32,9 @@ Type it to go on, or type one of your own (at least 12 characters).
 
 @frozen
 class Unattended:
-    """Sources that prove no person is present, so they can only unlock: for C{daemon start} and C{vault unlock}.
+    """Sources of the passphrase that do not prove that a person is present, for C{daemon start} and C{vault unlock}.
+
+    A passphrase from them can only unlock the vault. It cannot confirm a decision.
 
     :ivar environ: the environment in which L{VARIABLE} may be set.
     :ivar file: a file of this user that others cannot read.

@@ -256,7 +256,7 @@ def _write(
 def _write_sound(
     description: ApiDescription, existing: str, file_name: str, request: ImportRequest, connectors: Sort
 ) -> WrittenFiles:
-    """Return the files, without the operations whose files alone would have errors. Nothing is stored.
+    """Return the files of the import, leaving out each operation that would have errors by itself. Nothing is stored.
 
     If no operation is without errors, return the files of all operations, errors included.
 

@@ -51,7 +51,8 @@ class MessageComposer:
 
     :param ids: returns a fresh ULID at each call.
     :param operator_url: returns the URL of the operator site, once it listens.
-    :param public_urls: the URLs of the pages at names that stay. Messages link to the first, if there is one.
+    :param public_urls: the URLs of the pages under public names, which do not change. Messages link to the
+        first, if there is one.
     :param find_review: returns the review of a call that waits for a decision, by the run's id.
     :param contents: True if messages hold the arguments of calls.
     """

@@ -172,9 +172,9 @@ class Tab:
             self.tokens += read + written
 
     def _find_dirty(self, model: str) -> Total:
-        """Return the total of the requests that C{model} answered, and mark it as not stored.
+        """Return the total of this tab's requests that C{model} answered, and mark the total as not stored yet.
 
-        :param model: the model, or empty for the tab's own.
+        :param model: the model that answered, or an empty text if it is the model that the requests asked for.
         """
         total = self._find_answered(model)[0] if model else self.total
         if not total.dirty:

@@ -50,7 +50,13 @@ class Cancelling:
 
     @contextmanager
     def calling(self, ctx: Context, key: str) -> Iterator[None]:
-        """Register a call for cancellation within the context. A call whose wait was cancelled stays registered."""
+        """Within the C{with} block, let the client cancel a call.
+
+        If only the wait for the result is cancelled, the client can still cancel the call afterwards.
+
+        :param ctx: the request of the client, whose ID names the call.
+        :param key: the idempotency key of the call's run.
+        """
         name = _name(ctx, ctx.request_id)
         self._keys[name] = key
         while len(self._keys) > MOST:

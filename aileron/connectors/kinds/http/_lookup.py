@@ -79,8 +79,9 @@ class Lookup:
     absent_statuses: frozenset[int] = frozenset()
 
     def inputs_for(self, sought: Sought) -> Mapping[str, JSON]:
-        """Return the inputs of the read.
+        """Return the inputs of the read operation that searches for the effect.
 
+        :param sought: the effect to search for, with the inputs of the operation that may have had it.
         :raises InvalidRequest: if a needed input was not given.
         """
         rendered = _template.render(self.inputs, _scope(sought))

@@ -3,7 +3,8 @@
 Observed in Claude Code 2.1: C{env} in its settings overrides the environment in which it is started. It reads settings
 from C{.claude.json} and C{settings.json} in its own directory, from C{.claude} in the working directory and in the
 repository's root, from C{--settings}, and from the administrator's files. A launch reads all directories between the
-working directory and the root too, to be cautious: a provider with other settings is not routed.
+working directory and the root too, to be cautious. If one of them sets another address for a provider, requests to
+this provider do not go through the gateway.
 """
 
 from __future__ import annotations
