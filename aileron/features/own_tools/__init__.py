@@ -1,4 +1,4 @@
-"""Lets an agent's own command-line tools use bound credentials. Writes are requests for approval."""
+"""Lets an agent's own command-line tools, such as C{gh}, use services without a key. Writes need an approval."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class OwnTools(Feature):
-    """The feature of an agent's own tools."""
+    """The feature that lets the command-line tools of agents use services without a key."""
 
     name = "own_tools"
     summary = "Lets an agent's own tools, such as gh and curl, use credentials that they never hold."

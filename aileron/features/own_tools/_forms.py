@@ -1,4 +1,4 @@
-"""The normal form of a tool's request, by which a repetition of the same command is recognised."""
+"""The normal form of a tool's request. Repetitions of the same command have equal forms."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ def form_digest(request: ToolRequest, declaration: ToolDeclaration) -> str:
 
     Two requests of one form have the same host, method, target, headers and content. What differs between repetitions
     of one command is not part of it: dates, IDs of attempts, the user agent, the placeholder, the order of members in
-    JSON, the boundary of a multipart body, and headers that the connector declares as varying.
-
-    Requests of the same form ask for the same effect, so the answer to one can be handed to the other.
+    JSON, the boundary of a multipart body, and headers that the connector declares as varying. Requests of the same
+    form have the same effect, so the answer to one can be given to the other.
     """
     content_type = next((value for name, value in request.headers if name.lower() == "content-type"), "")
     boundary, plain_type = _split_boundary(content_type)
@@ -51,7 +50,7 @@ def _split_boundary(content_type: str) -> tuple[str | None, str]:
 
 
 def _write_body(request: ToolRequest, content_type: str, boundary: str | None) -> list[JSON]:
-    """Return what kind of normal form the body has, and its digest."""
+    """Return the kind of the body's normal form, and its digest, as a list for the digest of the request."""
     body = request.body
     if boundary is not None:
         mark = b"--" + boundary.encode("utf-8")

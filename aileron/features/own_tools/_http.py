@@ -91,12 +91,12 @@ class RequestParser:
 
     @property
     def has_begun(self) -> bool:
-        """True if a request was received in part."""
+        """True if a part of the next request was received."""
         return bool(self.rest) or self._head is not None
 
     @property
     def held(self) -> int:
-        """The number of received bytes in memory."""
+        """The number of received bytes that the parser has in memory."""
         return len(self.rest) + len(self._body)
 
     @property
@@ -186,7 +186,7 @@ class RequestParser:
         return len(piece) == missing
 
     def _take(self, piece: bytearray) -> None:
-        """Add a piece to the body. A long body is dropped."""
+        """Add bytes to the body of the request. A body that is too long is dropped."""
         if self._dropped or len(self._body) + len(piece) > self.most_bytes:
             self._dropped += len(self._body) + len(piece)
             self._body.clear()

@@ -129,7 +129,7 @@ class Refusals:
         return self._answer(UNKNOWN, "outcome_unknown", text, run_id, url)
 
     def owed(self) -> ToolAnswer:
-        """Return the answer for a further write of a command that waits for the answer to an earlier one."""
+        """Return the answer for a further write of a command that has not got the answer to an earlier one."""
         text = (
             "An earlier request of this command waits for approval, so this request was refused. "
             f"{_NOTHING_SENT} Run the same command again after approval."

@@ -29,14 +29,14 @@ class UsedService:
 
 @frozen
 class ToolServices:
-    """The services of connectors that declare own tools and have an action for them."""
+    """Finds the services of connectors that declare C{[own_tools]} and have an action for them."""
 
     _connectors: IConnectors
     _bindings: IBindings
     _submission: ISubmission
 
     def find(self, names: tuple[str, ...]) -> tuple[ToolService, ...]:
-        """Return the services of these names, which have an action and a binding now.
+        """Return the services with these names. Each must have an action and a credential now.
 
         :raises NotFound: if no connector with C{[own_tools]} has the name, or its action is not offered.
         :raises BindingRequired: if no credential is bound to it.
@@ -44,7 +44,7 @@ class ToolServices:
         return tuple(map(self._find_named, dict.fromkeys(names)))
 
     def find_for_host(self, host: str) -> UsedService:
-        """Return the service at a host.
+        """Return the service that has this host.
 
         :raises NotFound: if there is none, or more than one.
         """
@@ -74,7 +74,7 @@ class ToolServices:
         return ToolService(name, used.about.name, frozenset(tools.hosts), tools.variables, tools.is_git)
 
     def _list(self) -> list[UsedService]:
-        """Return the services whose action is offered, each once."""
+        """Return all services whose action is offered, each once."""
         found = dict[str, UsedService]()
         offers = self._submission.offering().offers
         for about in self._connectors.descriptions():

@@ -1,4 +1,4 @@
-"""Finds what this machine lacks for own tools, and the tools that it has."""
+"""Finds what this machine lacks for agents' own tools to use services, and which of the known tools it has."""
 
 from __future__ import annotations
 

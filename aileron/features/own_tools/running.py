@@ -29,7 +29,7 @@ STATUS = made_of({"reads": {**COUNT, "description": "requests of tools that only
 
 @frozen(eq=False)
 class RunningOwnTools(RunningFeature):
-    """The requests of tools in this daemon."""
+    """The running feature: it answers the requests of agents' own tools."""
 
     sessions: ToolSessions
     recorder: ToolRecorder
@@ -38,7 +38,7 @@ class RunningOwnTools(RunningFeature):
 
     @property
     def parts(self) -> tuple[object, ...]:  # type: ignore[override]
-        """This feature itself."""
+        """The objects that the feature's routes and pages look up by class: only this one."""
         return (self,)
 
     def session_ended(self, session_id: str) -> None:
@@ -52,11 +52,9 @@ class RunningOwnTools(RunningFeature):
 
 
 async def start_own_tools(core: Core, settings: OwnToolsSettings) -> RunningOwnTools | None:
-    """Build the door, and have the proxy of sandboxes lead to it. What it records is written before the daemon ends.
+    """Build the objects that answer tools' requests, and register them with the proxy of sandboxes.
 
-    Return None if the daemon has no proxy.
-
-    :raises StoreUnavailable: if the database cannot be read.
+    What is recorded is written before the daemon ends. Return None if the daemon has no proxy.
     """
     egress = core.find(RunningEgress)
     if egress is None:
