@@ -59,6 +59,7 @@ class ToolDeclaration:
     :ivar graphql: the paths of GraphQL.
     :ivar reads: requests that read although their method is neither C{GET} nor C{HEAD}.
     :ivar credentials: requests whose answers hold a credential. They are never sent without approval.
+    :ivar credential_fields: fields of GraphQL that hold a credential. A query for one is never sent without approval.
     :ivar refused: requests that are never sent, such as those of a batch.
     :ivar varying: headers that differ between repetitions of one command, in lower case.
     :ivar errors: the form of the service's errors, one of L{ERROR_FORMS}.
@@ -74,6 +75,7 @@ class ToolDeclaration:
     graphql: frozenset[str] = frozenset()
     reads: tuple[ToolRoute, ...] = ()
     credentials: tuple[ToolRoute, ...] = ()
+    credential_fields: frozenset[str] = frozenset()
     refused: tuple[ToolRoute, ...] = ()
     varying: frozenset[str] = frozenset()
     errors: str = "text"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from aileron.base.json import MOST_VALUES, loads_strict
 
@@ -34,11 +34,13 @@ class GraphqlOperation:
     :ivar name: its name, or empty.
     :ivar fields: the fields at its top level, without their aliases. Those of a query may be in fragments and are left
         out then.
+    :ivar names: the names of all fields, at any depth and in fragments.
     """
 
     is_mutation: bool
     name: str
     fields: tuple[str, ...]
+    names: frozenset[str] = field(default=frozenset(), eq=False)
 
 
 def read_graphql(body: bytes) -> GraphqlOperation:
@@ -60,7 +62,8 @@ def read_graphql(body: bytes) -> GraphqlOperation:
     if operation.operation.value not in ("query", "mutation"):
         raise NotOneOperation("GraphQL subscriptions are not supported.")
     is_mutation = operation.operation.value == "mutation"
-    return GraphqlOperation(is_mutation, name, tuple(_fields(operation, is_mutation=is_mutation)))
+    fields = tuple(_fields(operation, is_mutation=is_mutation))
+    return GraphqlOperation(is_mutation, name, fields, frozenset(_names(document)))
 
 
 def _read_members(body: bytes) -> tuple[str, object]:
@@ -135,6 +138,20 @@ def _find_operation(document: DocumentNode) -> OperationDefinitionNode:
     if len(operations) != 1 or not all(isinstance(each, FragmentDefinitionNode) for each in others):
         raise NotOneOperation("A GraphQL request must have exactly one operation, and can have fragments.")
     return operations[0]
+
+
+def _names(document: DocumentNode) -> Iterator[str]:
+    """Yield the names of all fields of a document, without their aliases."""
+    from graphql import FieldNode
+
+    within: list[Any] = list(document.definitions)
+    while within:
+        each = within.pop()
+        if isinstance(each, FieldNode):
+            yield each.name.value
+        inner = getattr(each, "selection_set", None)  # a spread of a fragment has none
+        if inner is not None:
+            within.extend(inner.selections)
 
 
 def _fields(operation: OperationDefinitionNode, *, is_mutation: bool) -> Iterator[str]:

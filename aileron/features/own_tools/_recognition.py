@@ -214,10 +214,15 @@ class _Recogniser:
                 "The body of a GraphQL request must be of the type application/json, without encoding."
             )
         operation = read_graphql(self.request.body)
-        if not operation.is_mutation:
+        # guard of own tools: a query for a credential is asked for
+        #    -> features.own_tools.test_graphql.RequestTests.test_credential_fields,
+        #    instead returns_credential = False
+        returns_credential = bool(self.declaration.credential_fields & operation.names)
+        if not operation.is_mutation and not returns_credential:
             return Recognised(READ, GRAPHQL, fields=operation.fields)
         self._refuse_raw()
-        return Recognised(WRITE, GRAPHQL, fields=operation.fields)
+        fields = operation.fields if operation.is_mutation else ()  # they are shown as those of a mutation
+        return Recognised(WRITE, GRAPHQL, fields=fields, returns_credential=returns_credential)
 
     def _recognise_rest(self, target: RequestTarget) -> Recognised:
         """Return what a REST request does.

@@ -126,6 +126,19 @@ class RequestTests(SynchronousTestCase):
             self.assertEqual((found.effect, found.protocol), ("", "graphql"))
             self.assertTrue("by POST" in found.problem or "URL" in found.problem, found.problem)
 
+    def test_credential_fields(self) -> None:
+        """A query for a field that holds a credential is asked for, at any depth, by any alias and in fragments."""
+        codes = "ownerInfo { samlIdentityProvider { x: recoveryCodes } }"
+        for query in (
+            f'{{ enterprise(slug: "e") {{ {codes} }} }}',
+            f'{{ enterprise(slug: "e") {{ ... on Enterprise {{ {codes} }} }} }}',
+            f'{{ enterprise(slug: "e") {{ ...F }} }} fragment F on Enterprise {{ {codes} }}',
+        ):
+            found = see_github("POST", "/graphql", {"query": query})
+            self.assertEqual((found.effect, found.fields, found.returns_credential), ("write", (), True), query)
+        other = see_github("POST", "/graphql", {"query": '{ recoveryCodes: search(query: "recoveryCodes") { id } }'})
+        self.assertEqual((other.effect, other.returns_credential), ("read", False))
+
     def test_spelling(self) -> None:
         """A path that only resembles that of GraphQL is refused."""
         for path in ("/graphql/", "/GraphQL", "/%67raphql"):

@@ -167,6 +167,7 @@ def _own_tools_table() -> Schema:
         "varying": TEXTS,
         "graphql": array(_own_tools.PATH),
         **routes,
+        "credential_fields": array(_own_tools.FIELD),
         "errors": choice(ERROR_FORMS),
         "raw": choice(_own_tools.RAW),
     }

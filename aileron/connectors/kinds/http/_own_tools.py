@@ -19,6 +19,7 @@ VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,60}_(?:TOKEN|KEY|KEY_ID|PASSWORD|SECRET
 """Names of variables that hold credentials. Other names could change what a tool does, such as C{LD_PRELOAD}."""
 PLACEHOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{7,99}")
 PATH = re.compile(r"(?:/[A-Za-z0-9_.~$-]+)+")
+FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 ROUTE = re.compile(r"(GET|HEAD|POST|PUT|PATCH|DELETE) ((?:/(?:[A-Za-z0-9_.~$-]+|\{[a-z][a-z0-9_]*\}))+)")
 RAW = (ASK, REFUSE)
 
@@ -43,6 +44,7 @@ def read_own_tools(
         graphql=_paths(table, "graphql"),
         reads=_routes(table, "reads"),
         credentials=_routes(table, "credentials"),
+        credential_fields=_fields(table, "credential_fields"),
         refused=_routes(table, "refused"),
         varying=_headers(table, "varying"),
         errors=table.choice("errors", ERROR_FORMS, "text"),
@@ -90,6 +92,14 @@ def _paths(table: FileTable, key: str) -> frozenset[str]:
         if not PATH.fullmatch(each):
             table.fault(key, f"has {quote(each)}, which must be a path such as /graphql")
     return frozenset(paths)
+
+
+def _fields(table: FileTable, key: str) -> frozenset[str]:
+    names = table.texts(key, required=False)
+    for each in names:
+        if not FIELD.fullmatch(each):
+            table.fault(key, f"has {quote(each)}, which must be the name of a field of GraphQL")
+    return frozenset(names)
 
 
 def _routes(table: FileTable, key: str) -> tuple[ToolRoute, ...]:

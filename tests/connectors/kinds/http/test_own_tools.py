@@ -30,6 +30,7 @@ headers = ["Private-Token", "Authorization"]
 graphql = ["/graphql"]
 reads = ["POST /v2/search"]
 credentials = ["POST /v2/projects/{project}/tokens"]
+credential_fields = ["cloneToken"]
 refused = ["POST /v2/batch"]
 varying = ["Idempotency-Key"]
 errors = "error"
@@ -93,6 +94,7 @@ class OwnToolsTests(SynchronousTestCase):
             graphql=frozenset({"/graphql"}),
             reads=(ToolRoute("POST", ("v2", "search")),),
             credentials=(ToolRoute("POST", ("v2", "projects", None, "tokens")),),
+            credential_fields=frozenset({"cloneToken"}),
             refused=(ToolRoute("POST", ("v2", "batch")),),
             varying=frozenset({"idempotency-key"}),
             errors="error",
@@ -124,6 +126,11 @@ class OwnToolsTests(SynchronousTestCase):
             ('"Private-Token", "Auth', '"Cookie", "Auth', "`headers` has 'Cookie', which is a header that only"),
             ('"/graphql"', '"graphql"', "`graphql` has 'graphql', which must be a path"),
             ('"POST /v2/search"', '"POST /v2/%73earch"', "`reads` has 'POST /v2/%73earch', which must be a method"),
+            (
+                '"cloneToken"',
+                '"clone-token"',
+                "`credential_fields` has 'clone-token', which must be the name of a field",
+            ),
             ('"POST /v2/batch"', '"SEND /v2/batch"', "`refused` has 'SEND /v2/batch'"),
             ('errors = "error"', 'errors = "html"', "`errors` must be one of: message, error"),
             ('raw = "ask"', 'raw = "send"', "`raw` must be one of: ask, refuse"),
