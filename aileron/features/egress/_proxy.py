@@ -57,6 +57,12 @@ class _TunnelStage(Enum):
     REFUSED = auto()
 
 
+def _send_at_once(transport: object) -> None:
+    """Have a connection send small pieces at once: a handshake of TLS has several, and each would wait for the last."""
+    if ITCPTransport.providedBy(transport):
+        cast(ITCPTransport, transport).setTcpNoDelay(True)
+
+
 class _HostConnection(Protocol):
     """The connection to the host."""
 
@@ -64,6 +70,9 @@ class _HostConnection(Protocol):
 
     def __init__(self, client: ProxyConnection) -> None:
         self._client = client
+
+    def connectionMade(self) -> None:
+        _send_at_once(self.transport)
 
     def dataReceived(self, data: bytes) -> None:
         self._client.answered(data)
@@ -107,6 +116,7 @@ class ProxyConnection(Protocol):
 
     def connectionMade(self) -> None:
         """Start the timer of the request, and the timer of the whole connection."""
+        _send_at_once(self.transport)
         self._wait_for(HEAD_SECONDS)
         self._end = self._clock.callLater(MOST_SECONDS, self.cut)
 
@@ -322,8 +332,6 @@ class ProxyConnection(Protocol):
             return
         self._served, self._stage = served, _TunnelStage.SERVED
         self._wait_for(None)  # the opener closes it if nothing passes
-        if ITCPTransport.providedBy(self.transport):
-            self.transport.setTcpNoDelay(True)
         held, self._buffer = self._buffer, b""
         self._serve(held)
 

@@ -128,6 +128,12 @@ class TunnelTests(ProxyCase):
         self.net.run()
         self.assertEqual((self.host.lost, len(self.access.tunnels)), (True, 0))
 
+    def test_at_once(self) -> None:
+        """Small pieces are sent at once, to the program and to the host."""
+        _, end = self.connected()
+        dialled: Any = self.host.transport
+        self.assertEqual([each.sends_at_once for each in (end.other, dialled.other)], [True, True])
+
     def test_host_leaves(self) -> None:
         """The program gets what the host said last, and then the end."""
         program, end = self.connected()

@@ -37,6 +37,7 @@ class End:
     :ivar reading: whether its protocol wants what comes.
     :ivar waiting: what was written and has not been read by the other end.
     :ivar peak: the most that ever waited.
+    :ivar sends_at_once: whether small pieces are sent at once (C{TCP_NODELAY}).
     :ivar reason: why it ended; L{None}: it has not.
     """
 
@@ -46,6 +47,7 @@ class End:
     def __init__(self, net: Net) -> None:
         self._net = net
         self.reading = self.connected = True
+        self.sends_at_once = False
         self.disconnecting = self.aborted = self.half_closed = False
         self.waiting = b""
         self.peak = 0
@@ -111,14 +113,15 @@ class End:
             self._net.later(lambda: self._lost(ConnectionAborted))
 
     def setTcpNoDelay(self, enabled: bool) -> None:
-        """Nothing waits here to be joined."""
+        """Nothing waits here to be joined; whether that was asked for is noted."""
+        self.sends_at_once = enabled
 
     def setTcpKeepAlive(self, enabled: bool) -> None:
         """Nothing is probed here."""
 
     def getTcpNoDelay(self) -> bool:
-        """Nothing waits here to be joined."""
-        return True
+        """Whether nothing is to wait for more."""
+        return self.sends_at_once
 
     def getTcpKeepAlive(self) -> bool:
         """Nothing is probed here."""
