@@ -13,6 +13,8 @@ from twisted.internet.protocol import Factory, Protocol, connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from aileron.model.tool_claims import NO_CALLER
+
 from ._counted import CountedTransport
 from ._dialer import Dialer, Unreachable
 from ._head import ConnectRequest, HeadRefused, read_head, write_refusal
@@ -106,6 +108,7 @@ class ProxyConnection(Protocol):
         self._buffer = self._first = b""
         self._asked_again = False
         self._access: Access | None = None
+        self._caller = NO_CALLER
         self._upstream: _HostConnection | None = None
         self._opener: TunnelOpener | None = None
         self._served: IProtocol | None = None
@@ -232,10 +235,11 @@ class ProxyConnection(Protocol):
         self._connecting.addErrback(self._failed)
 
     async def _connect(self, request: ConnectRequest) -> None:
-        access = self._sessions.redeem(request.ticket)
-        if access is None:
+        redeemed = self._sessions.redeem(request.ticket)
+        if redeemed is None:
             self._refuse(403, "Aileron: the session has ended")
             return
+        access, self._caller = redeemed.access, redeemed.caller
         if len(access.tunnels) >= MOST_TUNNELS:
             self._refuse(429, f"This session has {MOST_TUNNELS} connections open already")
             return
@@ -326,7 +330,7 @@ class ProxyConnection(Protocol):
         if self._access is None:
             return
         counted = CountedTransport(self.transport, self._count_written)
-        served = opener.serve(self._access.session_id, self.host, cast(ITransport, counted))
+        served = opener.serve(self._access.session_id, self.host, cast(ITransport, counted), self._caller)
         if served is None:
             self.cut()
             return

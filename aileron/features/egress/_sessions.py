@@ -25,6 +25,7 @@ from aileron.model.interfaces.governance import ITrustService
 from aileron.model.interfaces.store import IAudit
 from aileron.model.queries import AuditQuery
 from aileron.model.sessions import Session
+from aileron.model.tool_claims import NO_CALLER, ToolCaller
 from aileron.model.trust import TrustKind
 
 from ._file import NAME, EgressFile
@@ -100,6 +101,26 @@ class Access:
         return sum(each.state is EgressState.PENDING for each in self.hosts.values())
 
 
+@frozen
+class Redeemed:
+    """What a ticket gave a connection.
+
+    :ivar caller: the process that opened the connection, as the launcher claims.
+    """
+
+    access: Access
+    caller: ToolCaller
+
+
+@frozen
+class _Ticket:
+    """A ticket for one connection of a session, which can be used until a point in time."""
+
+    session_id: str
+    until: float
+    caller: ToolCaller
+
+
 @define(eq=False)
 class EgressSessions:
     """The sessions with network access.
@@ -119,7 +140,7 @@ class EgressSessions:
     _ids: Callable[[], str]
     _listen: Callable[[], int]
     _open: dict[str, Access] = field(init=False, factory=dict)
-    _tickets: dict[bytes, tuple[str, float]] = field(init=False, factory=dict)
+    _tickets: dict[bytes, _Ticket] = field(init=False, factory=dict)
     _opening: DeferredLock = field(init=False, factory=DeferredLock)
     _writing: set[Deferred[Any]] = field(init=False, factory=set)
     _opener: TunnelOpener | None = field(init=False, default=None)
@@ -133,11 +154,12 @@ class EgressSessions:
         opener = self._opener
         return opener if opener is not None and opener.find_basis(access.session_id, host) else None
 
-    async def open(self, session: Session, words: tuple[str, ...]) -> tuple[int, str]:
+    async def open(self, session: Session, words: tuple[str, ...], caller: ToolCaller = NO_CALLER) -> tuple[int, str]:
         """Open network access for a session, and return the proxy's port and a ticket for one connection to it.
 
         The first call for a session fixes its hosts, so that a later holder of the launch key cannot add hosts.
 
+        :param caller: the process that opened the connection, as the launcher claims.
         :raises ValueError: if a word is no preset and no host, as a sentence.
         :raises Conflict: if other hosts were named for this session, or too many connections are being opened.
         :raises StoreUnavailable: if the audit log cannot be read or written.
@@ -156,7 +178,7 @@ class EgressSessions:
                 event = self._event("egress.opened", session.id, allow=list(words), project=session.working_dir)
                 await self._audit.append(event)
                 self._open[session.id] = Access(session.id, session.working_dir, named)
-        return self._listen(), self._mint(session.id)
+        return self._listen(), self._mint(session.id, caller)
 
     async def _find_recorded(self, session_id: str) -> Mapping[str, str] | None:
         """Return the hosts that were named for a session before the daemon restarted, or None if none were.
@@ -168,13 +190,14 @@ class EgressSessions:
             return read_egress(cast("tuple[str, ...]", record.event.payload["allow"]))
         return None
 
-    def redeem(self, ticket: str) -> Access | None:
-        """Return the access of a ticket's session, and invalidate the ticket.
+    def redeem(self, ticket: str) -> Redeemed | None:
+        """Return the access of a ticket's session and the caller of its connection, and invalidate the ticket.
 
         Return None if the ticket is unknown, expired or used, or the session's access is closed.
         """
-        session_id, until = self._tickets.pop(_digest(ticket), ("", 0.0))
-        return self._open.get(session_id) if until >= self._clock.seconds() else None
+        found = self._tickets.pop(_digest(ticket), None)
+        access = None if found is None or found.until < self._clock.seconds() else self._open.get(found.session_id)
+        return None if found is None or access is None else Redeemed(access, found.caller)
 
     async def admit(self, access: Access, host: str) -> bool:
         """Record that a session requests a host, and return True if the host may have private addresses.
@@ -355,13 +378,13 @@ class EgressSessions:
                     return access, host
         raise NotFound("No running session asked for this host.")
 
-    def _mint(self, session_id: str) -> str:
+    def _mint(self, session_id: str, caller: ToolCaller) -> str:
         now = self._clock.seconds()
-        self._tickets = {key: (whose, until) for key, (whose, until) in self._tickets.items() if until >= now}
-        if sum(whose == session_id for whose, _ in self._tickets.values()) >= _MOST_TICKETS:
+        self._tickets = {key: each for key, each in self._tickets.items() if each.until >= now}
+        if sum(each.session_id == session_id for each in self._tickets.values()) >= _MOST_TICKETS:
             raise Conflict("This session opens too many connections at once.")
         ticket = secrets.token_urlsafe(32)
-        self._tickets[_digest(ticket)] = (session_id, now + _TICKET_SECONDS)
+        self._tickets[_digest(ticket)] = _Ticket(session_id, now + _TICKET_SECONDS, caller)
         return ticket
 
     def _event_of(self, access: Access, host: str, type_: str, actor: Actor = DAEMON, **more: JSON) -> Event:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import cast
 
 from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext, Schema
@@ -9,8 +10,11 @@ from aileron.api.faults import Answer, answer
 from aileron.api.guard import READERS, Who
 from aileron.api.shapes.schemas import COUNT, TEXT, described, list_of, made_of
 from aileron.api.shapes.values import to_json
+from aileron.base.json import JSON
+from aileron.base.text import visible
 from aileron.model.errors import InvalidRequest, NotFound
 from aileron.model.sessions import Session
+from aileron.model.tool_claims import MOST_COMMAND, NO_CALLER, ToolCaller
 
 from .running import RunningEgress, SessionHosts
 from .values import EgressDecision, EgressHost, EgressState
@@ -27,6 +31,13 @@ _HOST = described(
     sent={"description": "bytes"},
     received={"description": "bytes"},
 )
+_CALLER = made_of(
+    {
+        "process": {"type": "integer", "minimum": 1, "maximum": 2**31 - 1},
+        "started": {"type": "integer", "minimum": 0, "maximum": 2**53 - 1},
+        "command": {"type": "string", "maxLength": MOST_COMMAND},
+    }
+)
 _DECISION: Schema = {"enum": [each.value for each in EgressDecision]}
 _STATE: Schema = {"enum": [each.value for each in EgressState]}
 
@@ -35,13 +46,14 @@ _STATE: Schema = {"enum": [each.value for each in EgressState]}
     "POST",
     "/v1/sessions/<session_id>/egress",
     agents=Who.LAUNCH,
-    body=made_of({"allow": _WORDS}),
+    body=made_of({"allow": _WORDS}, {"caller": _CALLER}),
     answers={200: made_of({"port": COUNT, "ticket": TEXT})},
 )
 async def open_egress(context: RequestContext, deps: Dependencies, session_id: str) -> Answer:
     """Open network access to some hosts for a session.
 
-    The returned ticket opens one connection to the proxy, within seconds.
+    The returned ticket opens one connection to the proxy, within seconds. The body's C{caller} is the process that
+    opened the connection: its number, its start time in clock ticks, and its command line. It is a claim.
 
     :raises InvalidRequest: if a word is no preset and no host, or none is given and no host is opened for the session.
     :raises NotFound: if the session does not exist or has ended.
@@ -50,7 +62,7 @@ async def open_egress(context: RequestContext, deps: Dependencies, session_id: s
     """
     egress, words = _egress(deps), tuple(cast("list[str]", context.body["allow"]))
     try:
-        port, ticket = await egress.open(await _find_live(deps, session_id), words)
+        port, ticket = await egress.open(await _find_live(deps, session_id), words, _read_caller(context.body))
     except ValueError as error:
         raise InvalidRequest(str(error)) from None
     try:
@@ -85,6 +97,17 @@ async def decide_egress(context: RequestContext, deps: Dependencies, host_id: st
     """
     decision, state = EgressDecision(str(context.body["decision"])), EgressState(str(context.body["state"]))
     return answer(to_json(await _egress(deps).decide(host_id, decision, state, context.caller.actor)))
+
+
+def _read_caller(body: Mapping[str, JSON]) -> ToolCaller:
+    """Return the caller that a launcher claims, or an unknown one if it claims none."""
+    found = body.get("caller")
+    if not isinstance(found, Mapping):
+        return NO_CALLER
+    # guard of own tools: a command line cannot change the page that shows it
+    #    -> features.egress.test_routes.EgressTests.test_caller, instead command = str(found["command"])
+    command = visible(str(found["command"]))[:MOST_COMMAND]
+    return ToolCaller(cast("int", found["process"]), cast("int", found["started"]), command)
 
 
 async def _find_live(deps: Dependencies, session_id: str) -> Session:

@@ -11,6 +11,7 @@ from aileron.features.core import Core
 from aileron.features.feature import RunningFeature
 from aileron.model.audit import Actor
 from aileron.model.sessions import Session
+from aileron.model.tool_claims import ToolCaller
 
 from ._file import EgressFile
 from ._listener import build
@@ -20,9 +21,10 @@ from .values import EgressDecision, EgressHost, EgressState, TunnelOpener
 class SessionHosts(Protocol):
     """The hosts of sandboxed sessions, as routes and pages reach them."""
 
-    async def open(self, session: Session, words: tuple[str, ...]) -> tuple[int, str]:
+    async def open(self, session: Session, words: tuple[str, ...], caller: ToolCaller) -> tuple[int, str]:
         """Open network access for a session, and return the proxy's port and a ticket for one connection to it.
 
+        :param caller: the process that opened the connection, as the launcher claims.
         :raises ValueError: if a word is no preset and no host, as a sentence.
         :raises Conflict: if other hosts were named for this session, or too many connections are being opened.
         :raises StoreUnavailable: if the audit log cannot be written.

@@ -14,6 +14,8 @@ from aileron.base.addresses import read_address, read_host, read_host_and_port
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IProtocol, ITransport
 
+    from aileron.model.tool_claims import ToolCaller
+
 HTTPS_PORT = 443
 EGRESS_LINE = b"AILERON-EGRESS "
 """The first bytes of a connection to the proxy. A ticket and an end of line follow."""
@@ -110,11 +112,13 @@ class TunnelOpener(Protocol):
         :param host: the host with its port.
         """
 
-    def serve(self, session_id: str, host: str, transport: ITransport) -> IProtocol | None:
+    def serve(self, session_id: str, host: str, transport: ITransport, caller: ToolCaller) -> IProtocol | None:
         """Return a protocol that is connected to the transport, or None if the session has ended.
 
         The protocol receives all bytes after the response to C{CONNECT}. The first ones are a TLS hello that names
-        the host. The caller has checked that. The protocol closes the transport if nothing passes for too long.
+        the host. That is checked before. The protocol closes the transport if nothing passes for too long.
+
+        :param caller: the process that opened the connection, as the launcher claims.
         """
 
 

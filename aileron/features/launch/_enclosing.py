@@ -16,6 +16,7 @@ from aileron.features.own_tools.trust import TrustFiles, lay_out_trust
 from aileron.features.sandbox.project import SandboxProject
 from aileron.features.sandbox.sandbox import ProcessPlan, Sandbox
 from aileron.features.sandbox.way_out import WayOut
+from aileron.model.tool_claims import ToolCaller
 
 from ._launch import Enclosed
 from .access import SandboxAccess
@@ -60,7 +61,8 @@ class LaunchSandbox:
     ) -> Iterator[LaunchPlan]:
         hosts = () if opened is None else opened.hosts
         words = (*self.access.egress, *(f"{host} (own tools)" for host in hosts))
-        way_out = WayOut(words, lambda: self._dial(session_id)) if words else None
+        dial = partial(self._dial, session_id)
+        way_out = WayOut(words, dial, names_callers=opened is not None) if words else None
         directories = () if plan.directory is None else (plan.directory,)
         with self._lay_out(opened) as trust:
             environment = plan.environment if opened is None else opened.replace_credentials(plan.environment)
@@ -84,8 +86,8 @@ class LaunchSandbox:
             #    -> features.launch.test_enclosing.LaunchSandboxTests.test_logins, instead yield trust
             yield evolve(trust, mounts={**trust.mounts, **hidden})
 
-    async def _dial(self, session_id: str) -> tuple[int, bytes]:
-        return await open_connection(self._connect(), session_id, self.access.egress)
+    async def _dial(self, session_id: str, caller: ToolCaller) -> tuple[int, bytes]:
+        return await open_connection(self._connect(), session_id, self.access.egress, caller)
 
     def _connect(self) -> Daemon:
         daemon = self.find_daemon()

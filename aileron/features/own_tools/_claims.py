@@ -53,12 +53,16 @@ class ClaimStore(Protocol):
 
 
 def name_caller(request: ToolRequest, life: str) -> str:
-    """Return the name of the command that sent a request: its process group, else its connection.
+    """Return the name of the command that sent a request: its process, or its connection if no process is known.
 
     :param life: a text that is unique to this process of the daemon, because connections are counted anew in each.
     """
     caller = request.caller
-    return f"group:{caller.group}:{caller.started}" if caller.group else f"connection:{life}:{request.connection}"
+    # guard of own tools: a command is a process, whatever connections it opens
+    #    -> features.own_tools.test_door.OwedTests.test_clean_up
+    if caller.process:
+        return f"process:{caller.process}:{caller.started}"
+    return f"connection:{life}:{request.connection}"
 
 
 @define(eq=False)
@@ -107,9 +111,9 @@ class SessionClaims:
         self._claims[claim.run_id] = claim
         return claim.run_id
 
-    def is_owed(self, caller: str) -> bool:
-        """Return whether a caller was told that a run waits, and did not get its answer yet."""
-        return caller in self._list_owed()
+    def find_owed(self, caller: str) -> tuple[str, ...]:
+        """Return the runs of which a caller was told that they wait, and whose answers it did not get, newest first."""
+        return tuple(each.run_id for each in reversed(self._claims.values()) if caller in each.told - each.given)
 
     async def add(self, claim: ToolClaim) -> None:
         """Keep the claim on a new run. If the database refuses, the claim is kept in memory only."""

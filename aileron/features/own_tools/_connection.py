@@ -23,6 +23,8 @@ from twisted.logger import Logger
 from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 from twisted.python.failure import Failure
 
+from aileron.model.tool_claims import NO_CALLER, ToolCaller
+
 from ._budget import HeldBytes
 from ._http import MOST_BODY_BYTES, ParsedRequest, RequestParser, UnfitRequest
 from ._sending import AnswerSender
@@ -59,6 +61,7 @@ class ToolSession:
     :ivar held: the bytes that all connections hold in memory.
     :ivar report: records a request that was refused because of its form, with the reason.
     :ivar most_bytes: the longest body of a request.
+    :ivar caller: the process that opened the connection.
     """
 
     session_id: str
@@ -68,6 +71,7 @@ class ToolSession:
     held: HeldBytes
     report: Callable[[str], object]
     most_bytes: int = MOST_BODY_BYTES
+    caller: ToolCaller = NO_CALLER
 
     def hold(self, before: int, now: int) -> bool:
         """Count the bytes that the connection holds: see L{HeldBytes.change}."""
@@ -153,6 +157,7 @@ class ToolConnection(Protocol):
             parsed.target,
             parsed.headers,
             parsed.body,
+            session.caller,
         )
         try:
             answer = await session.door.handle(request)

@@ -12,6 +12,7 @@ from aileron.model.interfaces.runner import ISubmission
 from aileron.model.interfaces.store import ISessions
 from aileron.model.runs import Run, RunState
 from aileron.model.sessions import Session
+from aileron.model.tool_claims import CLAIMED_COMMAND
 
 from ._forms import form_digest
 from ._git import GIT_FETCH, push_form, push_inputs
@@ -178,7 +179,9 @@ def _make_write(asked: _Asked) -> Write:
     """Return the write of a request that was recognised as one."""
     request, service, push = asked.request, asked.service, asked.recognised.push
     if push is None:
-        inputs = {**write_inputs(request, service.tools.headers), "recognised": asked.recognised.to_json()}
+        claimed = {CLAIMED_COMMAND: request.caller.command} if request.caller.command else {}
+        recognised = {**asked.recognised.to_json(), **claimed}
+        inputs = {**write_inputs(request, service.tools.headers), "recognised": recognised}
         return Write(asked.session, request, service.action, inputs, form_digest(request, service.tools))
     repository = asked.recognised.repository
     inputs = dict(push_inputs(request, repository, push))

@@ -136,7 +136,7 @@ class ToolRecorder:
             "host": request.host,
             "method": request.method,
             "target": target[:_MOST_CHARACTERS],
-            "command": request.caller.command,
+            "command": request.caller.summary,
             **more,
         }
         return self._make_event(type_, request.session_id, payload)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
 
 from attrs import define, field, frozen
@@ -167,11 +168,22 @@ class Writes:
         if run_id is None:
             # guard of own tools: what a tool cleans up is not sent while an answer is owed to it
             #    -> features.own_tools.test_door.OwedTests.test_clean_up
-            if claims.is_owed(caller):
+            if await self._is_owed(claims, caller):
                 raise CallerIsOwed
             run_id = await self._ask(claims, write)
         held.begin(claims.waiting.setdefault(run_id, set()))
         return claims, run_id, repeated
+
+    async def _is_owed(self, claims: SessionClaims, caller: str) -> bool:
+        """Return whether a caller was told that a run waits, and the run is not settled yet."""
+        for run_id in claims.find_owed(caller):
+            with suppress(NotFound):
+                # guard of own tools: a program that stays can go on once its request is decided
+                #    -> features.own_tools.test_door.OwedTests.test_decided
+                if (await self.submission.run(run_id)).state.settled:
+                    continue
+                return True
+        return False
 
     async def _find_repeated(self, claims: SessionClaims, form: str, caller: str) -> str | None:
         for run_id in claims.find_repeated(form, caller):

@@ -12,6 +12,7 @@ from twisted.internet.interfaces import IProtocol, IReactorTime, ITransport
 from aileron.base.json import utc
 from aileron.features.egress.values import HTTPS_PORT
 from aileron.model.errors import Conflict
+from aileron.model.tool_claims import ToolCaller
 
 from ._authority import SessionAuthority
 from ._budget import HeldBytes
@@ -131,7 +132,7 @@ class ToolSessions:
         found = self._find(session_id, host)
         return "" if found is None else f"own tools: {found[1].name}"
 
-    def serve(self, session_id: str, host: str, transport: ITransport) -> IProtocol | None:
+    def serve(self, session_id: str, host: str, transport: ITransport, caller: ToolCaller) -> IProtocol | None:
         found = self._find(session_id, host)
         if found is None:
             return None
@@ -141,7 +142,8 @@ class ToolSessions:
             self._recorder.record_unreadable(session_id, name, why)
 
         most = MOST_PUSH_BYTES if found[1].is_git else MOST_BODY_BYTES
-        session = ToolSession(session_id, next(self._numbers), name, self._door, self._held, report, most)
+        number = next(self._numbers)
+        session = ToolSession(session_id, number, name, self._door, self._held, report, most, caller)
         options = found[0].authority.make_options(name.partition(":")[0])
         return serve_tool(session, options, transport, self._clock)
 

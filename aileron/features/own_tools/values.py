@@ -7,21 +7,7 @@ from typing import Protocol
 
 from attrs import field, frozen
 
-
-@frozen
-class ToolCaller:
-    """The command that sent a request, as the launcher claims it. It is shown and tells repetitions apart.
-
-    It proves nothing.
-
-    :ivar group: the number of the process group; 0 if it is not known.
-    :ivar started: when the first process of the group started, in clock ticks since the machine started.
-    :ivar command: the command line, without its control characters, at most 500 characters.
-    """
-
-    group: int = 0
-    started: int = 0
-    command: str = ""
+from aileron.model.tool_claims import NO_CALLER, ToolCaller
 
 
 @frozen
@@ -38,6 +24,7 @@ class ToolRequest:
     :ivar headers: the end-to-end headers as pairs, in their order: names as sent, values without surrounding space.
         C{Host}, C{Content-Length} and C{Transfer-Encoding} and what C{Connection} names are left out.
     :ivar body: the whole content, without its transfer coding.
+    :ivar caller: the process that opened the connection. It is shown, and tells repetitions apart.
     """
 
     session_id: str
@@ -47,7 +34,7 @@ class ToolRequest:
     target: str
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = field(default=b"", repr=False)
-    caller: ToolCaller = ToolCaller()
+    caller: ToolCaller = NO_CALLER
 
 
 def _ignore() -> None:

@@ -15,6 +15,10 @@ from pathlib import Path
 
 from attrs import define, field
 
+from aileron.model.tool_claims import NO_CALLER, ToolCaller
+
+from ._callers import Address, find_caller, read_start_time
+
 _SECONDS = 60.0
 _MOST_BYTES = 4096
 
@@ -31,6 +35,7 @@ class SandboxProcesses:
     record: Path | None = None
     timeout_seconds: float = _SECONDS
     _first: int | None = field(init=False, default=None)
+    _number: int = field(init=False, default=0)
 
     def find_first(self) -> None:
         """Read from bubblewrap which process is the first, and store it in C{record}. Call before the agent starts.
@@ -38,9 +43,16 @@ class SandboxProcesses:
         :raises OSError: if the process cannot be found.
         """
         pid = int(json.loads(os.read(self._info, _MOST_BYTES))["child-pid"])
-        self._first = os.pidfd_open(pid)
+        self._first, self._number = os.pidfd_open(pid), pid
         if self.record is not None:
-            self.record.write_text(json.dumps([pid, _start_time(pid)]), encoding="utf-8")
+            self.record.write_text(json.dumps([pid, read_start_time(pid)]), encoding="utf-8")
+
+    def find_caller(self, client: Address, server: Address) -> ToolCaller:
+        """Return the process that opened a connection from C{client} to C{server}, or an unknown one.
+
+        This takes some milliseconds, and may be called in a thread.
+        """
+        return NO_CALLER if self._first is None else find_caller(self._number, client, server)
 
     def end(self) -> bool:
         """End all processes, and return whether they have ended. A repeated call tries again."""
@@ -58,7 +70,7 @@ def end_recorded(record: Path) -> bool:
     except (OSError, ValueError):
         return True
     try:
-        return _start_time(pid) != started or _end(first, _SECONDS)  # another process has the number
+        return read_start_time(pid) != started or _end(first, _SECONDS)  # another process has the number
     finally:
         os.close(first)
 
@@ -72,11 +84,3 @@ def _end(pidfd: int, timeout_seconds: float) -> bool:
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
     return bool(poll.poll(timeout_seconds * 1000))
-
-
-def _start_time(pid: int) -> str:
-    """Return the start time of a process in the kernel's ticks, or an empty text if it does not exist."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return ""

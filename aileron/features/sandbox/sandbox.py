@@ -114,7 +114,7 @@ class Sandbox:
             factories: list[Any] = [forward_to(self.reactor, site.host, site.port)]
             check = None
             if way_out is not None:
-                factories.append(way_out.factory(self.reactor))
+                factories.append(way_out.factory(self.reactor, processes.find_caller))
                 check = BoundaryCheck(PROXY_PORT + (site.port == PROXY_PORT))
             proven = "" if way_out is None else _PROVEN.format(words=", ".join(way_out.words))
             forwarder = SocketForwarder(

@@ -10,10 +10,15 @@ from typing import Any
 
 from attrs import define, frozen
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IAddress
+from twisted.internet.interfaces import IAddress, ITCPTransport
 from twisted.internet.protocol import ServerFactory, connectionDone
+from twisted.internet.threads import deferToThreadPool
 from twisted.protocols.portforward import Proxy, ProxyClient, ProxyClientFactory
 from twisted.python.failure import Failure
+
+from aileron.model.tool_claims import NO_CALLER, ToolCaller
+
+from ._callers import Address
 
 PROXY_PORT = 3128
 """The proxy's port inside the sandbox. If the agent site has the same port, the proxy gets the next one."""
@@ -34,15 +39,30 @@ class WayOut:
     """The network access of a sandbox.
 
     :ivar words: presets and hosts that the sandbox may reach, as the user wrote them.
-    :ivar dial: asks the daemon for one connection, and returns the proxy's port and the connection's first bytes.
+    :ivar dial: asks the daemon for one connection of a process, and returns the proxy's port and the connection's first
+        bytes.
+    :ivar names_callers: whether the daemon is told which process opened a connection.
     """
 
     words: tuple[str, ...]
-    dial: Callable[[], Awaitable[tuple[int, bytes]]]
+    dial: Callable[[ToolCaller], Awaitable[tuple[int, bytes]]]
+    names_callers: bool = False
 
-    def factory(self, reactor: Any) -> ServerFactory:
-        """Return the factory that serves the connections from inside the sandbox."""
-        return _InsideFactory(reactor, self.dial)
+    def factory(self, reactor: Any, find_caller: Callable[[Address, Address], ToolCaller]) -> ServerFactory:
+        """Return the factory that serves the connections from inside the sandbox.
+
+        :param find_caller: returns the process that opened a connection from one address to another. It is called in a
+            thread.
+        """
+
+        async def dial(transport: ITCPTransport) -> tuple[int, bytes]:
+            if not self.names_callers:
+                return await self.dial(NO_CALLER)
+            client, server = _read_address(transport.getPeer()), _read_address(transport.getHost())
+            found = deferToThreadPool(reactor, reactor.getThreadPool(), find_caller, client, server)
+            return await self.dial(await found)
+
+        return _InsideFactory(reactor, dial)
 
 
 def proxy_variables(port: int) -> Mapping[str, str]:
@@ -60,6 +80,10 @@ def proxy_variables(port: int) -> Mapping[str, str]:
         "NODE_USE_ENV_PROXY": "1",
         "npm_config_cache": _NPM_CACHE,
     }
+
+
+def _read_address(address: Any) -> Address:
+    return address.host, address.port
 
 
 class _Outside(ProxyClient):
@@ -96,7 +120,7 @@ class _Inside(Proxy):
     transport: Any
     factory: Any
 
-    def __init__(self, reactor: Any, dial: Callable[[], Awaitable[tuple[int, bytes]]]) -> None:
+    def __init__(self, reactor: Any, dial: Callable[[ITCPTransport], Awaitable[tuple[int, bytes]]]) -> None:
         self._reactor, self._dial = reactor, dial
         self._dialing: Deferred[None] | None = None
         self.gone = False
@@ -120,7 +144,7 @@ class _Inside(Proxy):
         self.transport.loseConnection()
 
     async def _connect(self) -> None:
-        port, opening = await self._dial()
+        port, opening = await self._dial(self.transport)
         self._reactor.connectTCP(_LOOPBACK, port, _OutsideFactory(self, opening))
 
 
@@ -135,7 +159,7 @@ class _InsideFactory(ServerFactory):
     count = 0
 
     _reactor: Any
-    _dial: Callable[[], Awaitable[tuple[int, bytes]]]
+    _dial: Callable[[ITCPTransport], Awaitable[tuple[int, bytes]]]
 
     def buildProtocol(self, addr: IAddress | None) -> Any:
         """Return the protocol of a connection from inside the sandbox, or None if there are too many."""

@@ -60,10 +60,10 @@ class EgressCase(RunnerCase):
         """A session that is let out, by the ticket that it got."""
         port, ticket = self.sync(self.sessions.open(self.session_in(project, session_id), words or ("project",)))
         self.assertEqual(port, 3128)
-        access = self.sessions.redeem(ticket)
-        assert access is not None
+        redeemed = self.sessions.redeem(ticket)
+        assert redeemed is not None
         self.assertIsNone(self.sessions.redeem(ticket), "a ticket was taken twice")
-        return access
+        return redeemed.access
 
     def session_in(self, project: str, session_id: str = "session-1") -> Session:
         """A session that says that it works there."""

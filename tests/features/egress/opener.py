@@ -8,6 +8,8 @@ from attrs import define, field
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 
+from aileron.model.tool_claims import ToolCaller
+
 
 class ServedConnection(Protocol):
     """A connection that is served here; it remembers what came."""
@@ -35,6 +37,7 @@ class FakeOpener:
     :ivar problem: why sessions may not connect to that host, or empty.
     :ivar ended: whether the session has ended when its connection is to be served.
     :ivar recalled: the sessions that were recalled.
+    :ivar callers: the processes that opened the served connections.
     """
 
     opened: str
@@ -43,6 +46,7 @@ class FakeOpener:
     has_any: bool = True
     recalled: list[str] = field(factory=list)
     served: list[ServedConnection] = field(factory=list)
+    callers: list[ToolCaller] = field(factory=list)
 
     async def recall(self, session_id: str) -> None:
         """Remember it."""
@@ -60,10 +64,11 @@ class FakeOpener:
         """Return the reason for the host."""
         return "opened here" if host == self.opened and not self.problem else ""
 
-    def serve(self, session_id: str, host: str, transport: Any) -> Any:
+    def serve(self, session_id: str, host: str, transport: Any, caller: ToolCaller) -> Any:
         """Serve a connection."""
         if self.ended:
             return None
+        self.callers.append(caller)
         connection = ServedConnection()
         self.served.append(connection)
         connection.makeConnection(transport)

@@ -12,6 +12,7 @@ from aileron.features.egress.running import RunningEgress, SessionHosts
 from aileron.features.egress.values import EgressDecision, EgressHost, EgressState, TunnelOpener
 from aileron.model.audit import Actor
 from aileron.model.sessions import Session
+from aileron.model.tool_claims import ToolCaller
 from tests.api.case import NOW, running
 from tests.web.case import WebCase, read
 
@@ -33,7 +34,7 @@ class KnownHosts(SessionHosts):
 
     known: tuple[EgressHost, ...] = field(default=(_HOST,))
 
-    async def open(self, session: Session, words: tuple[str, ...]) -> tuple[int, str]:
+    async def open(self, session: Session, words: tuple[str, ...], caller: ToolCaller) -> tuple[int, str]:
         raise NotImplementedError
 
     def hosts(self) -> tuple[EgressHost, ...]:

@@ -10,6 +10,7 @@ from aileron.features.egress._file import EgressFile
 from aileron.features.egress._sessions import EgressSessions
 from aileron.features.egress.running import RunningEgress
 from aileron.model.sessions import Session
+from aileron.model.tool_claims import NO_CALLER, ToolCaller
 from aileron.testing import MemoryOperatorLimits, MemoryTrust
 from tests.api.case import LAUNCH_KEY, ApiCase, Heard, running
 
@@ -41,11 +42,16 @@ class EgressTests(ApiCase):
         path = f"/v1/sessions/{session_id or self.session['id']}/egress"
         return self.agents.ask("POST", path, token, {"allow": list(words)})
 
+    def claim(self, caller: object) -> Heard:
+        """Let it out, with a claim of the process that opened the connection."""
+        body: Any = {"allow": ["npm"], "caller": caller}
+        return self.agents.ask("POST", f"/v1/sessions/{self.session['id']}/egress", LAUNCH_KEY, body)
+
     def tried(self, host: str = "a.example:443") -> dict[str, Any]:
         """The host that the session tried to reach, as the operator is shown it."""
-        access = self.sessions.redeem(self.open("project").json["ticket"])
-        assert access is not None
-        Deferred.fromCoroutine(self.sessions.admit(access, host)).addErrback(lambda _: None)
+        redeemed = self.sessions.redeem(self.open("project").json["ticket"])
+        assert redeemed is not None
+        Deferred.fromCoroutine(self.sessions.admit(redeemed.access, host)).addErrback(lambda _: None)
         items: list[dict[str, Any]] = self.operator.ask("GET", "/v1/egress", self.key).json["items"]
         return items[0]
 
@@ -61,6 +67,38 @@ class EgressTests(ApiCase):
         self.assertNotEqual(first.json["ticket"], second.json["ticket"])
         self.assertIn("egress.opened", self.events())
         self.assertEqual(self.open("npm", "a.example:8443").status, 409)
+
+    def test_caller(self) -> None:
+        """A ticket carries the process that the launcher claims, whose command line has no invisible characters."""
+        hostile = "gh \x1b[2J\u202e" + "\u202e" * 490
+        redeemed = self.sessions.redeem(self.claim({"process": 7, "started": 123, "command": hostile}).json["ticket"])
+        assert redeemed is not None
+        caller = redeemed.caller
+        self.assertEqual((caller.process, caller.started, len(caller.command)), (7, 123, 500))
+        self.assertTrue(caller.command.startswith("gh ␛[2J\\u202e"), caller.command)
+        self.assertNotIn("\u202e", caller.command)
+        plain = self.sessions.redeem(self.open("npm").json["ticket"])
+        assert plain is not None
+        self.assertEqual(plain.caller, NO_CALLER)
+
+    def test_odd_caller(self) -> None:
+        """A claim that is incomplete, too long or of another form opens nothing."""
+        good: dict[str, object] = {"process": 7, "started": 123, "command": "gh"}
+        self.assertEqual(self.claim(good).status, 200)
+        for changed in (
+            {"process": 0},
+            {"process": 2**31},
+            {"process": "7"},
+            {"started": -1},
+            {"started": 2**53},
+            {"command": "x" * 501},
+            {"command": None},
+            {"more": 1},
+        ):
+            self.assertEqual(self.claim({**good, **changed}).status, 400, changed)
+        odds: tuple[object, ...] = ({"process": 7, "started": 1}, [], "gh", None)
+        for odd in odds:
+            self.assertEqual(self.claim(odd).status, 400, odd)
 
     def test_not_opened(self) -> None:
         """An agent's token lets nobody out, and neither does a session that is over or an unknown word."""
@@ -80,9 +118,11 @@ class EgressTests(ApiCase):
         ask, path, token = self.agents.ask, f"/v1/sessions/{self.session['id']}/end", self.session["token"]
 
         class EndsMeanwhile(EgressSessions):
-            async def open(self, session: Session, words: tuple[str, ...]) -> tuple[int, str]:
+            async def open(
+                self, session: Session, words: tuple[str, ...], caller: ToolCaller = NO_CALLER
+            ) -> tuple[int, str]:
                 ask("POST", path, token, {})
-                return await super().open(session, words)
+                return await super().open(session, words, caller)
 
         self.build(features=running(RunningEgress(self.made(EndsMeanwhile))))
         self.assertEqual(self.open("npm").status, 404)

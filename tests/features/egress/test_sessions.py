@@ -273,9 +273,9 @@ class OpenerTests(EgressCase):
     def open(self, *words: str) -> Access:
         """Return a session that is let out by these words, which may be none."""
         _, ticket = self.sync(self.sessions.open(self.session_in(PROJECT), words))
-        access = self.sessions.redeem(ticket)
-        assert access is not None
-        return access
+        redeemed = self.sessions.redeem(ticket)
+        assert redeemed is not None
+        return redeemed.access
 
     def refused(self, access: Access, host: str) -> str:
         """Return why a session may not connect to a host."""

@@ -18,6 +18,7 @@ from aileron.features.launch.plan import LaunchPlan
 from aileron.features.own_tools.trust import PLACE
 from aileron.features.sandbox.sandbox import ProcessPlan
 from aileron.features.sandbox.way_out import WayOut
+from aileron.model.tool_claims import ToolCaller
 from tests.features.gateway.certificates import Authority
 
 URL = "http://127.0.0.1:9"
@@ -89,7 +90,7 @@ class LaunchSandboxTests(SynchronousTestCase):
         process = self.sandbox.process
         assert process is not None
         self.assertEqual(runs.environment, process.environment)
-        self.assertEqual((self.sandbox.given, process.directories), (["the project", URL], ("/tmp/x",)))
+        self.assertEqual((self.sandbox.given[-2:], process.directories), (["the project", URL], ("/tmp/x",)))
         return process
 
     def test_plain(self) -> None:
@@ -133,11 +134,17 @@ class LaunchSandboxTests(SynchronousTestCase):
         assert way_out is not None
         self.assertEqual(way_out.words, ("npm", "api.github.com (own tools)"))
         port, _ = self.successResultOf(Deferred.fromCoroutine(self.dial(way_out)))
-        self.assertEqual((port, self.daemon.asked[-1]), (4711, (("sessions", "S1", "egress"), {"allow": ["npm"]})))
+        caller = {"process": 7, "started": 123, "command": "gh pr list"}
+        body = {"allow": ["npm"], "caller": caller}
+        self.assertEqual((port, self.daemon.asked[-1]), (4711, (("sessions", "S1", "egress"), body)))
+        self.assertTrue(way_out.names_callers)
+        self.enclosed(SandboxAccess(("npm",)))
+        assert self.sandbox.way_out is not None
+        self.assertFalse(self.sandbox.way_out.names_callers)
 
     async def dial(self, way_out: WayOut) -> tuple[int, bytes]:
         """Ask for one connection."""
-        return await way_out.dial()
+        return await way_out.dial(ToolCaller(7, 123, "gh pr list"))
 
     def test_no_daemon(self) -> None:
         """Without a daemon nothing is opened."""

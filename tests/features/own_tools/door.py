@@ -17,12 +17,13 @@ from aileron.features.own_tools._recorder import ToolRecorder
 from aileron.features.own_tools._services import ToolServices
 from aileron.features.own_tools._writes import Writes
 from aileron.features.own_tools.action_file import write_action
-from aileron.features.own_tools.values import ToolAnswer, ToolCaller, ToolRequest
+from aileron.features.own_tools.values import ToolAnswer, ToolRequest
 from aileron.home.stored_contents import StoredContents
 from aileron.model.audit import Event
 from aileron.model.connectors import Outcome
 from aileron.model.queries import AuditQuery, RunQuery
 from aileron.model.runs import Run
+from aileron.model.tool_claims import ToolCaller
 from tests.runner.kit import AGENT
 from tests.runner.tools import DECLARED, FQN, ToolsCase
 

@@ -55,9 +55,9 @@ class ClaimsTests(SynchronousTestCase):
         """A claim that cannot be stored counts all the same in this life of the daemon."""
         self.add("R")
         self.successResultOf(Deferred.fromCoroutine(self.claims.note_told("R", "A")))
-        self.assertEqual((["R"], True), ([*self.claims.find_repeated("form", "B")], self.claims.is_owed("A")))
+        self.assertEqual((["R"], ("R",)), ([*self.claims.find_repeated("form", "B")], self.claims.find_owed("A")))
         self.successResultOf(Deferred.fromCoroutine(self.claims.note_given("R", "A")))
-        self.assertEqual(([], False), ([*self.claims.find_repeated("form", "B")], self.claims.is_owed("A")))
+        self.assertEqual(([], ()), ([*self.claims.find_repeated("form", "B")], self.claims.find_owed("A")))
 
     def test_most(self) -> None:
         """The oldest of very many claims go."""
@@ -71,5 +71,5 @@ class ClaimsTests(SynchronousTestCase):
         self.add("R")
         for number in range(MOST_TOLD + 1):
             self.successResultOf(Deferred.fromCoroutine(self.claims.note_told("R", f"C{number}")))
-        self.assertTrue(self.claims.is_owed(f"C{MOST_TOLD}"))
+        self.assertTrue(self.claims.find_owed(f"C{MOST_TOLD}"))
         self.assertLessEqual(len(self.store.kept[-1].told), MOST_TOLD)

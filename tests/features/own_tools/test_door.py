@@ -12,14 +12,14 @@ from twisted.internet.defer import CancelledError, Deferred
 from aileron.base.json import digest
 from aileron.features.own_tools._writes import MOST_BYTES_OF_SESSION
 from aileron.features.own_tools.action_file import write_action
-from aileron.features.own_tools.values import ToolAnswer, ToolCaller
+from aileron.features.own_tools.values import ToolAnswer
 from aileron.model.connectors import FORWARD_READ, Outcome
 from aileron.model.errors import BindingRequired, ExternalApiError, NotFound
 from aileron.model.faults import Fault
 from aileron.model.queries import RunQuery
 from aileron.model.runs import RunState
 from aileron.model.sessions import SessionEnding
-from aileron.model.tool_claims import KEPT
+from aileron.model.tool_claims import KEPT, NO_CALLER, ToolCaller
 from aileron.model.vault import NewBinding, Scope
 from aileron.testing import ScriptedConnector
 from tests.promises.case import Killed
@@ -497,6 +497,34 @@ class OwedTests(DoorCase):
         self.assertEqual((403, 1), (answer.status, len(self.runs())))
         self.ask("DELETE", "/items/1", b"", caller=TWO)
         self.assertEqual(2, len(self.runs()))
+
+    def test_decided(self) -> None:
+        """Once the first request is decided, a program that stays may go on, though it never asked for its answer."""
+        self.service.usual = whole()
+        self.parked()
+        self.assertEqual(403, self.answered("DELETE", "/items/1", b"").status)
+        self.approve(self.runs()[0])
+        self.parked("DELETE", "/items/1", b"")
+        self.assertEqual(2, len(self.runs()))
+        self.assertEqual(403, self.answered("DELETE", "/items/2", b"").status)
+        self.assertEqual(2, len(self.runs()))
+
+    def test_shown(self) -> None:
+        """The run has the command line as claimed; it makes no other request of it, and a connection without one none.
+
+        The audit log has its first words alone.
+        """
+        self.service.usual = whole()
+        self.parked(caller=ToolCaller(7, 1, "gh issue create -t Secret"))
+        (run,) = self.runs()
+        recognised: Any = run.arguments["recognised"]
+        self.assertEqual("gh issue create -t Secret", recognised["claimed_command"])
+        self.approve(run)
+        self.assertEqual(201, self.answered(caller=ToolCaller(8, 1, "curl -d x")).status)
+        self.assertEqual(["curl"], [each["command"] for each in self.payloads("own_tools.answered")])
+        self.parked(target="/other", caller=NO_CALLER)
+        other: Any = self.runs()[-1].arguments["recognised"]
+        self.assertNotIn("claimed_command", other)
 
     def test_given(self) -> None:
         """Once it has its answer, the command may go on."""

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.features.own_tools._forms import form_digest
-from aileron.features.own_tools.values import ToolCaller, ToolRequest
+from aileron.features.own_tools.values import ToolRequest
+from aileron.model.tool_claims import ToolCaller
 from tests.extent import examples
 
 from .requests import JSON_TYPE, ask_github, ask_tracker, declared, github, tracker

@@ -16,6 +16,7 @@ from aileron.model.audit import Event
 from aileron.model.errors import Conflict, StoreUnavailable
 from aileron.model.interfaces.store import IAudit
 from aileron.model.queries import AuditQuery
+from aileron.model.tool_claims import ToolCaller
 from aileron.testing import AuditProxy, memory_store
 from tests.features.own_tools.test_http import head
 from tests.features.own_tools.tls import Net, Served, Tool, WaitingDoor, make_tool
@@ -36,6 +37,9 @@ class FullAudit(AuditProxy):
         if self.full:
             raise StoreUnavailable("The disk is full.")
         await super().append(*events)
+
+
+CALLER = ToolCaller(7, 123, "gh pr list")
 
 
 class OpeningCase(SynchronousTestCase):
@@ -75,7 +79,7 @@ class OpeningCase(SynchronousTestCase):
         tool, below = make_tool(self.clock, opened.authority.pem, name)
 
         def serve(transport: Any) -> Any:
-            served = self.tools.serve(session_id, host, transport)
+            served = self.tools.serve(session_id, host, transport, CALLER)
             assert served is not None
             return served
 
@@ -122,7 +126,7 @@ class OpeningTests(OpeningCase):
         for names in (("github", "tracker"), ("tracker",)):
             self.assertIn("Launch the agent again", self.refused(*names))
         self.assertEqual("", self.tools.find_basis("one", "tracker.example:443"))
-        self.assertIsNone(self.tools.serve("one", "tracker.example:443", self.net))  # type: ignore[arg-type]
+        self.assertIsNone(self.tools.serve("one", "tracker.example:443", self.net, CALLER))  # type: ignore[arg-type]
 
     def test_hosts(self) -> None:
         """Hosts are opened at their own ports, and no others, such as those above or below them."""
@@ -136,7 +140,7 @@ class OpeningTests(OpeningCase):
         """A session opens no host of another one, and trusts no certificate of another one."""
         one, two = self.open("github"), self.open("tracker", session_id="two")
         self.assertEqual("", self.tools.find_basis("two", "api.example:443"))
-        self.assertIsNone(self.tools.serve("two", "api.example:443", self.net))  # type: ignore[arg-type]
+        self.assertIsNone(self.tools.serve("two", "api.example:443", self.net, CALLER))  # type: ignore[arg-type]
         self.assertRaises(ValueError, two.authority.make_options, "api.example")
         third = self.open("github", session_id="three")
         self.assertNotEqual(one.authority.pem, third.authority.pem)
@@ -165,7 +169,7 @@ class OpeningTests(OpeningCase):
         self.tools.end("one")
         self.assertFalse(self.tools.has_hosts("one"))
         self.assertEqual("", self.tools.find_basis("one", "api.example:443"))
-        self.assertIsNone(self.tools.serve("one", "api.example:443", self.net))  # type: ignore[arg-type]
+        self.assertIsNone(self.tools.serve("one", "api.example:443", self.net, CALLER))  # type: ignore[arg-type]
 
 
 class RestartTests(OpeningCase):

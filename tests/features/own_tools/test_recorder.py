@@ -10,6 +10,7 @@ from aileron.features.own_tools._recorder import MOST_READS_A_MINUTE, MOST_REFUS
 from aileron.features.own_tools.values import ToolRequest
 from aileron.model.errors import LimitExceeded
 from aileron.model.queries import AuditQuery
+from aileron.model.tool_claims import ToolCaller
 from aileron.testing import memory_store
 
 REQUEST = ToolRequest("session-1", 1, "api.example", "GET", "/x?access_token=s3cret")
@@ -61,3 +62,20 @@ class FloodTests(SynchronousTestCase):
             self.recorder.admit_read("session-1")
         self.recorder.session_ended("session-1")
         self.recorder.admit_read("session-1")
+
+
+class CommandTests(SynchronousTestCase):
+    """L{ToolCaller.summary}."""
+
+    def test_summary(self) -> None:
+        """Only a command's first words are recorded, without what it sends or the credentials that it carries."""
+        for command, summary in (
+            ("gh issue create -t Secret", "gh issue create"),
+            ("gh secret set NAME --body hunter2", "gh secret set"),
+            ("/usr/bin/curl -H 'Authorization: token s3cret' https://x", "/usr/bin/curl"),
+            ("curl https://me:s3cret@api.example/", "curl"),
+            ("env TOKEN=s3cret curl", "env"),
+            ("node 'my script.js'", "node"),
+            ("", ""),
+        ):
+            self.assertEqual(summary, ToolCaller(7, 8, command).summary)

@@ -22,13 +22,14 @@ from aileron.features.sandbox.project import SandboxProject
 from aileron.features.sandbox.sandbox import ProcessPlan, Sandbox, find_sandbox, refuse_unable
 from aileron.features.sandbox.way_out import WayOut
 from aileron.model.errors import Forbidden, InvalidRequest, NotFound
+from aileron.model.tool_claims import ToolCaller
 
 _SECRET = "ail_a_canary"
 _CONTINUE, _SEIZE, _TRACE_EXIT = 7, 0x4206, 0x40  # ptrace(2): who is killed stops before it ends
 _WAIT_ALL = 0x40000000
 
 
-async def _no_ticket() -> tuple[int, bytes]:
+async def _no_ticket(_: ToolCaller) -> tuple[int, bytes]:
     raise AssertionError("Nobody connects.")
 
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from attrs import evolve
+from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone, ConnectionRefusedError
 from twisted.internet.testing import MemoryReactorClock, StringTransport
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.unthreaded import UnthreadedPool, UnthreadedReactor
+from aileron.features.sandbox._callers import Address
 from aileron.features.sandbox._socket_forwarder import forward_to
 from aileron.features.sandbox.way_out import WayOut, proxy_variables
+from aileron.model.tool_claims import NO_CALLER, ToolCaller
 
 
 class ForwardTests(SynchronousTestCase):
@@ -40,14 +45,40 @@ class WayOutTests(SynchronousTestCase):
         self.reactor = MemoryReactorClock()
         self.asked: Deferred[tuple[int, bytes]] = Deferred()
 
-        async def dial() -> tuple[int, bytes]:
-            return await self.asked
-
-        way_out: Any = WayOut(("npm",), dial)
-        self.factory = way_out.factory(self.reactor)
-        self.inside = self.factory.buildProtocol(None)
+        self.callers: list[ToolCaller] = []
+        self.way_out = WayOut(("npm",), self.dial)
+        self.factory: Any = self.way_out.factory(self.reactor, self.find_caller)
+        self.inside: Any = self.factory.buildProtocol(None)
         self.program, self.proxy = StringTransport(), StringTransport()
         self.inside.makeConnection(self.program)
+
+    async def dial(self, caller: ToolCaller) -> tuple[int, bytes]:
+        """Remember the caller, and wait for the daemon."""
+        self.callers.append(caller)
+        return await self.asked
+
+    def find_caller(self, client: Address, server: Address) -> ToolCaller:
+        """Return a process that is named after the connection."""
+        return ToolCaller(7, 123, f"{client[1]} to {server[1]}")
+
+    def test_callers(self) -> None:
+        """The daemon is told which process has connected, if it wants to know; the others are not looked for."""
+        self.assertEqual(self.callers, [NO_CALLER])
+        reactor: Any = UnthreadedReactor()
+        pool = UnthreadedPool()
+        reactor.getThreadPool = lambda: pool
+        factory: Any = evolve(self.way_out, names_callers=True).factory(reactor, self.find_caller)
+        for left, callers in ((False, [ToolCaller(7, 123, "4000 to 3128")]), (True, [])):
+            del self.callers[:]
+            pool.hold()
+            inside: Any = factory.buildProtocol(None)
+            peer, host = (IPv4Address("TCP", "127.0.0.1", port) for port in (4000, 3128))
+            inside.makeConnection(StringTransport(hostAddress=host, peerAddress=peer))
+            self.assertEqual(self.callers, [])
+            if left:
+                inside.connectionLost(Failure(ConnectionDone()))
+            pool.release()
+            self.assertEqual(self.callers, callers)
 
     def reach(self) -> None:
         """Have the proxy answer at the port that the daemon said."""
