@@ -45,6 +45,7 @@ while :; do
   n=$((n + 1))
 done
 """
+_WAITS_AND_REFUSED = ["pending_approval", "earlier_request_pending"]
 _URLLIB = f"""
 import urllib.request as u
 print(u.urlopen(u.Request("https://{HOST}/repos/acme/web", headers={{"User-Agent": "x"}})).read().decode())
@@ -57,6 +58,16 @@ each.sendall(f"CONNECT {host}:443 HTTP/1.1\\r\\n\\r\\n".encode())
 assert b" 200 " in each.recv(4096)
 with ssl.create_default_context().wrap_socket(each, server_hostname=host) as secure:
     print(dict(part[0] for part in secure.getpeercert()["issuer"])["commonName"])
+"""
+# One process that asks for something, is refused, and cleans up by another connection.
+_CLEANS_UP = f"""
+import urllib.error as e, urllib.request as u
+for method, path, body in (("POST", "7/comments", b'{{"body": "Draft"}}'), ("DELETE", "comments/5", None)):
+    url = "https://{HOST}/repos/acme/web/issues/" + path
+    try:
+        u.urlopen(u.Request(url, body, {{"User-Agent": "x", "Content-Type": "application/json"}}, method=method))
+    except e.HTTPError as error:
+        print(error.read().decode())
 """
 # Each pattern in a form that does not find itself.
 _LOOK = f"""
@@ -250,6 +261,35 @@ class WriteTests(OwnToolsTestCase):
             self.assertIn(answer, repeated.stdout)
         await inside.end()
         self.assertEqual(self.github.effects, ["IssueCreate", "POST /repos/acme/web/issues/7/comments Hi"])
+
+    async def test_commands(self) -> None:
+        """While a process waits for an approval, no further change of it is asked for; other processes ask each.
+
+        The operator sees the command line that each process claims.
+        """
+        await self.begin()
+        inside = self.enter()
+        script = self.home.project / "clean.py"
+        script.write_text(_CLEANS_UP)
+        finished = await inside.run(f"{_PYTHON} clean.py")
+        waits, refused = finished.stdout.splitlines()
+        self.assertEqual([json.loads(each)["code"] for each in (waits, refused)], _WAITS_AND_REFUSED, finished)
+        (approval,) = await self.pending()
+        shown = await self.operator("approval", "show", approval["id"])
+        self.assertIn("claimed_command", shown.stdout)
+        self.assertIn("clean.py", shown.stdout)
+        await inside.run(
+            f"{_COMMENT}; {_COMMENT.replace('Hi', 'Ho')}; curl -sS -X DELETE https://{HOST}/repos/acme/web"
+        )
+        claimed = [
+            (await self.told("approval", "show", each["id"]))["arguments"]["recognised"]["claimed_command"]
+            for each in await self.pending(4)
+        ]
+        self.assertEqual(sorted(each.split()[0] for each in claimed), ["curl", "curl", "curl", _PYTHON])
+        await inside.end()
+        self.assertEqual(self.github.effects, [])
+        (event,) = [each for each in await self.audit() if each["type"] == "own_tools.refused"]
+        self.assertIn(f"{_PYTHON} clean.py", json.dumps(event))
 
     @seldom
     async def test_held(self) -> None:

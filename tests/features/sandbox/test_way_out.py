@@ -47,9 +47,10 @@ class WayOutTests(SynchronousTestCase):
 
         self.callers: list[ToolCaller] = []
         self.way_out = WayOut(("npm",), self.dial)
-        self.factory: Any = self.way_out.factory(self.reactor, self.find_caller)
-        self.inside: Any = self.factory.buildProtocol(None)
+        way_out: Any = self.way_out
+        self.factory = way_out.factory(self.reactor, self.find_caller)
         self.program, self.proxy = StringTransport(), StringTransport()
+        self.inside: Any = self.factory.buildProtocol(None)
         self.inside.makeConnection(self.program)
 
     async def dial(self, caller: ToolCaller) -> tuple[int, bytes]:
