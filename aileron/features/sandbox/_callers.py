@@ -74,7 +74,7 @@ def _find_inode(folder: Path, client: Address, server: Address) -> str | None:
         for line in _read_table(folder / name):
             fields = line.split()
             # guard of own tools: the other end of the connection is the launcher's own
-            #    -> features.sandbox.test_callers.CallerTests.test_found, instead if fields[2:0:-1] == ends:
+            #    -> features.sandbox.test_callers.CallerTests.test_found, instead if fields[2:0:-1] == ends
             if fields[1:3] == ends:
                 return fields[_INODE]
     return None
