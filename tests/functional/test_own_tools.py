@@ -282,10 +282,10 @@ class WriteTests(OwnToolsTestCase):
             f"{_COMMENT}; {_COMMENT.replace('Hi', 'Ho')}; curl -sS -X DELETE https://{HOST}/repos/acme/web"
         )
         claimed = [
-            (await self.told("approval", "show", each["id"]))["arguments"]["recognised"]["claimed_command"]
+            (await self.told("run", "show", each["id"]))["arguments"]["recognised"]["claimed_command"]
             for each in await self.pending(4)
         ]
-        self.assertEqual(sorted(each.split()[0] for each in claimed), ["curl", "curl", "curl", _PYTHON])
+        self.assertEqual(sorted(each.split()[0] for each in claimed), [_PYTHON, "curl", "curl", "curl"])
         await inside.end()
         self.assertEqual(self.github.effects, [])
         (event,) = [each for each in await self.audit() if each["type"] == "own_tools.refused"]

@@ -96,7 +96,9 @@ def _find_holders(proc: Path, network: str, socket_name: str) -> Iterator[int]:
         try:
             # guard of own tools: the files of programs outside the sandbox are not looked at
             #    -> features.sandbox.test_callers.CallerTests.test_outside
-            if _read_network(proc / number) == network and _has_open(proc / number / "fd", socket_name):
+            if _read_network(proc / number) != network:
+                continue
+            if _has_open(proc / number / "fd", socket_name):
                 yield int(number)
         except OSError:
             continue  # it has ended, or it cannot be looked at
