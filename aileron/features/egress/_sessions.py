@@ -102,8 +102,8 @@ class Access:
 
 
 @frozen
-class _Redeemed:
-    """What a ticket gave a connection.
+class Redeemed:
+    """The access that a ticket gave to a connection.
 
     :ivar caller: the process that opened the connection, as the launcher claims.
     """
@@ -190,14 +190,14 @@ class EgressSessions:
             return read_egress(cast("tuple[str, ...]", record.event.payload["allow"]))
         return None
 
-    def redeem(self, ticket: str) -> _Redeemed | None:
+    def redeem(self, ticket: str) -> Redeemed | None:
         """Return the access of a ticket's session and the caller of its connection, and invalidate the ticket.
 
         Return None if the ticket is unknown, expired or used, or the session's access is closed.
         """
         found = self._tickets.pop(_digest(ticket), None)
         access = None if found is None or found.until < self._clock.seconds() else self._open.get(found.session_id)
-        return None if found is None or access is None else _Redeemed(access, found.caller)
+        return None if found is None or access is None else Redeemed(access, found.caller)
 
     async def admit(self, access: Access, host: str) -> bool:
         """Record that a session requests a host, and return True if the host may have private addresses.
