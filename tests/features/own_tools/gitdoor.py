@@ -10,9 +10,10 @@ from twisted.internet.defer import Deferred
 from aileron.base.json import JSON, digest
 from aileron.connectors import SHOW_PUSH
 from aileron.features.own_tools.action_file import write_action
-from aileron.features.own_tools.values import ToolAnswer, ToolCaller, ToolRequest
+from aileron.features.own_tools.values import ToolAnswer, ToolRequest
 from aileron.model.connectors import READ, Operation, Outcome, Presentation
 from aileron.model.own_tools import ToolDeclaration
+from aileron.model.tool_claims import ToolCaller
 from aileron.testing import MemoryConnectors, ScriptedConnector
 from aileron.testing._connectors import scripted_description
 from tests.connectors.kinds.git.test_push import A, B, body, line
