@@ -9,6 +9,7 @@ from attrs import field, frozen
 from aileron.client import AnswerNotUnderstood, Daemon
 
 _OK = 200
+_SHORTEST_PART = 8
 
 
 @frozen
@@ -28,13 +29,23 @@ class OpenedServices:
     def replace_credentials(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return an environment with placeholders in place of the credentials that the user has for these services.
 
-        Other variables with the same value as a replaced one get its placeholder too.
+        Other variables with the same value as a replaced one get its placeholder too, also in a part of a value.
         """
         theirs = {environment[name]: value for name, value in self.variables.items() if environment.get(name)}
         # guard of own tools: no credential of the user enters the sandbox beside the placeholder
         #    -> features.own_tools.test_client.EnvironmentTests.test_same_value
-        kept = {name: theirs.get(value, value) for name, value in environment.items()}
+        kept = {name: _replace(value, theirs) for name, value in environment.items()}
         return {**kept, **self.variables}
+
+
+def _replace(text: str, theirs: Mapping[str, str]) -> str:
+    """Return a text with placeholders in place of credentials. A short one is replaced only if it is the whole text."""
+    if text in theirs:
+        return theirs[text]
+    for value in sorted(theirs, key=len, reverse=True):
+        if len(value) >= _SHORTEST_PART:
+            text = text.replace(value, theirs[value])
+    return text
 
 
 async def open_services(daemon: Daemon, session_id: str, services: Sequence[str]) -> OpenedServices:

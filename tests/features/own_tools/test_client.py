@@ -74,3 +74,10 @@ class EnvironmentTests(SynchronousTestCase):
         """A credential that the user has under another name too is replaced there."""
         found = self.opened.replace_credentials({"GH_TOKEN": "ghp_canary", "HOMEBREW_TOKEN": "ghp_canary"})
         self.assertNotIn("ghp_canary", found.values())
+
+    def test_part(self) -> None:
+        """A credential is replaced in a longer value too, such as a header. A short text is not taken for one."""
+        header = "GIT_CONFIG_VALUE_0"
+        found = self.opened.replace_credentials({"GH_TOKEN": "ghp_canary", header: "Authorization: Bearer ghp_canary"})
+        self.assertEqual(found[header], "Authorization: Bearer placeholder-1")
+        self.assertEqual(self.opened.replace_credentials({"GH_TOKEN": "me", "HOME": "/home/me"})["HOME"], "/home/me")
