@@ -40,12 +40,12 @@ _log = Logger()
 
 
 class _TunnelStage(Enum):
-    """The progress of a connection.
+    """The progress of a connection through the proxy.
 
-    C{RECORDING}: the host is connected, and the connection is being recorded; no byte is sent before.
-    C{ANSWER}: the hello was sent. Nothing more is sent until the server's answer shows if it requests another hello.
-    C{SERVED}: this daemon answers the connection in place of the host.
-    C{REFUSED}: the connection was refused, blocked or closed, and nothing more is sent.
+    C{RECORDING}: the host is connected, and the connection is being recorded; no byte is sent before. C{ANSWER}: the
+    client's first TLS message was sent. Nothing more is sent until the server's answer shows if it requests another.
+    C{SERVED}: this daemon answers the connection in place of the host. C{REFUSED}: the connection was refused, blocked
+    or closed, and nothing more is sent.
     """
 
     HEAD = auto()
@@ -66,7 +66,7 @@ def _send_at_once(transport: object) -> None:
 
 
 class _HostConnection(Protocol):
-    """The connection to the host."""
+    """The connection from the proxy to the host."""
 
     transport: Any
 
@@ -141,7 +141,7 @@ class ProxyConnection(Protocol):
     def answered(self, data: bytes) -> None:
         """Process bytes from the host.
 
-        If the host speaks before it was sent the hello, record this and close both connections.
+        If it speaks before the client's first TLS message, record this and close both sides.
         """
         waits = self._stage in (_TunnelStage.RECORDING, _TunnelStage.HELLO)  # a TLS server never speaks first
         if self._access is None or (waits and not self._asked_again):

@@ -58,7 +58,7 @@ class Tunnel(Protocol):
     host: str
 
     def cut(self) -> None:
-        """Close the connection at once."""
+        """Close the connection to the host at once."""
 
 
 @frozen
@@ -73,7 +73,7 @@ class EgressRefused(Exception):
 
 @define(eq=False)
 class Access:
-    """The hosts that one session may reach, and its connections to them.
+    """The hosts that one sandboxed session may reach, and its connections to them.
 
     :ivar project: the session's directory, as the launcher claims.
     :ivar words: for each host that the launcher allowed: the preset or name by which it was allowed.
@@ -97,7 +97,7 @@ class Access:
         self.hosts[host] = evolve(found, sent=found.sent + sent, received=found.received + received)
 
     def pending(self) -> int:
-        """Return how many hosts wait for a decision."""
+        """Return how many of the session's hosts wait for a decision of the operator."""
         return sum(each.state is EgressState.PENDING for each in self.hosts.values())
 
 
@@ -241,7 +241,7 @@ class EgressSessions:
         return tuple(sorted(newest, key=lambda each: each.state is not EgressState.PENDING))
 
     def pending(self, session_id: str | None = None) -> int:
-        """Return how many hosts wait for a decision, of all sessions or of one."""
+        """Return how many hosts wait for a decision of the operator, for all sessions or for one."""
         return sum(each.pending() for each in self._open.values() if session_id in (None, each.session_id))
 
     async def decide(self, host_id: str, decision: EgressDecision, seen: EgressState, actor: Actor) -> EgressHost:
@@ -286,7 +286,7 @@ class EgressSessions:
     def report(self, type_: str, access: Access, host: str, why: str) -> None:
         """Record why an admitted connection to a host failed.
 
-        A reason already recorded for the host is skipped, and so is every further one of a session with very many.
+        A reason already recorded for the host is skipped, and so is every further reason of a session with very many.
         """
         told = (type_, host, why)
         if told not in access.reported and len(access.reported) < _MOST_TOLD:
@@ -301,7 +301,7 @@ class EgressSessions:
             await next(iter(self._writing))
 
     def _record(self, event: Event) -> None:
-        """Record a past event in the background, and log a failure."""
+        """Write an event to the audit log in the background. A failure is logged."""
         writing = Deferred.fromCoroutine(self._audit.append(event))
         self._writing.add(writing)
         writing.addErrback(lambda why: _log.failure("recording {type}", why, type=event.type))

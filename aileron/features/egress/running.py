@@ -19,7 +19,7 @@ from .values import EgressDecision, EgressHost, EgressState, TunnelOpener
 
 
 class SessionHosts(Protocol):
-    """The hosts of sandboxed sessions, as routes and pages reach them."""
+    """The interface by which routes and pages use the hosts of sandboxed sessions."""
 
     async def open(self, session: Session, words: tuple[str, ...], caller: ToolCaller) -> tuple[int, str]:
         """Open network access for a session, and return the proxy's port and a ticket for one connection to it.
@@ -34,7 +34,7 @@ class SessionHosts(Protocol):
         """Return the hosts that live sessions requested, pending ones first."""
 
     def pending(self, session_id: str | None = None) -> int:
-        """Return how many hosts wait for a decision, of all sessions or of one."""
+        """Return how many hosts wait for a decision of the operator, for all sessions or for one."""
 
     async def decide(self, host_id: str, decision: EgressDecision, seen: EgressState, actor: Actor) -> EgressHost:
         """Record the operator's decision about a host, and return the host as it is then.
@@ -53,13 +53,13 @@ class SessionHosts(Protocol):
 
 @frozen(eq=False)
 class RunningEgress(RunningFeature):
-    """The hosts of sandboxed sessions in this daemon."""
+    """The running feature: the proxy, and the hosts that sandboxed sessions requested."""
 
     sessions: SessionHosts
 
     @property
     def parts(self) -> tuple[object, ...]:  # type: ignore[override]
-        """This feature itself."""
+        """The objects that the feature's routes and pages look up by class: only this one."""
         return (self,)
 
     def session_ended(self, session_id: str) -> None:

@@ -41,7 +41,7 @@ EGRESS_PRESETS: Mapping[str, tuple[str, ...]] = {
 
 
 class EgressState(StrEnum):
-    """The state of a host for one session.
+    """The state of a host that a session requested.
 
     C{PENDING}: the host was refused and waits for the operator's decision. C{DENIED}: the operator denied the host to
     this session.
@@ -53,7 +53,7 @@ class EgressState(StrEnum):
 
 
 class EgressDecision(StrEnum):
-    """The operator's decision about a host.
+    """The operator's decision about a host that a session requested.
 
     C{SESSION}: allow the host for the session. C{ALWAYS}: allow the host for every session of the project.
     """
@@ -91,13 +91,13 @@ class TunnelOpener(Protocol):
     """A part of the daemon that answers connections of sandboxes itself, in place of the host."""
 
     async def recall(self, session_id: str) -> None:
-        """Learn what was opened for a session before the daemon was restarted. Called before the session connects.
+        """Load what was opened for a session before the daemon was restarted. Called before the session connects.
 
         :raises StoreUnavailable: if the database cannot be read.
         """
 
     def has_hosts(self, session_id: str) -> bool:
-        """Return whether some hosts of a session are opened, or were before the daemon was restarted."""
+        """Return whether this part answers a session's connections to some hosts, or did before a restart."""
 
     def find_problem(self, session_id: str, host: str) -> str:
         """Return the reason why a session may not connect to a host, even if it is allowed otherwise, or an empty text.
@@ -107,7 +107,7 @@ class TunnelOpener(Protocol):
         """
 
     def find_basis(self, session_id: str, host: str) -> str:
-        """Return the reason why a session's connections to a host are opened, or an empty text if they are not.
+        """Return the reason why this part answers a session's connections to a host, or an empty text if it does not.
 
         :param host: the host with its port.
         """
@@ -135,7 +135,7 @@ def read_egress_host(text: str) -> str:
 
 
 def read_egress(words: Iterable[str]) -> dict[str, str]:
-    """Parse presets and hosts, and return the word that stands for each host with its port.
+    """Parse presets and hosts. Return each host with its port, and the word by which it was given.
 
     :raises ValueError: if a word is no preset and no host; the message is a sentence.
     """

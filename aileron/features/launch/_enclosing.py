@@ -74,7 +74,10 @@ class LaunchSandbox:
 
     @contextmanager
     def _lay_out(self, opened: OpenedServices | None) -> Iterator[TrustFiles]:
-        """Provide the files of opened services: those by which programs trust their authority, and those that hide."""
+        """Provide the files that an agent in a sandbox needs for the opened services, within the context.
+
+        By some of them, programs trust the session's certificate authority. Others hide stored logins.
+        """
         if opened is None:
             yield TrustFiles({})
             return

@@ -1,7 +1,7 @@
-"""Tells which requests repeat an earlier run, so that its answer is handed on and nothing is sent again.
+"""Finds out which requests of tools repeat an earlier run, so that they get its answer and nothing is sent again.
 
-A mistake here may only cause another question. It never causes a second effect of one approval: only the runner sends,
-and it sends each run once.
+A mistake here may only cause another request for approval. It never causes a second effect of one approval: only the
+runner sends, and it sends each run once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _log = Logger()
 
 
 class ClaimStore(Protocol):
-    """The claims in the database."""
+    """The claims in the database. A claim says which request of a tool may get the answer of which run."""
 
     async def keep(self, claim: ToolClaim) -> None:
         """Store a claim, or change its callers.
@@ -53,7 +53,7 @@ class ClaimStore(Protocol):
 
 
 def name_caller(request: ToolRequest, life: str) -> str:
-    """Return the name of the command that sent a request: its process, or its connection if no process is known.
+    """Return a name for the command that sent a request: its process, or its connection if no process is known.
 
     :param life: a text that is unique to this process of the daemon, because connections are counted anew in each.
     """
@@ -67,7 +67,7 @@ def name_caller(request: ToolRequest, life: str) -> str:
 
 @define(eq=False)
 class SessionClaims:
-    """The claims of one session, in memory and in the database.
+    """The claims of one session, in memory and in the database: which requests may get the answer of which run.
 
     :ivar waiting: by run, the connections that wait for its answer now.
     """
@@ -77,10 +77,10 @@ class SessionClaims:
     waiting: dict[str, set[object]] = field(factory=dict)
 
     def find_repeated(self, form: str, caller: str) -> Iterable[str]:
-        """Yield the runs that a request of this form may repeat, the oldest first.
+        """Yield the runs that a request with the normal form C{form} may repeat, the oldest first.
 
-        A request repeats a run unless another connection waits for it now, this caller already had its answer, or a
-        caller that had its answer is owed nothing more: then the command is meant once more.
+        A request repeats a run, unless another connection waits for the run now, or this command has had its answer
+        already, or every command that has had the answer waits for no other answer: then the same is wanted once more.
         """
         owed = self._list_owed()
         for claim in tuple(self._claims.values()):
@@ -116,24 +116,24 @@ class SessionClaims:
         return tuple(each.run_id for each in reversed(self._claims.values()) if caller in each.told - each.given)
 
     async def add(self, claim: ToolClaim) -> None:
-        """Keep the claim on a new run. If the database refuses, the claim is kept in memory only."""
+        """Store the claim of a new run. If the database refuses, the claim is in memory only."""
         await self._keep(claim)
 
     async def note_told(self, run_id: str, caller: str) -> None:
-        """Note that a caller was told that a run waits."""
+        """Store that a command was told that its run waits for approval."""
         claim = self._claims.get(run_id)
         if claim is not None and caller not in claim.told:
             before = claim.told if len(claim.told) < MOST_TOLD else frozenset()
             await self._keep(evolve(claim, told=before | {caller}))
 
     async def note_given(self, run_id: str, caller: str) -> None:
-        """Note that a caller got the answer of a run."""
+        """Store that a command got the answer of a run."""
         claim = self._claims.get(run_id)
         if claim is not None and caller not in claim.given:
             await self._keep(evolve(claim, given=claim.given | {caller}))
 
     def forget(self, run_id: str) -> None:
-        """Forget a claim that has expired, or is one too many. The database deletes it by itself."""
+        """Remove a claim that has expired, or is one too many, from memory. The database deletes it by itself."""
         self._claims.pop(run_id, None)
         self.waiting.pop(run_id, None)
 

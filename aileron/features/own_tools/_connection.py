@@ -54,7 +54,7 @@ _log = Logger()
 
 @frozen
 class ToolSession:
-    """The session and the host of one connection.
+    """The session and the host to which one connection of a tool belongs.
 
     :ivar connection: a number that tells connections of this daemon apart.
     :ivar host: the host, with its port unless that is 443.
@@ -79,9 +79,10 @@ class ToolSession:
 
 
 class _ToolStage(Enum):
-    """The progress of a connection.
+    """The progress of a connection of a tool.
 
-    C{ANSWERING}: the door has a request. C{SENDING}: the transport takes the answer. C{OVER}: nothing is read any more.
+    C{ANSWERING}: a request is being answered. C{SENDING}: the transport takes the answer. C{OVER}: nothing is read any
+    more.
     """
 
     READING = auto()
@@ -132,7 +133,7 @@ class ToolConnection(Protocol):
             self.transport.write(_CONTINUE)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Stop waiting for the answer. A run that was created goes on."""
+        """Stop waiting for the answer, since the tool has closed the connection. A run that was created continues."""
         self._stage, self._is_lost, self._is_cut = _ToolStage.OVER, True, reason.check(ConnectionDone) is None
         self._wait_for(None)
         self._hold(0)

@@ -1,4 +1,4 @@
-"""The way of tools' requests into the daemon: reads are sent, writes become runs, everything else is refused."""
+"""Answers the requests of tools: reads are sent, writes become runs, and everything else is refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NEVER_SENT = frozenset((RunState.CANCELLED, RunState.EXPIRED))
 
 @frozen
 class _Asked:
-    """A request of a tool with what it was found to be."""
+    """A request of a tool, with its session, its service, and the effect that was recognised."""
 
     session: Session
     service: UsedService
@@ -41,7 +41,7 @@ class _Asked:
 
     @property
     def refusals(self) -> Refusals:
-        """The answers in the form of the service's errors."""
+        """The error answers for this request, in the form of its service's errors."""
         return Refusals.of(self.service.tools, self.recognised)
 
 
@@ -49,7 +49,7 @@ class _Asked:
 class Door:
     """Answers the requests of all sessions' tools.
 
-    :param review_url: returns the URL of the page where a run, by its id, is decided.
+    :param review_url: returns the URL of the page on which the run with an id is approved or denied.
     """
 
     _sessions: ISessions
@@ -61,7 +61,7 @@ class Door:
     _review_url: Callable[[str], str]
 
     def find_services(self, names: tuple[str, ...]) -> tuple[ToolService, ...]:
-        """Return the services of these names, which have an action and a binding now.
+        """Return the services with these names. Each must have an action and a credential now.
 
         :raises NotFound: if no connector with C{[own_tools]} has the name, or its action is not offered.
         :raises BindingRequired: if no credential is bound to it.
@@ -129,10 +129,10 @@ class Door:
         return asked.refusals.failed(why)
 
     async def _write(self, asked: _Asked) -> ToolAnswer:
-        """Return the answer to a write: that of its run, or that it waits.
+        """Return the answer to a write: the answer of its run, or the notice that it waits for approval.
 
-        :raises CallerIsOwed: if the write is new and the command is owed the answer of an earlier one.
-        :raises AileronError: if the write cannot be asked for. Nothing is stored.
+        :raises CallerIsOwed: if the write is new, and its command has not got the answer to an earlier write yet.
+        :raises AileronError: if the write cannot be requested. Nothing is stored.
         """
         # guard of own tools: a restricted session gets no answer of an action that it may not use
         #    -> features.own_tools.test_door.LaterSessionTests.test_profile
@@ -151,7 +151,7 @@ class Door:
         return evolve(answer, delivered=lambda: self._note_given(asked, held))
 
     async def _answer_of(self, asked: _Asked, run: Run) -> ToolAnswer:
-        """Return the answer of a settled run whose outcome is known."""
+        """Return the answer that a tool gets for a settled run whose outcome is known."""
         _, attempts = await self._submission.history(run.id)
         answer = read_answer(find_whole_answer(run, attempts), run.id)
         # guard of own tools: no login is asked of the tool -> features.own_tools.test_door.EndTests.test_login_refused
@@ -166,7 +166,7 @@ class Door:
         return asked.refusals.failed(_explain_end(run), run.id)
 
     def _note_given(self, asked: _Asked, held: HeldRun) -> None:
-        """Note that the answer of a run was written to the tool's connection."""
+        """Store that the answer of a run was written to the tool's connection."""
         held.note_given()
         self._recorder.record_answer(asked.request, held.run, repeated=held.repeated)
 
@@ -190,7 +190,7 @@ def _make_write(asked: _Asked) -> Write:
 
 
 def _explain_end(run: Run) -> str:
-    """Return sentences on a settled run without an answer of the service."""
+    """Return sentences that explain how a run ended for which the service gave no answer."""
     if run.state is RunState.COMPLETED:
         return "This request was sent, and a person noted that it took effect. Its answer is not known."
     if run.state is RunState.CANCELLED:

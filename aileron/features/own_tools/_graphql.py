@@ -23,7 +23,10 @@ _HIDDEN = re.compile(r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029
 
 
 class NotOneOperation(ValueError):
-    """A body is not a GraphQL request with exactly one operation. The message is a sentence that repeats no value."""
+    """The error for a body that is not a GraphQL request with exactly one operation.
+
+    The message is a sentence that repeats no value.
+    """
 
 
 @frozen
@@ -102,7 +105,7 @@ def _read_members(body: bytes) -> tuple[str, object]:
 
 
 def load_parser() -> None:
-    """Import C{graphql-core}, if it is installed. The import takes long for a turn of the reactor."""
+    """Import C{graphql-core}, if it is installed. This takes too long for a turn of the reactor."""
     with suppress(ImportError):
         import_module("graphql")
 

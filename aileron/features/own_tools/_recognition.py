@@ -74,7 +74,7 @@ class Recognised:
 
 @frozen
 class _NotRecognised(Exception):
-    """A request is refused. The message is a sentence."""
+    """The error for a request that is refused because it was not recognised. The message is a sentence."""
 
     problem: str
     is_foreign: bool = False
@@ -104,7 +104,7 @@ def recognise(request: ToolRequest, description: ConnectorDescription) -> Recogn
 
 @frozen
 class _Recogniser:
-    """Recognises one request."""
+    """Recognises one request of a tool: whether it reads or writes, and which declared operation it is."""
 
     request: ToolRequest
     declaration: ToolDeclaration
@@ -112,7 +112,7 @@ class _Recogniser:
     protocol: str
 
     def recognise(self) -> Recognised:
-        """Return what the request does.
+        """Return what the request does: its effect, and the declared operation that it is.
 
         :raises _NotRecognised, Unclear, NotOneOperation, NotGit: if it is refused.
         """

@@ -1,4 +1,4 @@
-"""Records what tools read, what was refused to them, and which answers of runs they got."""
+"""Records in the audit log what tools read, which requests were refused, and which answers of runs tools got."""
 
 from __future__ import annotations
 
@@ -113,12 +113,12 @@ class ToolRecorder:
         self._write(evolve(event, run_id=run.id))
 
     def session_ended(self, session_id: str) -> None:
-        """Forget the counts of a session. Idempotent."""
+        """Delete the counts of a session that has ended. Idempotent."""
         for key in [each for each in self._times if each[1] == session_id]:
             del self._times[key]
 
     async def stop(self) -> None:
-        """Return when all events are recorded."""
+        """Wait until all events are recorded."""
         while self._writing:
             await next(iter(self._writing))
 

@@ -31,12 +31,15 @@ _MOST_AGAIN = 8
 
 
 class CallerIsOwed(Exception):
-    """The error for a further write of a command that is owed the answer of an earlier one. Nothing was asked for."""
+    """The error for a further write of a command that has not got the answer to an earlier one.
+
+    Nothing was requested.
+    """
 
 
 @frozen
 class Write:
-    """A write of a tool, recognised.
+    """A recognised write of a tool, which becomes a run.
 
     :ivar action: the action by which the session's tools use the service.
     :ivar inputs: the arguments of its run.
@@ -54,10 +57,10 @@ class Write:
 
 @frozen
 class HeldRun:
-    """The run of a write as it is when its connection is answered.
+    """The run of a tool's write, as it is when the tool gets its answer.
 
     :ivar repeated: whether the run is that of an earlier request.
-    :ivar note_given: notes that the caller got the answer.
+    :ivar note_given: stores that the command got the answer.
     """
 
     run: Run
@@ -67,23 +70,23 @@ class HeldRun:
 
 @define(eq=False)
 class _Held:
-    """One connection that waits for a run.
+    """A connection of a tool that waits for a run.
 
-    :ivar places: the connections that wait for the run, once it is known which one that is.
-    :ivar gone: whether the connection waits no longer.
+    :ivar places: the connections that wait for the same run, once the run is known.
+    :ivar gone: whether the connection no longer waits.
     """
 
     places: set[object] | None = None
     gone: bool = False
 
     def begin(self, places: set[object]) -> None:
-        """Wait for a run, unless the tool has gone meanwhile."""
+        """Add the connection to those that wait for a run, unless the tool has closed it meanwhile."""
         if not self.gone:
             self.places = places
             places.add(self)
 
     def end(self) -> None:
-        """Wait no longer."""
+        """Stop waiting: remove the connection from those that wait for its run."""
         self.gone = True
         if self.places is not None:
             self.places.discard(self)
@@ -91,11 +94,11 @@ class _Held:
 
 @define(eq=False)
 class Writes:
-    """The writes of all sessions' tools.
+    """Requests a run for each write of a tool, and finds the run that a write repeats, for all sessions.
 
-    :ivar submission: the runner's door, by which each new write is submitted like any call.
+    :ivar submission: the runner's interface for new calls, which an agent's calls use too.
     :param life: a text that is unique to this process of the daemon.
-    :ivar hold_seconds: how long a connection is held while its run waits.
+    :ivar hold_seconds: how long a connection waits for its run.
     """
 
     submission: ISubmission
@@ -110,10 +113,10 @@ class Writes:
     async def hold(self, write: Write) -> HeldRun:
         """Find the run that a write repeats, or request a new one, and wait until it ends or the time is up.
 
-        Cancelling ends the waiting only.
+        Cancelling ends only the wait.
 
-        :return: the run as it is then. If it is not settled, it is noted that the caller was told so.
-        :raises CallerIsOwed: if the write is new and the command is owed the answer of an earlier one.
+        :return: the run as it is then. If it is not settled, it is stored that the command was told so.
+        :raises CallerIsOwed: if the write is new, and its command has not got the answer to an earlier write yet.
         :raises LimitExceeded: if too many or too long requests wait. Nothing is stored.
         :raises AileronError: if the runner refuses the call. Nothing is stored.
         """
@@ -136,7 +139,10 @@ class Writes:
         return HeldRun(run, repeated, note_given)
 
     def session_ended(self, session_id: str) -> None:
-        """Forget the claims of a session. The database keeps them for a later session. Idempotent."""
+        """Remove the claims of a session that has ended from memory. The database keeps them for a later session.
+
+        Idempotent.
+        """
         self._claims.pop(session_id, None)
         self._locks.pop(session_id, None)
 
@@ -198,7 +204,7 @@ class Writes:
         return None
 
     async def _ask(self, claims: SessionClaims, write: Write) -> str:
-        """Submit the call of a new write, keep its claim, and return the id of its run."""
+        """Request a new run for a write, store its claim, and return the id of the run."""
         session, size = write.session, _measure(write)
         await self._refuse_flood(session.id, size)
         if write.is_stored:
@@ -218,9 +224,9 @@ class Writes:
         return await self.submission.submit(Call(write.action, inputs, actor, write.session, from_tool=True))
 
     async def _refuse_flood(self, session_id: str, size: int) -> None:
-        """Refuse a request that would make those that wait too long together.
+        """Refuse a request if the requests that wait would become too long altogether.
 
-        :raises LimitExceeded: if it would.
+        :raises LimitExceeded: if they would.
         """
         found = await self._store.count_open()
         own, total = found.get(session_id, (0, 0))[1], sum(size for _, size in found.values())

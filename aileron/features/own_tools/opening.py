@@ -36,7 +36,7 @@ def _do_nothing() -> None:
 
 @frozen
 class OpenedTools:
-    """The services that were opened for one session.
+    """The services that were opened for the tools of one session.
 
     :ivar names: the names of the services, sorted.
     """
@@ -57,10 +57,10 @@ class OpenedTools:
 
 @define(eq=False)
 class ToolSessions:
-    """The sessions whose tools may use services. It implements the proxy's L{TunnelOpener}.
+    """The sessions whose tools may use services. It implements L{TunnelOpener}, by which the proxy finds it.
 
-    The authorities are in memory only: after a restart of the daemon, a session's connections to its services' hosts
-    are refused, also if the session may reach these hosts otherwise.
+    The certificate authorities are in memory only: after a restart of the daemon, a session's connections to its
+    services' hosts are refused, also if the session may reach these hosts otherwise.
 
     :param prepare: called when services are opened for a session, so that what its first request needs can be loaded.
     """
@@ -109,7 +109,7 @@ class ToolSessions:
         return OpenedTools(names, services, SessionAuthority(hosts, utc(self._clock.seconds())))
 
     def end(self, session_id: str) -> None:
-        """Forget what was opened for a session, and the key of its authority. Idempotent."""
+        """Forget the services of a session that has ended, and the private key of its authority. Idempotent."""
         self._opened.pop(session_id, None)
         self._lost.pop(session_id, None)
 

@@ -76,10 +76,10 @@ class ToolService:
 
 
 class ToolDoor(Protocol):
-    """The way of tools' requests into the daemon."""
+    """The interface through which requests of tools enter the daemon."""
 
     def find_services(self, names: tuple[str, ...]) -> tuple[ToolService, ...]:
-        """Return the services of these names, which have a binding now.
+        """Return the services with these names. Each must have a credential now.
 
         :raises NotFound: if no connector with C{[own_tools]} has the name.
         :raises BindingRequired: if no credential is bound to it.
