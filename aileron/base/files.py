@@ -125,7 +125,12 @@ def _open_beneath(path: str, beneath: int, flags: int) -> int:
 
 @contextmanager
 def _directory_of(path: str, beneath: int) -> Iterator[tuple[int, str]]:
-    """Open the directory of an entry without following links, and yield its descriptor and the entry's name."""
+    """Open the directory of an entry without following links, and yield its descriptor and the entry's name.
+
+    :param path: the path of the entry, relative to the directory C{beneath}.
+    :param beneath: the descriptor of an open directory.
+    :raises FileNotFoundError: if a part of the path is empty, C{.} or C{..}.
+    """
     *above, name = path.split("/")
     if not {"", ".", ".."}.isdisjoint((*above, name)):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))

@@ -1,4 +1,4 @@
-"""Reads cards, which show the inputs of a step in a familiar form, such as a message."""
+"""Finds the arguments that cards show whole. A card shows inputs of a step in a familiar form, such as a message."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def _text(value: JSON, room: int) -> tuple[str, Cut | None]:
 
 
 def _ties(value: JSON) -> bool:
-    """Return whether a step's request may use C{value} of a preview: a number, or a text that is not empty or long."""
+    """Return whether a step is allowed to use this value of a preview: a number, or a text neither empty nor long."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return False
     try:

@@ -189,8 +189,9 @@ class Logins:
         return self._live(secret, browser=False)
 
     def of_browser(self, secret: str) -> Login | None:
-        """Return the live login of a browser, or None. The caller must verify the browser's key too.
+        """Return the live login of a browser, or None.
 
+        The caller must also verify the key with which the browser signs its requests.
         C{session.decides} of the login is true if it may decide, not only read.
         A login by a passkey alone is left out: see L{of_passkey}.
 
@@ -204,7 +205,8 @@ class Logins:
     def of_passkey(self, secret: str) -> Login | None:
         """Return the live login that a passkey opened in a browser, or None. Other logins are left out.
 
-        The caller must verify the browser's key too. C{session.decides} is set as in L{of_browser}.
+        The caller must also verify the key with which the browser signs its requests. C{session.decides} of the login
+        is true if it may decide, not only read.
 
         :param secret: SHA-256 of the browser's cookie.
         """

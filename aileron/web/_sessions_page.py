@@ -134,7 +134,7 @@ class AgentActivity:
 
 
 async def draw_sessions(deps: Dependencies, visit: Visit) -> Tag:
-    """Draw what each active session is doing, then the list of sessions, newest first.
+    """Draw the activity of each active session, charts of the LLM use, and the list of ended sessions, newest first.
 
     :raises InvalidRequest: if the cursor is not of this list.
     """

@@ -1,4 +1,4 @@
-"""The client side of an exchange: the settings of its requests, and the gateway's own error responses."""
+"""The gateway's side to the client: settings for relaying requests, and error responses of the gateway itself."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class CompletionRecorder:
     """Makes meters that record completions in the audit log. A completion is one call of a language model."""
 
     def __init__(self, audit: IAudit, clock: IReactorTime, ids: Callable[[], str]) -> None:
-        """Create a recorder.
+        """Create a recorder of completions, which writes to an audit log.
 
         :param ids: returns a new ULID.
         """

@@ -181,7 +181,7 @@ def _methods(resource: Mapping[str, Any], levels: int) -> Iterator[Mapping[str, 
 
 
 def _effect(key: str, method: Mapping[str, Any]) -> tuple[str, bool]:
-    """Return the effect of a method, and whether it may change or remove things."""
+    """Return whether a method reads or writes, as C{read} or C{write}, and whether its write may destroy something."""
     asked, verb = text_of(method.get("httpMethod")), name_of(key.rpartition(".")[2])
     effect, destructive, _ = effect_of(asked, verb)
     if asked == "POST" and _READ_VERBS.match(verb):

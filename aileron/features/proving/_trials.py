@@ -199,7 +199,8 @@ def controls(
 ) -> Iterator[tuple[str, Trial]]:
     """Yield the controls that all kinds of connector share: trials in which a check must fail, each with that check.
 
-    The answers repeat a decoy instead of the secret, as connectors redact only the secret.
+    To show that a leak would be found, the service's answers repeat a decoy, a text that no connector redacts, and the
+    check looks for the decoy in place of the secret.
 
     :param echoes: trials that repeat the decoy.
     :param idle: an instruction to answer correctly without the effect.

@@ -152,7 +152,9 @@ class Introduction:
 def introduce(name: str, capabilities: Mapping[str, Any], *, modern: bool) -> Introduction:
     """Return a client's description of itself, read from its capabilities in JSON.
 
-    Tasks and progress are not read.
+    Its support of tasks and of progress is not part of the description.
+
+    :param modern: whether the client uses the protocol without a handshake, in which a server sends no requests.
     """
     elicitation = capabilities.get("elicitation")
     asked = elicitation if isinstance(elicitation, Mapping) else {}

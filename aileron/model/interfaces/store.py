@@ -297,9 +297,9 @@ class IBindingFlags(Interface):
         """Return the flags by the binding's name. A flag of an earlier revision does not apply to the present one."""
 
     async def put(flag: BindingFlag, events: Sequence[Event]) -> None:
-        """Store a flag that no run caused and the events that explain it, in one transaction.
+        """Store a warning about a binding that no run caused, and the audit events on it, in one transaction.
 
-        The first flag of a revision stays. Cancelling ends only the wait.
+        If the same revision of the binding has a warning already, that one stays. Cancelling ends only the wait.
 
         :raises StoreUnavailable: if the write failed. Nothing was stored.
         """
