@@ -62,7 +62,7 @@ class _TunnelStage(Enum):
 def _send_at_once(transport: object) -> None:
     """Have a connection send small pieces at once: a handshake of TLS has several, and each would wait for the last."""
     if ITCPTransport.providedBy(transport):
-        cast(ITCPTransport, transport).setTcpNoDelay(True)
+        transport.setTcpNoDelay(True)
 
 
 class _HostConnection(Protocol):
