@@ -352,6 +352,7 @@ class AgentTests(OwnToolsTestCase):
         arguments = (*command.arguments[:place], *options, *command.arguments[place:])
         agent = self.start(attrs.evolve(command, arguments=arguments))
         (approval,) = await self.pending()
+        await until(self.reactor, self.has_heard, 60, "the model's first result")
         await self.approve(approval["id"])
         await until(self.reactor, partial(self.has_effects, 1), 30, "the effect")
         (self.home.project / "approved").touch()
@@ -362,3 +363,7 @@ class AgentTests(OwnToolsTestCase):
         self.assertIn("waits for the user's approval", waits)
         self.assertIn("https://github.com/acme/web/pull/9", answer)
         self.assertEqual((self.github.effects, self.github.refused), (["PullRequestCreate"], []))
+
+    def has_heard(self) -> bool:
+        """Whether the model has got the result of a command."""
+        return any(each.tool_results for each in self.model.script.received)
