@@ -80,7 +80,8 @@ class PackagingTests(SynchronousTestCase):
         """Name what the package requires, or needs for what one may configure."""
         extras = self.config["options.extras_require"]
         optional = "".join(
-            extras[name] for name in ("graphql", "notify", "passkey", "phone", "security-key", "ssh", "terminal")
+            extras[name]
+            for name in ("graphql", "notify", "passkey", "phone", "postgresql", "security-key", "ssh", "terminal")
         )
         return _projects(self.config["options"]["install_requires"] + optional)
 
@@ -116,7 +117,7 @@ class PackagingTests(SynchronousTestCase):
     def test_lowest(self) -> None:
         """The lowest dependencies that are tested are the lower bounds that are promised."""
         extras = self.config["options.extras_require"]
-        names = ("notify", "passkey", "phone", "security-key", "terminal", "test")
+        names = ("notify", "passkey", "phone", "postgresql", "security-key", "terminal", "test")
         optional = "".join(extras[name] for name in names)
         promised = self.config["options"]["install_requires"] + optional
         tested = (_ROOT / "requirements" / "lowest.txt").read_text(encoding="utf-8")

@@ -28,6 +28,7 @@ NAMED: dict[str, frozenset[str]] = {
             "_started",
         )
     ),
+    "aileron.store._engine.EngineConnection": frozenset(("_connection", "_pool")),
     "aileron.api.routing.Routes": frozenset(("_url_map",)),
     "aileron.api.routing._Rule": frozenset(("_compile_builder",)),
     # The library's own log, which would repeat what a server says.

@@ -38,6 +38,7 @@ _CORE: Mapping[str, Command] = {
     "doctor": Command(".doctor.command:doctor", "Maintain", 10, front=True),
     "vault": Command(".vault.command:vault", "Maintain", 20),
     "daemon": Command(".daemon.command:daemon", "Maintain", 30),
+    "store": Command(".records.store:store", "Maintain", 45),
     "upgrade": Command(".daemon.upgrade:upgrade", "Maintain", 50),
     "operator": Command(".vault.operator:operator", "Maintain", 60),
     "completion": Command(".completion:completion", "Maintain", 70),

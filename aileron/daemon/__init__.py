@@ -10,6 +10,7 @@ from ._config_file import HomeActionFiles, config_problem
 from ._process import fresh_ids, settle_heap
 from ._run import choose_reactor, live, makeService, serve
 from ._settings import DaemonSettings, Options
+from ._store import find_server
 
 __all__ = [
     "DaemonSettings",
@@ -19,6 +20,7 @@ __all__ = [
     "config_keys",
     "config_problem",
     "describe_keys",
+    "find_server",
     "fresh_ids",
     "live",
     "makeService",

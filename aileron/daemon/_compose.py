@@ -14,28 +14,28 @@ from twisted.logger import Logger
 
 from aileron import __version__
 from aileron.actions import DirectoryCatalogue
-from aileron.audit import GENESIS, CommitObserver, KeyFile, payload_digest, seal
+from aileron.audit import CommitObserver, KeyFile
 from aileron.base.life import Life
 from aileron.connectors import HttpExchange, HttpTransport, Registry, system_transport
 from aileron.features import Core, DaemonProcess, FeatureSet
 from aileron.home.lock import acquire_lock, release_lock
-from aileron.home.paths import Home, prepare
-from aileron.model.queries import AuditQuery
+from aileron.home.paths import prepare
 from aileron.runner import Collaborators, build, remember_older
-from aileron.store import Seals, Store, make_store
+from aileron.store import Store
 from aileron.vault import Approvers, Operators, Passkeys, Renewals, SshKeys, Vault
 
 from ._config_file import ConfigFile
 from ._connectors import ConnectorMaker
 from ._process import fresh_ids, in_thread, settle_heap
-from ._record import report_needs, report_strays, start_recording, take_over
+from ._record import report_strays, start_recording, take_over
 from ._settings import DaemonSettings
 from ._sites import LoginServices, Services, Sites
+from ._store import StoreNews, find_place, open_store
 
 _log = Logger()
 _LOOK_SECONDS = 0.5
 _DRAIN_SECONDS = 20.0
-_SALT_BYTES, _INSTANCE_BYTES = 16, 8
+_INSTANCE_BYTES = 8
 
 Around: TypeAlias = Callable[[Collaborators], Collaborators]
 
@@ -72,15 +72,15 @@ async def start(
     acquire_lock(home)
     life.at_end(lambda: release_lock(home))
     observer = CommitObserver(KeyFile(home.audit_key))
-    store = await _open_store(reactor, home, observer, life)
-    has_history = bool((await store.audit.list(AuditQuery(limit=1))).items)
+    news = StoreNews(reactor)
     ports: set[int] = set()
     own = _Own(system_transport(reactor, lambda: ports), ports)
-    renewals = Renewals(HttpExchange(own.transport, reactor), report_needs(reactor, store))
-    vault = Vault(home.secrets, reactor, lambda: has_history, settings.key, renewals)
-    life.at_end(vault.at_rest)
+    renewals = Renewals(HttpExchange(own.transport, reactor), news.report)
+    vault = Vault(home.secrets, reactor, lambda: news.has_history, settings.key, renewals)
     config_file = ConfigFile(home, vault, known or FeatureSet())
     settings = settings.over(config_file.config)
+    store = await open_store(reactor, find_place(home, settings.config.store), observer, news, life)
+    life.at_end(vault.at_rest)
     await remember_older(vault, store.watermarks)
     signer = await take_over(reactor, settings.config.audit, store, vault, observer, life)
     services = await _start_services(reactor, settings, store, vault, config_file, own, life, around)
@@ -99,14 +99,6 @@ async def start(
         "aileron {version} serves {agent} and {operator}", version=__version__, agent=agent.url, operator=operator.url
     )
     _watch_turns(sites, life)
-
-
-async def _open_store(reactor: Any, home: Home, observer: CommitObserver, life: Life) -> Store:
-    seals = Seals(GENESIS, seal, payload_digest, lambda: secrets.token_hex(_SALT_BYTES), observer)
-    store = make_store(home.database, reactor, reactor, seals)
-    life.at_end(store.close)
-    await store.open()
-    return store
 
 
 async def _start_services(

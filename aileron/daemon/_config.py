@@ -26,6 +26,8 @@ from aileron.base.yaml_keys import (
 )
 from aileron.features import FeatureSet
 from aileron.model.authority import PendingLimits
+from aileron.model.errors import InvalidRequest
+from aileron.store import read_address
 
 if TYPE_CHECKING:
     from yaml import Node
@@ -55,6 +57,18 @@ class AuditSettings:
 
 
 @frozen
+class StoreSettings:
+    """The place of runs and of the audit log.
+
+    :ivar url: the URL of a database on a PostgreSQL server, or None for the file in the home.
+    :ivar password_file: the file with the password for that database.
+    """
+
+    url: str | None = None
+    password_file: Path | None = None
+
+
+@frozen
 class Config:
     """The configuration: the values of the file and the command line, or else the product's defaults.
 
@@ -81,6 +95,7 @@ class Config:
     pending: PendingLimits = field(factory=PendingLimits)
     metrics_token_digest: bytes | None = field(default=None, repr=False)
     audit: AuditSettings = field(factory=AuditSettings)
+    store: StoreSettings = field(factory=StoreSettings)
     features: Mapping[str, bool] = field(factory=dict)
     of_features: Mapping[str, Any] = field(factory=dict)
 
@@ -187,6 +202,14 @@ def _webhook(node: Node, name: str, line: int) -> str:
     return match_text(node, _WEBHOOK, line, f"{name} must be an address such as https://example.com/anchor")[0]
 
 
+def _database(node: Node, name: str, line: int) -> str:
+    url = scalar(node, "str") or ""
+    try:
+        return read_address(url).url
+    except InvalidRequest as error:
+        raise NotConfig(f"{name} is not possible: {error.message}", line) from None
+
+
 _PENDING = PendingLimits()
 _MOST = WholeNumber(1_000_000)
 _OF_PENDING: Keys = {
@@ -204,6 +227,14 @@ _OF_ANCHOR: Keys = {
 _OF_AUDIT: Keys = {
     "keep_payloads_days": Key(WholeNumber(36_500), "days after which events keep only who, what and when", "never"),
     "anchor": section(dict, _OF_ANCHOR),
+}
+_OF_STORE: Keys = {
+    "url": Key(
+        _database,
+        "database on a [PostgreSQL server](postgresql.md), such as `postgresql://aileron@db.example.org/aileron`",
+        "the file `aileron.db` in the home",
+    ),
+    "password_file": Key(absolute_path, "absolute path of a file of yours with the password for it", "none"),
 }
 _CORE_KEYS: Keys = {
     "listen": Key(_endpoint, "where agents are served: a Twisted endpoint", "a port of 127.0.0.1, as last time"),
@@ -223,6 +254,7 @@ _CORE_KEYS: Keys = {
     "pending": section(PendingLimits, _OF_PENDING),
     "metrics": section(lambda token_sha256=None: token_sha256, _OF_METRICS),
     "audit": section(_audit, _OF_AUDIT),
+    "store": section(StoreSettings, _OF_STORE),
 }
 _FIELDS = {"metrics": "metrics_token_digest"}
 """The fields of L{Config} whose name differs from the key."""

@@ -48,6 +48,15 @@ class Home:
         return self.root / "aileron.db"
 
     @property
+    def moved_database(self) -> Path:
+        """The database of before the move to a PostgreSQL server. While it exists, no new file takes its place."""
+        return self.root / "aileron.db.moved"
+
+    def has_store(self) -> bool:
+        """Return True if the home has a database, or had one that was moved to a server."""
+        return self.database.exists() or self.moved_database.exists()
+
+    @property
     def secrets(self) -> Path:
         """The vault file."""
         return self.root / "secrets.json"
@@ -105,7 +114,15 @@ def prepare(home: Home) -> None:
     for directory in (home.root, home.actions, home.connectors, home.log):
         directory.mkdir(mode=_PRIVATE_DIRECTORY, parents=directory is home.root, exist_ok=True)
         _make_private(directory)
-    for file in (home.database, home.secrets, home.audit_key, home.discovery, home.ports, home.lock):
+    for file in (
+        home.database,
+        home.moved_database,
+        home.secrets,
+        home.audit_key,
+        home.discovery,
+        home.ports,
+        home.lock,
+    ):
         if file.exists():
             _make_private(file)
 

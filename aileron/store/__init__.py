@@ -4,8 +4,9 @@ A new file is created under a temporary name and then renamed. An older one is b
 numbered files. A newer one is refused.
 """
 
+from ._address import ServerAddress, read_address
 from ._audit import Seals
-from ._connections import ForeignDatabase, NewerDatabase, Threads, Tuning
+from ._engine import ForeignDatabase, NewerDatabase, Threads, Tuning
 from ._migration import Schema
 from ._store import Store, make_store
 
@@ -14,8 +15,10 @@ __all__ = [
     "NewerDatabase",
     "Schema",
     "Seals",
+    "ServerAddress",
     "Store",
     "Threads",
     "Tuning",
     "make_store",
+    "read_address",
 ]

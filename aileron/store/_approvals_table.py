@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from datetime import datetime
 
 from aileron.base.converter import from_json, to_json
@@ -14,6 +13,7 @@ from aileron.model.reviews import Review
 from aileron.model.runs import Approval, Change, Run, RunState
 from aileron.model.signing import SignedDecisions
 
+from ._dialect import Cursor, ResultRow
 from ._runs_table import RUNS, SIZE, fitting, matching
 from ._table import FLAG, MOMENT, PLAIN, Codec, Table, moment, value
 
@@ -54,53 +54,56 @@ _COLUMNS = {
 _NAMES = {"decision_mark": "mark"}
 APPROVALS = Table("approvals", Approval, _COLUMNS, _NAMES)
 _WRITTEN = Table("approvals", Approval, {"run_id": PLAIN, **_COLUMNS}, _NAMES)
-_PUT = f"{_WRITTEN.insertion} {_WRITTEN.overwriting('run_id')}"
+_PUT = _WRITTEN.overwriting("run_id")
 _SELECTION = f"{RUNS.selection}, {APPROVALS.selection}"
 _BOTH = "FROM approvals JOIN runs ON runs.id = approvals.run_id"
-_SIZE = f"{SIZE} + length(approvals.review) + ifnull(length(approvals.changes), 0)"
+_SIZE = f"{SIZE} + length(approvals.review) + coalesce(length(approvals.changes), 0)"
 _DENIED = "WHERE approvals.approved = 0 AND approvals.decided_at > ? ORDER BY approvals.decided_at DESC LIMIT ?"
 _UNSHOWN = """
     SELECT runs.id FROM runs JOIN approvals ON approvals.run_id = runs.id
-    WHERE runs.state = ? AND json_valid(approvals.review)
-        AND json_type(approvals.review, '$.preview') != 'null'
-        AND json_extract(approvals.review, '$.preview.status') IS NOT 'shown'
+    WHERE runs.state = ? AND {preview} IS NOT NULL AND coalesce({status}, '') <> 'shown'
     ORDER BY runs.ordinal
 """
 
 
-def put(cursor: sqlite3.Cursor, approval: Approval) -> None:
+def put(cursor: Cursor, approval: Approval) -> None:
     """Insert the approval of a run, replacing an earlier one."""
-    cursor.execute(_PUT, (approval.run.id, *APPROVALS.row_of(approval)))
+    cursor.insert(_PUT, [(approval.run.id, *APPROVALS.row_of(approval))])
 
 
-def of_run(cursor: sqlite3.Cursor, run: Run) -> Approval | None:
+def of_run(cursor: Cursor, run: Run) -> Approval | None:
     """Return the approval of C{run}, or None if there is none."""
+    cursor.settle("approvals", "run_id", run.id)
     row = cursor.execute(f"SELECT {APPROVALS.selection} FROM approvals WHERE run_id = ?", (run.id,)).fetchone()
     return None if row is None else APPROVALS.value_of(row, run=run)
 
 
-def select(cursor: sqlite3.Cursor, query: RunQuery, key: int | None) -> tuple[list[tuple[int, Approval]], int]:
+def select(cursor: Cursor, query: RunQuery, key: int | None) -> tuple[list[tuple[int, Approval]], int]:
     """Return approvals of runs above the ordinal C{key}, oldest first, with one more row if there is a next page.
 
     :return: pairs of ordinal and approval, and the number of approvals on the page.
     """
-    where, values = matching(query, ("runs.ordinal > ?", key))
+    where, values = matching(cursor.dialect, query, ("runs.ordinal > ?", key))
     tail = f"{_BOTH} {where} ORDER BY runs.ordinal LIMIT ?"
     limit = fitting(cursor, _SIZE, tail, values, query)
     rows = cursor.execute(f"SELECT runs.ordinal, {_SELECTION} {tail}", (*values, limit + 1))
     return [(row["ordinal"], _join(row)) for row in rows], limit
 
 
-def denials(cursor: sqlite3.Cursor, since: datetime, most: int) -> tuple[Approval, ...]:
+def denials(cursor: Cursor, since: datetime, most: int) -> tuple[Approval, ...]:
     """Return the newest C{most} approvals that were denied after C{since}, oldest first."""
     rows = cursor.execute(f"SELECT {_SELECTION} {_BOTH} {_DENIED}", (moment(since), most)).fetchall()
     return tuple(_join(row) for row in reversed(rows))
 
 
-def unshown(cursor: sqlite3.Cursor) -> tuple[str, ...]:
+def unshown(cursor: Cursor) -> tuple[str, ...]:
     """Return the ids of pending runs whose review lacks its preview. Reviews that are not valid JSON are skipped."""
-    return tuple(row["id"] for row in cursor.execute(_UNSHOWN, (RunState.PENDING.value,)))
+    text_at = cursor.dialect.text_at
+    statement = _UNSHOWN.format(
+        preview=text_at("approvals.review", "preview"), status=text_at("approvals.review", "preview.status")
+    )
+    return tuple(row["id"] for row in cursor.execute(statement, (RunState.PENDING.value,)))
 
 
-def _join(row: sqlite3.Row) -> Approval:
+def _join(row: ResultRow) -> Approval:
     return APPROVALS.value_of(row, run=RUNS.value_of(row))

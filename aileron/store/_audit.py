@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import date, datetime
@@ -20,6 +19,7 @@ from aileron.model.queries import AuditQuery, DailyWait, Page
 
 from . import _audit_tables as tables
 from ._connections import Readers, shielded
+from ._dialect import Cursor
 from ._table import make_page, read_cursor
 from ._writer import Writer
 
@@ -72,7 +72,7 @@ class Seals:
     salt: Callable[[], str]
     observer: EventObserver | None = None
 
-    def append(self, cursor: sqlite3.Cursor, events: Iterable[Event]) -> None:
+    def append(self, cursor: Cursor, events: Iterable[Event]) -> None:
         """Append C{events} to the chain in order, and show them to the observer, if there is one."""
         last, previous = self._end(cursor)
         if self.observer is not None:
@@ -89,7 +89,7 @@ class Seals:
         if self.observer is not None and records:
             _show(cursor, self.observer, records)
 
-    def before_commit(self, cursor: sqlite3.Cursor) -> Callable[[], None] | None:
+    def before_commit(self, cursor: Cursor) -> Callable[[], None] | None:
         """Return the function to call once this transaction is durable, or None if there is none."""
         observer = self.observer
         if observer is None or not observer.wants_commit:
@@ -97,11 +97,11 @@ class Seals:
         end = self._end(cursor)
         return lambda: observer.note_commit(end)
 
-    def _end(self, cursor: sqlite3.Cursor) -> tuple[int, str]:
+    def _end(self, cursor: Cursor) -> tuple[int, str]:
         return tables.head(cursor) or (0, self.genesis)
 
 
-def _show(cursor: sqlite3.Cursor, observer: EventObserver, records: Sequence[Record]) -> None:
+def _show(cursor: Cursor, observer: EventObserver, records: Sequence[Record]) -> None:
     last = records[-1]
     observer.expect_end((last.sequence, last.hash))
     observer.note_events(record.event for record in records)

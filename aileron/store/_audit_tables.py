@@ -7,15 +7,16 @@ nothing could be signed.
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime
 from typing import TypeAlias
 
 from aileron.model.audit import Actor, Checkpoint, Event, Maced, Record, Row
 from aileron.model.queries import MOST_PAGE_BYTES, AuditQuery, DailyWait
 
-from ._table import MOMENT, PLAIN, Table, among, conditions, fit, moment, take_fitting
+from ._dialect import FALSE, Cursor, Insertion, ResultRow, SQLDialect
+from ._table import MOMENT, PLAIN, Table, conditions, fit, moment, take_fitting
 
 Digest: TypeAlias = Callable[[str, str], str]
 """A function that returns the digest of a salt and a payload's text."""
@@ -76,7 +77,7 @@ _WITH_MAC = """
 _WAITS = """
     WITH waits AS (
         SELECT substr(ended.at, 1, 10) AS day,
-            max(0.0, (julianday(ended.at) - julianday(min(begun.at))) * 86400) AS seconds
+            {seconds} AS seconds
         FROM audit_events AS ended JOIN audit_events AS begun ON begun.run_id = ended.run_id AND begun.type = ?
         {where} GROUP BY ended.seq
     ), ranked AS (
@@ -86,45 +87,49 @@ _WAITS = """
     )
     SELECT day, number, max(seconds) FILTER (WHERE place <= (number + 1) / 2) AS median_seconds,
         max(seconds) FILTER (WHERE place <= (number * 9 + 9) / 10) AS slow_seconds
-    FROM ranked GROUP BY day ORDER BY day
+    FROM ranked GROUP BY day, number ORDER BY day
 """
-# True for a login by a command, and for a logout that ends its own login. False for a browser's login.
-_OF_A_COMMAND = """
-    CASE WHEN json_valid(payload) THEN CASE type
-        WHEN 'operator.login' THEN NOT json_extract(payload, '$.browser')
-        WHEN 'operator.logout' THEN json_extract(payload, '$.session') = actor_id
-    END END
+# 0 for a login by a command, and for a logout that ends its own login. 1 for all other events.
+_NOT_OF_A_COMMAND = """
+    CASE WHEN CASE type
+        WHEN 'operator.login' THEN {browser} IN {false}
+        WHEN 'operator.logout' THEN {session} = actor_id
+    END THEN 0 ELSE 1 END
 """
+_PUT_PAYLOAD = Insertion("audit_payloads", ("seq", "salt", "payload"))
+_PUT_MAC = Insertion("audit_macs", ("seq", "stretch", "mac"))
 _OLDEST_PAYLOADS = "SELECT seq FROM audit_payloads WHERE seq <= ? ORDER BY seq LIMIT ?"
 _MOST = 2**63 - 1
 
 
-def head(cursor: sqlite3.Cursor) -> tuple[int, str] | None:
+def head(cursor: Cursor) -> tuple[int, str] | None:
     """Return the sequence and hash of the newest record, or None if there is none."""
-    row = cursor.execute("SELECT seq, hash FROM audit_events ORDER BY seq DESC LIMIT 1").fetchone()
+    row = cursor.last_pending("audit_events")
+    if row is None:
+        row = cursor.execute("SELECT seq, hash FROM audit_events ORDER BY seq DESC LIMIT 1").fetchone()
     return None if row is None else (row["seq"], row["hash"])
 
 
-def hash_at(cursor: sqlite3.Cursor, sequence: int) -> str | None:
+def hash_at(cursor: Cursor, sequence: int) -> str | None:
     """Return the hash of one record, or None if there is no such record."""
     row = cursor.execute("SELECT hash FROM audit_events WHERE seq = ?", (sequence,)).fetchone()
     return None if row is None else str(row["hash"])
 
 
-def insert(cursor: sqlite3.Cursor, records: Iterable[Record], payloads: Iterable[tuple[int, str, str]]) -> None:
+def insert(cursor: Cursor, records: Iterable[Record], payloads: Iterable[tuple[int, str, str]]) -> None:
     """Append records to the chain, and their payloads as sequence, salt and text."""
     EVENTS.insert(cursor, records)
-    cursor.executemany("INSERT INTO audit_payloads (seq, salt, payload) VALUES (?, ?, ?)", payloads)
+    cursor.insert(_PUT_PAYLOAD, payloads)
 
 
-def get(cursor: sqlite3.Cursor, digest: Digest, audit_id: str) -> Record | None:
+def get(cursor: Cursor, digest: Digest, audit_id: str) -> Record | None:
     """Return one record, or None if there is no such record."""
     row = cursor.execute(f"{_WITH_PAYLOAD} WHERE id = ?", (audit_id,)).fetchone()
     return None if row is None else _record(row, digest)
 
 
 def select(
-    cursor: sqlite3.Cursor, digest: Digest, query: AuditQuery, before: int | None
+    cursor: Cursor, digest: Digest, query: AuditQuery, before: int | None
 ) -> tuple[list[tuple[int, Record]], int]:
     """Return records below the sequence C{before}, newest first, with one more if there is a next page.
 
@@ -135,8 +140,8 @@ def select(
         ("at >= ?", moment(query.since)),
         ("at < ?", moment(query.until)),
         ("type = ?", query.type),
-        among("type", query.types),
-        (f"{_OF_A_COMMAND} IS NOT ?", None if query.commands else True),
+        cursor.dialect.among("type", query.types),
+        (f"{_not_of_a_command(cursor.dialect)} = ?", None if query.commands else 1),
         ("action = ?", query.action),
         ("connector = ?", query.connector),
         ("session_id = ?", query.session_id),
@@ -150,9 +155,15 @@ def select(
     return [(record.sequence, record) for record in records], fit(map(_size, found), query.limit, query.most_bytes)
 
 
-def count_daily(cursor: sqlite3.Cursor, since: datetime, types: Sequence[str]) -> list[tuple[date, str, int]]:
+def _not_of_a_command(dialect: SQLDialect) -> str:
+    return _NOT_OF_A_COMMAND.format(
+        browser=dialect.text_at("payload", "browser"), session=dialect.text_at("payload", "session"), false=FALSE
+    )
+
+
+def count_daily(cursor: Cursor, since: datetime, types: Sequence[str]) -> list[tuple[date, str, int]]:
     """Return the number of records of these types since then, by day and type, oldest day first."""
-    where, values = conditions(("at >= ?", moment(since)), among("type", types))
+    where, values = conditions(("at >= ?", moment(since)), cursor.dialect.among("type", types))
     statement = (
         f"SELECT substr(at, 1, 10) AS day, type, count(*) AS number FROM audit_events {where} "
         "GROUP BY day, type ORDER BY day, type"
@@ -161,25 +172,27 @@ def count_daily(cursor: sqlite3.Cursor, since: datetime, types: Sequence[str]) -
     return [(date.fromisoformat(row["day"]), row["type"], row["number"]) for row in rows]
 
 
-def time_daily(cursor: sqlite3.Cursor, since: datetime, begin: str, ends: Sequence[str]) -> list[DailyWait]:
+def time_daily(cursor: Cursor, since: datetime, begin: str, ends: Sequence[str]) -> list[DailyWait]:
     """Return statistics of how long runs waited for a person, one for each day in UTC since C{since}, oldest day first.
 
     A wait lasts from a run's first record of type C{begin} to a record by a person with a type in C{ends}. It belongs
     to the day of its end.
     """
+    dialect = cursor.dialect
     where, values = conditions(
-        ("ended.at >= ?", moment(since)), ("ended.actor_type = ?", "human"), among("ended.type", ends)
+        ("ended.at >= ?", moment(since)), ("ended.actor_type = ?", "human"), dialect.among("ended.type", ends)
     )
-    rows = cursor.execute(_WAITS.format(where=where), (begin, *values))
+    seconds = dialect.elapsed_seconds("min(begun.at)", "ended.at")
+    rows = cursor.execute(_WAITS.format(where=where, seconds=seconds), (begin, *values))
     return [DailyWait(date.fromisoformat(row["day"]), *tuple(row)[1:]) for row in rows]
 
 
-def after(cursor: sqlite3.Cursor, digest: Digest, sequence: int, limit: int) -> tuple[Record, ...]:
+def after(cursor: Cursor, digest: Digest, sequence: int, limit: int) -> tuple[Record, ...]:
     """Return at most C{limit} records above C{sequence}, oldest first, and no more than fit into a page."""
     return tuple(_record(row, digest) for row in _select_between(cursor, sequence, limit))
 
 
-def rows(cursor: sqlite3.Cursor, after: int, limit: int, until: int | None = None) -> list[Row]:
+def rows(cursor: Cursor, after: int, limit: int, until: int | None = None) -> list[Row]:
     """Return at most C{limit} rows of records above C{after}, up to C{until}, oldest first.
 
     No more are returned than fit into a page, so there may be fewer.
@@ -187,7 +200,7 @@ def rows(cursor: sqlite3.Cursor, after: int, limit: int, until: int | None = Non
     return [tuple(row) for row in _select_between(cursor, after, limit, until)]
 
 
-def _select_between(cursor: sqlite3.Cursor, after: int, limit: int, until: int | None = None) -> list[sqlite3.Row]:
+def _select_between(cursor: Cursor, after: int, limit: int, until: int | None = None) -> list[ResultRow]:
     most = _MOST if until is None else until
     if after >= most:
         return []
@@ -196,13 +209,13 @@ def _select_between(cursor: sqlite3.Cursor, after: int, limit: int, until: int |
     return found[: fit(map(_size, found), limit, MOST_PAGE_BYTES)]
 
 
-def _size(row: sqlite3.Row) -> int:
+def _size(row: ResultRow) -> int:
     """Return the size of a record's contents in bytes: JSON in ASCII."""
     payload: str | None = row["payload"]
     return 0 if payload is None else len(payload)
 
 
-def bounds(cursor: sqlite3.Cursor, since: datetime | None, until: datetime | None) -> tuple[int, int]:
+def bounds(cursor: Cursor, since: datetime | None, until: datetime | None) -> tuple[int, int]:
     """Return the sequence before the first record at or after C{since}, and that of the last record before C{until}.
 
     If the clock was set back, records in between may have other times.
@@ -213,12 +226,12 @@ def bounds(cursor: sqlite3.Cursor, since: datetime | None, until: datetime | Non
     return (0 if since is None else last if first is None else first - 1), (last if until is None else end or 0)
 
 
-def _first(cursor: sqlite3.Cursor, where: str, at: datetime | None) -> int | None:
+def _first(cursor: Cursor, where: str, at: datetime | None) -> int | None:
     row = cursor.execute(f"SELECT seq FROM audit_events WHERE {where} LIMIT 1", (moment(at),)).fetchone()
     return None if row is None else int(row["seq"])
 
 
-def _record(row: sqlite3.Row, digest: Digest) -> Record:
+def _record(row: ResultRow, digest: Digest) -> Record:
     kept, salt, payload = EVENTS.read(row), row["salt"], row["payload"]
     event = Event(
         id=kept["id"],
@@ -237,44 +250,55 @@ def _record(row: sqlite3.Row, digest: Digest) -> Record:
     return Record(kept["seq"], event, kept["prev_hash"], kept["hash"], sealed, salt, altered)
 
 
-def oldest_payload(cursor: sqlite3.Cursor) -> int | None:
+def oldest_payload(cursor: Cursor) -> int | None:
     """Return the sequence of the oldest event that has its payload, or None if there is none."""
     oldest: int | None = cursor.execute("SELECT min(seq) FROM audit_payloads").fetchone()[0]
     return oldest
 
 
-def delete_payloads(cursor: sqlite3.Cursor, up_to: int, limit: int) -> int:
+def delete_payloads(cursor: Cursor, up_to: int, limit: int) -> int:
     """Delete at most C{limit} of the oldest payloads up to C{up_to}, overwrite their bytes, and return their number."""
-    cursor.execute("PRAGMA secure_delete=ON")
-    try:
+    with _erasing(cursor):
         return cursor.execute(f"DELETE FROM audit_payloads WHERE seq IN ({_OLDEST_PAYLOADS})", (up_to, limit)).rowcount
+
+
+@contextmanager
+def _erasing(cursor: Cursor) -> Iterator[None]:
+    """Overwrite the bytes of rows that the body deletes, if the database can do so at once."""
+    if not cursor.dialect.erasing:
+        yield
+        return
+    before, after = cursor.dialect.erasing
+    cursor.execute(before)
+    try:
+        yield
     finally:
-        cursor.execute("PRAGMA secure_delete=OFF")
+        cursor.execute(after)
 
 
-def checkpoints(cursor: sqlite3.Cursor, after: int, until: int | None = None) -> tuple[Checkpoint, ...]:
+def checkpoints(cursor: Cursor, after: int, until: int | None = None) -> tuple[Checkpoint, ...]:
     """Return checkpoints of records after the sequence C{after}, up to C{until}, oldest first."""
     most = _MOST if until is None else until
     return CHECKPOINTS.select(cursor, "WHERE seq > ? AND seq <= ? ORDER BY number", after, most)
 
 
-def insert_macs(cursor: sqlite3.Cursor, macs: Iterable[tuple[int, str, bytes]]) -> None:
+def insert_macs(cursor: Cursor, macs: Iterable[tuple[int, str, bytes]]) -> None:
     """Insert MACs: the sequence of the record, its locked period, the MAC."""
-    cursor.executemany("INSERT INTO audit_macs (seq, stretch, mac) VALUES (?, ?, ?)", macs)
+    cursor.insert(_PUT_MAC, macs)
 
 
-def first_mac(cursor: sqlite3.Cursor, period: str) -> int | None:
+def first_mac(cursor: Cursor, period: str) -> int | None:
     """Return the sequence of the first record of a locked period, or None if there is none."""
     first: int | None = cursor.execute("SELECT min(seq) FROM audit_macs WHERE stretch = ?", (period,)).fetchone()[0]
     return first
 
 
-def count_macs(cursor: sqlite3.Cursor, period: str) -> int:
+def count_macs(cursor: Cursor, period: str) -> int:
     """Return the number of records of a locked period."""
     return int(cursor.execute("SELECT count(*) FROM audit_macs WHERE stretch = ?", (period,)).fetchone()[0])
 
 
-def macs_along(cursor: sqlite3.Cursor, after: int, limit: int) -> list[Maced]:
+def macs_along(cursor: Cursor, after: int, limit: int) -> list[Maced]:
     """Return at most C{limit} records above the sequence C{after}, oldest first, with their MACs if they have one."""
     rows = cursor.execute(_WITH_MAC, (after, limit))
     return [Maced(row["seq"], row["hash"], row["stretch"], row["mac"]) for row in rows]

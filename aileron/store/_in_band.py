@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from datetime import datetime, timedelta
 
 from attrs import frozen
@@ -15,6 +14,7 @@ from aileron.base.json import compact, timestamp, utc
 from aileron.model.interfaces.store import IInBandMemories
 
 from ._connections import Readers, shielded
+from ._dialect import Cursor
 from ._writer import Writer
 
 MOST_MEMORIES = 256
@@ -42,20 +42,19 @@ _BOUND = """
                 sum(size) OVER (ORDER BY ordinal DESC) AS size_in_all
             FROM in_band_memories
             WINDOW own AS (PARTITION BY session_id ORDER BY ordinal DESC)
-        )
+        ) AS bounded
         WHERE number > ? OR own_size > ? OR size_in_all > ?
     )
 """
-_FIND = """
-    SELECT keys, content FROM in_band_memories
-    WHERE session_id = ? AND kept_at >= ?
-        AND EXISTS (SELECT 1 FROM json_each(keys) WHERE value IN (SELECT value FROM json_each(?)))
-    ORDER BY ordinal
-"""
+_FIND_KEYS = "SELECT ordinal, keys FROM in_band_memories WHERE session_id = ? AND kept_at >= ? ORDER BY ordinal"
+_CONTENT = "SELECT content FROM in_band_memories WHERE ordinal = ?"
 
 REQUESTS_KEPT = timedelta(hours=1)
 
-_KEEP_REQUEST = "INSERT OR REPLACE INTO in_band_requests (session_id, digest, request_id, seen_at) VALUES (?, ?, ?, ?)"
+_KEEP_REQUEST = """
+    INSERT INTO in_band_requests (session_id, digest, request_id, seen_at) VALUES (?, ?, ?, ?)
+    ON CONFLICT (session_id, digest) DO UPDATE SET request_id = excluded.request_id, seen_at = excluded.seen_at
+"""
 _EXPIRE_REQUESTS = "DELETE FROM in_band_requests WHERE seen_at < ?"
 _FIND_REQUEST = "SELECT request_id FROM in_band_requests WHERE session_id = ? AND digest = ? AND seen_at > ?"
 
@@ -74,7 +73,7 @@ class SQLiteInBandMemories:
         await shielded(self._writer.write(_keep, row, self._now()))
 
     async def find(self, session_id: str, keys: Sequence[str]) -> Sequence[tuple[tuple[str, ...], str]]:
-        return await self._readers.read(_find, session_id, compact(list(keys)), timestamp(self._now() - KEPT))
+        return await self._readers.read(_find, session_id, frozenset(keys), timestamp(self._now() - KEPT))
 
     async def keep_request(self, session_id: str, digest: bytes, request_id: str) -> None:
         await shielded(self._writer.write(_keep_request, (session_id, digest, request_id), self._now()))
@@ -87,22 +86,25 @@ class SQLiteInBandMemories:
         return utc(self._clock.seconds())
 
 
-def _keep(cursor: sqlite3.Cursor, row: tuple[str, str, str, int], now: datetime) -> None:
+def _keep(cursor: Cursor, row: tuple[str, str, str, int], now: datetime) -> None:
     cursor.execute(_KEEP, (*row, timestamp(now)))
     cursor.execute(_EXPIRE, (timestamp(now - KEPT),))
     cursor.execute(_BOUND, (MOST_MEMORIES, MOST_CHARACTERS, MOST_CHARACTERS_IN_ALL))
 
 
-def _find(cursor: sqlite3.Cursor, session_id: str, keys: str, since: str) -> list[tuple[tuple[str, ...], str]]:
-    rows = cursor.execute(_FIND, (session_id, since, keys))
-    return [(tuple(json.loads(row["keys"])), row["content"]) for row in rows]
+def _find(cursor: Cursor, session_id: str, wanted: Set[str], since: str) -> list[tuple[tuple[str, ...], str]]:
+    """Return the keys and the content of the memories that have one of the keys C{wanted}, oldest first."""
+    rows = cursor.execute(_FIND_KEYS, (session_id, since)).fetchall()
+    kept = [(row["ordinal"], tuple(json.loads(row["keys"]))) for row in rows]
+    found = [(ordinal, keys) for ordinal, keys in kept if not wanted.isdisjoint(keys)]
+    return [(keys, cursor.execute(_CONTENT, (ordinal,)).fetchone()["content"]) for ordinal, keys in found]
 
 
-def _keep_request(cursor: sqlite3.Cursor, row: tuple[str, bytes, str], now: datetime) -> None:
+def _keep_request(cursor: Cursor, row: tuple[str, bytes, str], now: datetime) -> None:
     cursor.execute(_KEEP_REQUEST, (*row, timestamp(now)))
     cursor.execute(_EXPIRE_REQUESTS, (timestamp(now - REQUESTS_KEPT),))
 
 
-def _find_request(cursor: sqlite3.Cursor, session_id: str, digest: bytes, since: str) -> str | None:
+def _find_request(cursor: Cursor, session_id: str, digest: bytes, since: str) -> str | None:
     row = cursor.execute(_FIND_REQUEST, (session_id, digest, since)).fetchone()
     return None if row is None else str(row["request_id"])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 from typing import TypeAlias
 
 from attrs import astuple, define, field, frozen
@@ -14,7 +13,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from aileron.base.json import compact, digest_of_bytes
+from aileron.base.json import digest_of_bytes
 from aileron.model.audit import Event
 from aileron.model.errors import StoreUnavailable
 from aileron.model.interfaces.store import IBindingFlags, IWatermarks
@@ -23,31 +22,40 @@ from aileron.model.vault import BindingFlag
 
 from ._audit import Seals
 from ._connections import Readers, shielded
-from ._table import MOMENT, PLAIN, Table
+from ._dialect import Cursor
+from ._table import MOMENT, PLAIN, Table, conditions
 from ._writer import Writer
 
 FLAGS = Table("binding_flags", BindingFlag, {"binding": PLAIN, "revision": PLAIN, "since": MOMENT, "reason": PLAIN})
 # The first flag of a revision stays, because its time is that of the problem's start.
-_OTHER_REVISION = f"{FLAGS.overwriting('binding')} WHERE excluded.revision <> binding_flags.revision"
+_OTHER_REVISION = FLAGS.overwriting("binding", only="excluded.revision <> binding_flags.revision")
 WRITE_SECONDS, _DAY_SECONDS = 10.0, 86_400
+_FIRST_DAY = date(1970, 1, 1)
 _NO_USAGE = Usage()
-_Key: TypeAlias = tuple[int, str, str]  # the day since 1970, the session or "", and the provider
+_Key: TypeAlias = tuple[int, str, str]  # the day since 1970 in UTC, the session or "", and the provider
 _COST = "cost_microdollars"  # NULL if unknown, as is a sum of unknown costs
+_KEPT_COST = f"llm_usage.{_COST}"
 _ADD_USAGE = f"""
     INSERT INTO llm_usage (day, session_id, provider, input, output, cached, {_COST}, calls)
-    VALUES (date(? * 86400, 'unixepoch'), ?, ?, ?, ?, ?, ?, ?)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (session_id, day, provider) DO UPDATE SET
-        input = input + excluded.input, output = output + excluded.output, cached = cached + excluded.cached,
-        {_COST} = coalesce({_COST} + excluded.{_COST}, excluded.{_COST}, {_COST}), calls = calls + excluded.calls
+        input = llm_usage.input + excluded.input, output = llm_usage.output + excluded.output,
+        cached = llm_usage.cached + excluded.cached, calls = llm_usage.calls + excluded.calls,
+        {_COST} = coalesce({_KEPT_COST} + excluded.{_COST}, excluded.{_COST}, {_KEPT_COST})
 """
-_SUM_USAGE = f"sum(input), sum(output), sum(cached), sum({_COST}), sum(calls) FROM llm_usage"
-_USAGE_OF = f"SELECT session_id, {_SUM_USAGE} WHERE session_id IN (SELECT value FROM json_each(?)) GROUP BY session_id"
-_USAGE_SINCE = f"SELECT day, {_SUM_USAGE} WHERE day >= ? GROUP BY day"
+_SUMS = ", ".join(f"CAST(sum({column}) AS bigint)" for column in ("input", "output", "cached", _COST, "calls"))
+
+_PUT_TEXT = """
+    INSERT INTO trusted_texts (digest, text) VALUES (?, ?) ON CONFLICT (digest) DO UPDATE SET text = excluded.text
+"""
+_PUT_WATERMARK = """
+    INSERT INTO watermarks (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value
+"""
 
 _log = Logger()
 
 
-def put_flags(cursor: sqlite3.Cursor, flags: Iterable[BindingFlag]) -> None:
+def put_flags(cursor: Cursor, flags: Iterable[BindingFlag]) -> None:
     """Insert flags of bindings, each replacing a flag of another revision.
 
     An earlier flag of the same revision stays.
@@ -126,10 +134,12 @@ class SQLiteUsage:
         self._put((int(self._clock.seconds() // _DAY_SECONDS), session_id or "", provider), usage, 1)
 
     async def of_sessions(self, session_ids: Sequence[str]) -> Mapping[str, UsageSum]:
-        return await self._sum(_USAGE_OF, compact(list(session_ids)))
+        await shielded(self.flush())
+        return await self._readers.read(_sum_by_session, tuple(session_ids))
 
     async def daily(self, since: date) -> Mapping[date, UsageSum]:
-        sums = await self._sum(_USAGE_SINCE, since.isoformat())
+        await shielded(self.flush())
+        sums = await self._readers.read(_sum_usage, "day", ("day >= ?", since.isoformat()))
         return {date.fromisoformat(day): used for day, used in sums.items()}
 
     def flush(self) -> Deferred[None]:
@@ -137,12 +147,11 @@ class SQLiteUsage:
         noted, self._noted = self._noted, {}
         if not noted:
             return succeed(None)
-        rows = [(*key, *astuple(usage), calls) for key, (usage, calls) in noted.items()]
+        rows = [
+            (_name_day(day), session_id, provider, *astuple(usage), calls)
+            for (day, session_id, provider), (usage, calls) in noted.items()
+        ]
         return self._writer.write(_add_usage, rows).addErrback(self._keep, noted)
-
-    async def _sum(self, statement: str, wanted: str) -> dict[str, UsageSum]:
-        await shielded(self.flush())
-        return await self._readers.read(_sum_usage, statement, wanted)
 
     def _put(self, key: _Key, usage: Usage | None, calls: int) -> None:
         if not self._noted:
@@ -157,34 +166,47 @@ class SQLiteUsage:
         _log.warn("the usage of LLM calls is not written yet")
 
 
-def _add_usage(cursor: sqlite3.Cursor, rows: Sequence[tuple[object, ...]]) -> None:
+def _add_usage(cursor: Cursor, rows: Sequence[tuple[object, ...]]) -> None:
     cursor.executemany(_ADD_USAGE, rows)
 
 
-def _sum_usage(cursor: sqlite3.Cursor, statement: str, wanted: str) -> dict[str, UsageSum]:
-    rows = cursor.execute(statement, (wanted,))
+def _name_day(day: int) -> str:
+    """Return the ISO date of the day with this number since 1970."""
+    return (_FIRST_DAY + timedelta(days=day)).isoformat()
+
+
+def _sum_by_session(cursor: Cursor, session_ids: Sequence[str]) -> dict[str, UsageSum]:
+    if not session_ids:
+        return {}
+    return _sum_usage(cursor, "session_id", cursor.dialect.among("session_id", session_ids))
+
+
+def _sum_usage(cursor: Cursor, key: str, term: tuple[str, object]) -> dict[str, UsageSum]:
+    """Return the sums of the rows that meet the condition C{term}, by the column C{key}."""
+    where, values = conditions(term)
+    rows = cursor.execute(f"SELECT {key}, {_SUMS} FROM llm_usage {where} GROUP BY {key}", values)
     return {key: UsageSum(Usage(*numbers), calls) for key, *numbers, calls in rows}
 
 
-def _raise_flag(cursor: sqlite3.Cursor, seals: Seals, flag: BindingFlag, events: Sequence[Event]) -> None:
+def _raise_flag(cursor: Cursor, seals: Seals, flag: BindingFlag, events: Sequence[Event]) -> None:
     put_flags(cursor, (flag,))
     seals.append(cursor, events)
 
 
-def _put_text(cursor: sqlite3.Cursor, digest: str, text: str) -> None:
-    cursor.execute("INSERT OR REPLACE INTO trusted_texts (digest, text) VALUES (?, ?)", (digest, text))
+def _put_text(cursor: Cursor, digest: str, text: str) -> None:
+    cursor.execute(_PUT_TEXT, (digest, text))
 
 
-def _get_text(cursor: sqlite3.Cursor, digest: str) -> str | None:
+def _get_text(cursor: Cursor, digest: str) -> str | None:
     row = cursor.execute("SELECT text FROM trusted_texts WHERE digest = ?", (digest,)).fetchone()
     return None if row is None else str(row["text"])
 
 
-def _put_watermark(cursor: sqlite3.Cursor, name: str, value: str) -> None:
-    cursor.execute("INSERT OR REPLACE INTO watermarks (name, value) VALUES (?, ?)", (name, value))
+def _put_watermark(cursor: Cursor, name: str, value: str) -> None:
+    cursor.execute(_PUT_WATERMARK, (name, value))
 
 
-def _select_watermarks(cursor: sqlite3.Cursor) -> dict[str, str]:
+def _select_watermarks(cursor: Cursor) -> dict[str, str]:
     return {row["name"]: row["value"] for row in cursor.execute("SELECT name, value FROM watermarks")}
 
 

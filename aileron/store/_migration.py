@@ -13,7 +13,8 @@ from attrs import frozen
 from aileron.base.disk import is_disk_full
 from aileron.model.errors import StoreUnavailable
 
-from ._connections import DISK_FULL, ForeignDatabase, NewerDatabase, refusal
+from ._engine import DISK_FULL, ForeignDatabase, NewerDatabase
+from ._sqlite import refusal
 
 APPLICATION_ID = 0x41494C52  # "AILR", in the header of each of our files
 _SUFFIX = ".sql"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
@@ -21,6 +20,8 @@ from . import _approvals_table as approvals_table
 from . import _runs_table as runs_table
 from ._audit import Seals
 from ._connections import Readers
+from ._dialect import Cursor
+from ._engine import looks_up
 from ._memories import put_flags
 from ._runs_table import RUNS
 from ._table import make_page, read_cursor
@@ -57,7 +58,7 @@ class SQLiteRuns:
         await self._writer.write(_progress, self._seals, progress)
 
     async def get(self, run_id: str) -> Run | None:
-        return await self._readers.read(RUNS.find, "WHERE id = ?", run_id)
+        return await self._readers.read(RUNS.find_by, "id", run_id)
 
     async def approval(self, run_id: str) -> Approval | None:
         return await self._readers.read(_approval, run_id)
@@ -104,7 +105,7 @@ class SQLiteRuns:
 
 
 def _receive(
-    cursor: sqlite3.Cursor, seals: Seals, run: Run, transitions: Sequence[Transition], limits: PendingLimits
+    cursor: Cursor, seals: Seals, run: Run, transitions: Sequence[Transition], limits: PendingLimits
 ) -> tuple[Run, bool]:
     earlier = _earlier(cursor, run)
     # guard of promise 4: an idempotency key makes one run
@@ -119,7 +120,7 @@ def _receive(
     return standing.run, True
 
 
-def _earlier(cursor: sqlite3.Cursor, run: Run) -> Run | None:
+def _earlier(cursor: Cursor, run: Run) -> Run | None:
     if run.idempotency_key is None:
         return None
     since: datetime = run.received_at - _KEY_LIVES
@@ -137,7 +138,7 @@ def _same_call(earlier: Run, run: Run) -> bool:
     return same_arguments and earlier.manifest_digest == run.manifest_digest
 
 
-def _refuse_beyond(cursor: sqlite3.Cursor, run: Run, limits: PendingLimits) -> None:
+def _refuse_beyond(cursor: Cursor, run: Run, limits: PendingLimits) -> None:
     """Refuse a new pending run if too many approvals are pending.
 
     :raises LimitExceeded: if the limit of the session, the action or the home is reached.
@@ -151,13 +152,14 @@ def _refuse_beyond(cursor: sqlite3.Cursor, run: Run, limits: PendingLimits) -> N
         raise LimitExceeded("Too many approvals wait for a decision.", details)
 
 
-def _apply(cursor: sqlite3.Cursor, seals: Seals, transitions: Sequence[Transition]) -> Run:
+@looks_up(RUNS.looking("id"), lambda seals, transitions: transitions[0].run_id)
+def _apply(cursor: Cursor, seals: Seals, transitions: Sequence[Transition]) -> Run:
     standing = _change(cursor, transitions)
     _keep_rest(cursor, seals, standing.approval, transitions)
     return standing.run
 
 
-def _change(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> _Standing:
+def _change(cursor: Cursor, transitions: Sequence[Transition]) -> _Standing:
     before = _find_standing(cursor, transitions)
     standing = _advance_all(before, transitions)
     if not runs_table.update(cursor, standing.run, before.run.state):
@@ -167,9 +169,7 @@ def _change(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> _Stand
     return standing
 
 
-def _keep_rest(
-    cursor: sqlite3.Cursor, seals: Seals, approval: Approval | None, transitions: Sequence[Transition]
-) -> None:
+def _keep_rest(cursor: Cursor, seals: Seals, approval: Approval | None, transitions: Sequence[Transition]) -> None:
     """Store the other changes of a run: its approval, steps, attempts, charges and events.
 
     :raises LimitExceeded: if a limit of a charge is reached.
@@ -189,13 +189,14 @@ def _keep_rest(
     seals.append(cursor, events)
 
 
-def _keep_details(cursor: sqlite3.Cursor, done: Transition | Progress) -> None:
+def _keep_details(cursor: Cursor, done: Transition | Progress) -> None:
     runs_table.STEPS.insert(cursor, done.steps, runs_table.STEP_IN_PLACE)
     runs_table.ATTEMPTS.insert(cursor, done.attempts, runs_table.ATTEMPT_IN_PLACE)
     put_flags(cursor, done.flags)
 
 
-def _progress(cursor: sqlite3.Cursor, seals: Seals, progress: Progress) -> None:
+@looks_up(RUNS.looking("id"), lambda seals, progress: progress.run_id)
+def _progress(cursor: Cursor, seals: Seals, progress: Progress) -> None:
     run = _find_known(cursor, progress.run_id)
     if run.state is not RunState.EXECUTING:
         raise StateConflict(run)
@@ -203,7 +204,7 @@ def _progress(cursor: sqlite3.Cursor, seals: Seals, progress: Progress) -> None:
     seals.append(cursor, progress.events)
 
 
-def _find_standing(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) -> _Standing:
+def _find_standing(cursor: Cursor, transitions: Sequence[Transition]) -> _Standing:
     """Return the run, with its approval if a transition needs it, even if the run's row says it is not gated.
 
     :raises NotFound: if there is no such run.
@@ -213,15 +214,15 @@ def _find_standing(cursor: sqlite3.Cursor, transitions: Sequence[Transition]) ->
     return _Standing(run, approvals_table.of_run(cursor, run) if about_it else None)
 
 
-def _find_known(cursor: sqlite3.Cursor, run_id: str) -> Run:
-    run = RUNS.find(cursor, "WHERE id = ?", run_id)
+def _find_known(cursor: Cursor, run_id: str) -> Run:
+    run = RUNS.find_by(cursor, "id", run_id)
     if run is None:
         raise NotFound("There is no such run.")
     return run
 
 
-def _approval(cursor: sqlite3.Cursor, run_id: str) -> Approval | None:
-    run = RUNS.find(cursor, "WHERE id = ?", run_id)
+def _approval(cursor: Cursor, run_id: str) -> Approval | None:
+    run = RUNS.find_by(cursor, "id", run_id)
     return None if run is None else approvals_table.of_run(cursor, run)
 
 

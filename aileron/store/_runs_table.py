@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -14,7 +13,8 @@ from aileron.model.faults import Fault
 from aileron.model.queries import RunQuery
 from aileron.model.runs import AttemptRow, Charge, Run, RunState, StepRow
 
-from ._table import FLAG, JSON_TEXT, MOMENT, PLAIN, Table, among, conditions, enum, fit, value
+from ._dialect import Cursor, SQLDialect
+from ._table import FLAG, JSON_TEXT, MOMENT, PLAIN, Table, conditions, enum, fit, value
 
 RUNS = Table(
     "runs",
@@ -43,22 +43,23 @@ RUNS = Table(
         "title": PLAIN,
     },
 )
-SIZE = """length(runs.arguments) + ifnull(length(runs.result), 0) + ifnull(length(runs.asked), 0)
-    + ifnull(length(runs.fault), 0) + ifnull(length(runs.reason), 0)"""
+SIZE = """length(runs.arguments) + coalesce(length(runs.result), 0) + coalesce(length(runs.asked), 0)
+    + coalesce(length(runs.fault), 0) + coalesce(length(runs.reason), 0)"""
 """The size of a run in characters of JSON. The JSON is ASCII, so also in bytes."""
 
 _CHANGED = RUNS.part("state", "changed_at", "result", "fault", "reason", "audit_id", "start_after", "title")
 _EDITED = RUNS.part("arguments", "asked")
-_UPDATE = f"UPDATE runs SET {_CHANGED.assignments()} WHERE id = ? AND state = ?"
+_UPDATE, _EDIT = _CHANGED.updating("id", "state"), _EDITED.updating("id")
 _BY_KEY = """
-    WHERE idempotency_key = ? AND action = ? AND session_id IS ? AND received_at > ?
+    WHERE idempotency_key = ? AND action = ? AND coalesce(session_id, '') = ? AND received_at > ?
     ORDER BY ordinal DESC LIMIT 1
 """
 UNFINISHED = """
     WHERE state IN ('received', 'pending_approval', 'approved', 'awaiting_vault', 'awaiting_credential', 'executing')
     ORDER BY ordinal
 """
-_SAME = "action = ? AND id <> ? AND session_id {} ? AND ? IN (arguments, asked)"
+_SAME = "action = ? AND id <> ? AND {} AND ? IN (arguments, asked)"
+_OTHER_SESSION, _OWN_SESSION = "coalesce(session_id, '') <> ?", "session_id = ?"
 _MOST_SEARCHED = 5000
 _IDENTICAL = f"""
     WHERE ordinal IN (
@@ -69,45 +70,47 @@ _IDENTICAL = f"""
         AND ordinal > (SELECT max(ordinal) FROM runs) - {_MOST_SEARCHED}
     )
 """
-_REPEATS = f"{_IDENTICAL.format('IS NOT', 'IS NOT')} ORDER BY state = 'pending_approval', ordinal DESC LIMIT ?"
-_TWINS = f"{_IDENTICAL.format('=', '=')} ORDER BY ordinal LIMIT ?"
+_REPEATS = (
+    f"{_IDENTICAL.format(_OTHER_SESSION, _OTHER_SESSION)} ORDER BY state = 'pending_approval', ordinal DESC LIMIT ?"
+)
+_TWINS = f"{_IDENTICAL.format(_OWN_SESSION, _OWN_SESSION)} ORDER BY ordinal LIMIT ?"
 _MOST_USED = """
     SELECT action FROM (
         SELECT action FROM runs WHERE state = 'completed' ORDER BY ordinal DESC LIMIT 2000
-    )
+    ) AS newest
     GROUP BY action ORDER BY count(*) DESC, action LIMIT ?
 """
 
 
-def update(cursor: sqlite3.Cursor, run: Run, start: RunState) -> bool:
-    """Update the row of C{run} if its state is C{start}.
+def update(cursor: Cursor, run: Run, start: RunState) -> bool:
+    """Update the row of C{run}, which was read in this transaction, if its state is C{start}.
 
     :return: whether the state was C{start}.
     """
-    cursor.execute(_UPDATE, (*_CHANGED.row_of(run), run.id, start.value))
-    return cursor.rowcount == 1
+    return cursor.update(_UPDATE, (*_CHANGED.row_of(run), run.id, start.value))
 
 
-def edit(cursor: sqlite3.Cursor, run: Run) -> None:
+def edit(cursor: Cursor, run: Run) -> None:
     """Store the edited arguments of a run and the originally requested ones."""
-    cursor.execute(f"UPDATE runs SET {_EDITED.assignments()} WHERE id = ?", (*_EDITED.row_of(run), run.id))
+    cursor.update(_EDIT, (*_EDITED.row_of(run), run.id))
 
 
-def by_key(cursor: sqlite3.Cursor, session_id: str | None, action: str, key: str, since: datetime) -> Run | None:
+def by_key(cursor: Cursor, session_id: str | None, action: str, key: str, since: datetime) -> Run | None:
     """Return the newest run after C{since} with this idempotency key, or None if there is none."""
-    return RUNS.find(cursor, _BY_KEY, key, action, session_id, timestamp(since))
+    cursor.settle("runs", "idempotency_key", key)
+    return RUNS.find(cursor, _BY_KEY, key, action, session_id or "", timestamp(since))
 
 
-def repeats(cursor: sqlite3.Cursor, run: Run, since: datetime, limit: int) -> tuple[Run, ...]:
+def repeats(cursor: Cursor, run: Run, since: datetime, limit: int) -> tuple[Run, ...]:
     """Return at most C{limit} runs of other sessions with the action and arguments of C{run}, newest first.
 
     They are not settled, of unknown outcome, or completed after C{since}. See L{IRuns.repeats}.
     """
-    same = (run.action, run.id, run.session_id, compact(run.asked_for))
+    same = (run.action, run.id, run.session_id or "", compact(run.asked_for))
     return RUNS.select(cursor, _REPEATS, *same, *same, timestamp(since), limit)
 
 
-def twins(cursor: sqlite3.Cursor, run: Run, since: datetime, limit: int) -> tuple[Run, ...]:
+def twins(cursor: Cursor, run: Run, since: datetime, limit: int) -> tuple[Run, ...]:
     """Return at most C{limit} other runs of the session with the action and arguments of C{run}, oldest first.
 
     They are not settled, of unknown outcome, or completed after C{since}. See L{IRuns.twins}.
@@ -116,26 +119,26 @@ def twins(cursor: sqlite3.Cursor, run: Run, since: datetime, limit: int) -> tupl
     return RUNS.select(cursor, _TWINS, *same, *same, timestamp(since), limit)
 
 
-def pending(cursor: sqlite3.Cursor, *, session_id: str | None = None, action: str | None = None) -> int:
+def pending(cursor: Cursor, *, session_id: str | None = None, action: str | None = None) -> int:
     """Return the number of pending runs of one session, of one action, or of all."""
     waits = ("state = ?", RunState.PENDING.value)
     return _count(cursor, *conditions(waits, ("session_id = ?", session_id), ("action = ?", action)))
 
 
-def select(cursor: sqlite3.Cursor, query: RunQuery, key: int | None) -> tuple[list[tuple[int, Run]], int]:
+def select(cursor: Cursor, query: RunQuery, key: int | None) -> tuple[list[tuple[int, Run]], int]:
     """Return the runs beyond the ordinal C{key}, with one more if there is a next page.
 
     :return: pairs of ordinal and run, and the number of runs on the page.
     """
     beyond, order = (">", "ASC") if query.oldest_first else ("<", "DESC")
-    where, values = matching(query, (f"ordinal {beyond} ?", key))
+    where, values = matching(cursor.dialect, query, (f"ordinal {beyond} ?", key))
     tail = f"FROM runs {where} ORDER BY ordinal {order} LIMIT ?"
     limit = fitting(cursor, SIZE, tail, values, query)
     rows = cursor.execute(f"SELECT ordinal, {RUNS.selection} {tail}", (*values, limit + 1))
     return [(row["ordinal"], RUNS.value_of(row)) for row in rows], limit
 
 
-def fitting(cursor: sqlite3.Cursor, size: str, tail: str, values: Sequence[object], query: RunQuery) -> int:
+def fitting(cursor: Cursor, size: str, tail: str, values: Sequence[object], query: RunQuery) -> int:
     """Return the number of rows on the page that C{tail} selects. See L{fit}.
 
     :param size: an SQL expression of a row's size in bytes.
@@ -144,33 +147,33 @@ def fitting(cursor: sqlite3.Cursor, size: str, tail: str, values: Sequence[objec
     return fit((row["size"] for row in rows), query.limit, query.most_bytes)
 
 
-def count(cursor: sqlite3.Cursor, query: RunQuery) -> int:
+def count(cursor: Cursor, query: RunQuery) -> int:
     """Return the number of runs that match the query."""
-    return _count(cursor, *matching(query))
+    return _count(cursor, *matching(cursor.dialect, query))
 
 
-def count_by_state(cursor: sqlite3.Cursor) -> dict[RunState, int]:
+def count_by_state(cursor: Cursor) -> dict[RunState, int]:
     """Return the number of runs by state, without states that have none."""
     return {RunState(row[0]): row[1] for row in cursor.execute("SELECT state, count(*) FROM runs GROUP BY state")}
 
 
-def _count(cursor: sqlite3.Cursor, where: str, values: list[object]) -> int:
+def _count(cursor: Cursor, where: str, values: list[object]) -> int:
     found: int = cursor.execute(f"SELECT count(*) FROM runs {where}", values).fetchone()[0]
     return found
 
 
-def most_used(cursor: sqlite3.Cursor, limit: int) -> tuple[str, ...]:
+def most_used(cursor: Cursor, limit: int) -> tuple[str, ...]:
     """Return the actions of the newest completed runs, most frequent first, then by name."""
     return tuple(row["action"] for row in cursor.execute(_MOST_USED, (limit,)))
 
 
-def matching(query: RunQuery, *terms: tuple[str, object]) -> tuple[str, list[object]]:
+def matching(dialect: SQLDialect, query: RunQuery, *terms: tuple[str, object]) -> tuple[str, list[object]]:
     """Return the C{WHERE} clause of a query, and its values."""
     return conditions(
-        among("runs.state", query.states),
+        dialect.among("runs.state", query.states),
         ("runs.session_id = ?", query.session_id),
         ("runs.action = ?", query.action),
-        ("runs.gated = ?", query.gated),
+        ("runs.gated = ?", None if query.gated is None else int(query.gated)),
         ("runs.parent_id = ?", query.parent_id),
         ("runs.undoes = ?", query.undoes),
         *terms,
@@ -221,7 +224,7 @@ _KEPT = timedelta(days=2)
 _FORGOTTEN = 2  # the number of old charges deleted per new one, so that their number falls
 
 
-def charge(cursor: sqlite3.Cursor, charges: Sequence[Charge], at: datetime) -> None:
+def charge(cursor: Cursor, charges: Sequence[Charge], at: datetime) -> None:
     """Count C{charges} at the time C{at}, and delete charges that are too old for every limit.
 
     Charges in the future, after the clock was set back, count too, so that changing the clock frees no limit.
@@ -236,7 +239,7 @@ def charge(cursor: sqlite3.Cursor, charges: Sequence[Charge], at: datetime) -> N
     CHARGES.insert(cursor, [_Counted(key, at) for key in keys])
 
 
-def check_room(cursor: sqlite3.Cursor, charges: Sequence[Charge], at: datetime) -> None:
+def check_room(cursor: Cursor, charges: Sequence[Charge], at: datetime) -> None:
     """Raise if a limit of C{charges} is reached.
 
     Limits above the number of all rows are not counted, because counting is slow.

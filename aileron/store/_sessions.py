@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -23,6 +22,7 @@ from aileron.model.sessions import ActionSelection, Process, Session, SessionEnd
 
 from ._audit import Seals
 from ._connections import Readers, shielded
+from ._dialect import Cursor
 from ._table import FLAG, MOMENT, PLAIN, Table, conditions, enum, make_page, read_cursor, value
 from ._writer import Writer
 
@@ -249,9 +249,7 @@ class _SessionEnd:
     ending: SessionEnding | None
 
 
-def _open(
-    cursor: sqlite3.Cursor, seals: Seals, new: _New, seen: Sequence[tuple[str, datetime]], since: datetime
-) -> None:
+def _open(cursor: Cursor, seals: Seals, new: _New, seen: Sequence[tuple[str, datetime]], since: datetime) -> None:
     _note_seen(cursor, seen)
     if cursor.execute(_LIVE, (timestamp(since),)).fetchone()[0] >= MOST_LIVE:
         raise LimitExceeded(f"{MOST_LIVE} sessions are live; end one first.", {"retry_after": _RETRY_AFTER_SECONDS})
@@ -259,15 +257,16 @@ def _open(
         raise LimitExceeded(
             f"{MOST_A_MINUTE} sessions were opened within a minute; wait.", {"retry_after": _RETRY_AFTER_SECONDS}
         )
-    cursor.execute(_WRITTEN.insertion, (*SESSIONS.row_of(new.session), *new.digests))
+    cursor.insert(_WRITTEN.insertion, [(*SESSIONS.row_of(new.session), *new.digests)])
     cursor.execute(_FORGET, (MOST_KEPT, timestamp(since)))
     seals.append(cursor, new.events)
 
 
-def _end(cursor: sqlite3.Cursor, seals: Seals, session_id: str, ending: _SessionEnd) -> Session:
+def _end(cursor: Cursor, seals: Seals, session_id: str, ending: _SessionEnd) -> Session:
     if ending.seen_at is not None:
         _note_seen(cursor, [(session_id, ending.seen_at)])
-    cursor.execute(_END, (timestamp(ending.at), ending.exit_code, ending.ending, session_id))
+    reason = None if ending.ending is None else ending.ending.value
+    cursor.execute(_END, (timestamp(ending.at), ending.exit_code, reason, session_id))
     if cursor.rowcount == 1:
         seals.append(cursor, ending.events)
     session = SESSIONS.find(cursor, "WHERE id = ?", session_id)
@@ -276,31 +275,31 @@ def _end(cursor: sqlite3.Cursor, seals: Seals, session_id: str, ending: _Session
     return session
 
 
-def _note_seen(cursor: sqlite3.Cursor, seen: Iterable[tuple[str, datetime]]) -> None:
+def _note_seen(cursor: Cursor, seen: Iterable[tuple[str, datetime]]) -> None:
     """Store the times of last use, unless the stored ones are later."""
     for session_id, moment in seen:
         at = timestamp(moment)
         cursor.execute(_SEEN, (at, session_id, at))
 
 
-def _opened_at(cursor: sqlite3.Cursor, back: int) -> datetime:
+def _opened_at(cursor: Cursor, back: int) -> datetime:
     """Return the opening time of the session C{back} places back, the newest being 1, or C{_DAWN} if there is none."""
     row = cursor.execute(_OPENED, (back - 1,)).fetchone()
     return _DAWN if row is None else from_timestamp(row["started_at"])
 
 
-def _tally(cursor: sqlite3.Cursor, session_id: str) -> SessionTally:
+def _tally(cursor: Cursor, session_id: str) -> SessionTally:
     """Return the number of runs of a session by outcome, all 0 if it requested none."""
     return SessionTally(*cursor.execute(_TALLY, (session_id,)).fetchone())
 
 
 def _select(
-    cursor: sqlite3.Cursor, live_only: bool, limit: int, before: int | None, without_ended: str | None
+    cursor: Cursor, live_only: bool, limit: int, before: int | None, without_ended: str | None
 ) -> list[tuple[int, Session]]:
     """Return pairs of ordinal and session below C{before}, newest first, one more than C{limit} if available."""
     where, values = conditions(
         ("ordinal < ?", before),
-        ("(ended_at IS NULL) = ?", live_only or None),
+        ("CASE WHEN ended_at IS NULL THEN 1 ELSE 0 END = ?", 1 if live_only else None),
         ("(ended_at IS NULL OR agent != ?)", without_ended),
     )
     statement = f"SELECT ordinal, {SESSIONS.selection} FROM sessions {where} ORDER BY ordinal DESC LIMIT ?"

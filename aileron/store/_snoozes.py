@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -14,11 +13,13 @@ from aileron.model.audit import Event
 
 from ._audit import Seals
 from ._connections import Readers, shielded
+from ._dialect import Cursor
 from ._writer import Writer
 
 _PUT = """
-    INSERT OR REPLACE INTO snoozes (run_id, until)
+    INSERT INTO snoozes (run_id, until)
     SELECT ?, ? WHERE NOT EXISTS (SELECT 1 FROM runs WHERE id = ? AND state <> 'pending_approval')
+    ON CONFLICT (run_id) DO UPDATE SET until = excluded.until
 """
 _REMOVE = "DELETE FROM snoozes WHERE run_id = ?"
 _EXPIRE = "DELETE FROM snoozes WHERE until <= ?"
@@ -45,7 +46,7 @@ class SQLiteSnoozes:
 
 
 def _put(
-    cursor: sqlite3.Cursor, seals: Seals, run_id: str, until: datetime | None, now: datetime, events: Sequence[Event]
+    cursor: Cursor, seals: Seals, run_id: str, until: datetime | None, now: datetime, events: Sequence[Event]
 ) -> bool:
     cursor.execute(_EXPIRE, (timestamp(now),))
     if until is None:
@@ -57,6 +58,6 @@ def _put(
     return bool(changed)
 
 
-def _select(cursor: sqlite3.Cursor, now: datetime) -> dict[str, datetime]:
+def _select(cursor: Cursor, now: datetime) -> dict[str, datetime]:
     rows = cursor.execute(_ALL, (timestamp(now),))
     return {row["run_id"]: from_timestamp(row["until"]) for row in rows}

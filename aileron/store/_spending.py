@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 
 from attrs import astuple, define, field
 from twisted.internet.defer import Deferred, succeed
@@ -16,6 +15,7 @@ from aileron.model.errors import StoreUnavailable
 from aileron.model.usage import SpendKey, Spent
 
 from ._connections import Readers, shielded
+from ._dialect import Cursor
 from ._writer import Writer
 
 WRITE_SECONDS = 1.0
@@ -27,12 +27,14 @@ _ADD = """
                           requests, input, output, cached, microdollars, estimated, unpriced)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (day, session_id, provider, model) DO UPDATE SET
-        requests = requests + excluded.requests, input = input + excluded.input, output = output + excluded.output,
-        cached = cached + excluded.cached, microdollars = microdollars + excluded.microdollars,
-        estimated = estimated + excluded.estimated, unpriced = unpriced + excluded.unpriced
+        requests = spending.requests + excluded.requests, input = spending.input + excluded.input,
+        output = spending.output + excluded.output, cached = spending.cached + excluded.cached,
+        microdollars = spending.microdollars + excluded.microdollars,
+        estimated = spending.estimated + excluded.estimated, unpriced = spending.unpriced + excluded.unpriced
 """
+_NEWEST = "SELECT max(day) FROM spending WHERE day <= ?"
 _PRUNE = """
-    DELETE FROM spending WHERE day < date((SELECT max(day) FROM spending WHERE day <= ?), ?)
+    DELETE FROM spending WHERE day < ?
     AND session_id NOT IN (SELECT id FROM sessions WHERE ended_at IS NULL)
 """
 _ALL = """
@@ -94,15 +96,17 @@ class SQLiteSpending:
         _log.warn("what LLM requests used is not written yet")
 
 
-def _add(cursor: sqlite3.Cursor, rows: Sequence[tuple[object, ...]]) -> None:
+def _add(cursor: Cursor, rows: Sequence[tuple[object, ...]]) -> None:
     cursor.executemany(_ADD, rows)
 
 
-def _prune(cursor: sqlite3.Cursor, today: str) -> None:
-    cursor.execute(_PRUNE, (today, f"-{KEPT_DAYS} days"))
+def _prune(cursor: Cursor, today: str) -> None:
+    newest = cursor.execute(_NEWEST, (today,)).fetchone()[0]
+    if newest is not None:
+        cursor.execute(_PRUNE, ((date.fromisoformat(newest) - timedelta(days=KEPT_DAYS)).isoformat(),))
 
 
-def _select(cursor: sqlite3.Cursor, day: str) -> dict[SpendKey, Spent]:
+def _select(cursor: Cursor, day: str) -> dict[SpendKey, Spent]:
     return {
         SpendKey(date.fromisoformat(row[0]), row[1], row[2], row[3]): Spent(*row[4:])
         for row in cursor.execute(_ALL, (day,))

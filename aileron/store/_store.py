@@ -7,16 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from attrs import frozen
-from twisted.enterprise.adbapi import ConnectionPool
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.threadpool import ThreadPool
 
+from aileron.model.errors import StoreUnavailable
 from aileron.model.interfaces.store import IAudit, IBindingFlags, IInBandMemories, IRuns, ISessions, IWatermarks
 
+from ._address import ServerAddress
 from ._audit import Seals, SQLiteArchive, SQLiteAudit
-from ._connections import Readers, Threads, Tuning, reading_pool, writing_pool
+from ._connections import Readers
+from ._engine import EnginePool, Threads, Tuning
 from ._in_band import SQLiteInBandMemories
 from ._memories import SQLiteBindingFlags, SQLiteContents, SQLiteUsage, SQLiteWatermarks
 from ._migration import Schema, migrate, shipped
@@ -24,8 +26,11 @@ from ._runs import SQLiteRuns
 from ._sessions import SQLiteSessions
 from ._snoozes import SQLiteSnoozes
 from ._spending import SQLiteSpending
+from ._sqlite import reading_pool, writing_pool
 from ._tool_claims import SQLiteToolClaims
 from ._writer import Writer
+
+INSTALL = "install it, as by: pip install 'aileron[postgresql]'"
 
 
 @frozen
@@ -36,8 +41,8 @@ class _Pools:
     """
 
     reactor: Any
-    writing: ConnectionPool
-    reading: ConnectionPool
+    writing: EnginePool
+    reading: EnginePool
 
     def close(self) -> None:
         """Close the connections and end the threads."""
@@ -47,7 +52,7 @@ class _Pools:
 
 @frozen
 class Store:
-    """A SQLite file, with one attribute for each kind of content. Call L{open} before use and L{close} after.
+    """A database, with one attribute for each kind of content. Call L{open} before use and L{close} after.
 
     Each write is one transaction, visible to the other parts after its commit.
 
@@ -77,10 +82,8 @@ class Store:
     in_band: IInBandMemories
     snoozes: SQLiteSnoozes
     tool_claims: SQLiteToolClaims
-    _path: Path
-    _schema: Schema
-    _tuning: Tuning
     _pools: _Pools
+    _migrate: Callable[[], Deferred[None]]
     _writer: Writer
     _readers: Readers
     _flushes: Sequence[Callable[[], Deferred[None]]]
@@ -88,13 +91,11 @@ class Store:
     async def open(self) -> None:
         """Create the database, or migrate it to this version's schema.
 
-        :raises NewerDatabase: if a newer version wrote the file, which is unchanged.
-        :raises ForeignDatabase: if the file is not a database of Aileron. It is unchanged.
-        :raises StoreUnavailable: if the database cannot be used now.
+        :raises NewerDatabase: if a newer version wrote the database, which is unchanged.
+        :raises ForeignDatabase: if the database is not one of Aileron. It is unchanged.
+        :raises StoreUnavailable: if the database cannot be used now, or another daemon uses it.
         """
-        busy = self._tuning.busy_seconds
-        pool = self._pools.writing.threadpool
-        await deferToThreadPool(self._pools.reactor, pool, lambda: migrate(self._path, self._schema, busy))
+        await self._migrate()
 
     async def close(self) -> None:
         """Write cached data, finish queued writes, and close the connections.
@@ -109,7 +110,7 @@ class Store:
 
 
 def make_store(
-    path: Path,
+    place: Path | ServerAddress,
     reactor: Any,
     clock: IReactorTime,
     seals: Seals,
@@ -117,18 +118,18 @@ def make_store(
     threads: Threads = ThreadPool,
     schema: Schema | None = None,
 ) -> Store:
-    """Return a store for the file at C{path}, not yet opened.
+    """Return a store for a SQLite file or a database on a PostgreSQL server, not yet opened.
 
     :param reactor: the reactor for the thread pools: C{callWhenRunning}, C{callFromThread} and shutdown triggers.
     :param clock: the clock for the expiry of keys and for last uses of sessions.
-    :param schema: a schema other than the shipped one, only for tests.
+    :param schema: a schema of the file other than the shipped one, only for tests.
+    :raises StoreUnavailable: if the place is a server and the package psycopg is not installed.
     """
     tuning = tuning or Tuning()
-    pools = _Pools(
-        reactor,
-        writing_pool(path, reactor, threads, tuning),
-        reading_pool(path, reactor, threads, tuning),
-    )
+    if isinstance(place, Path):
+        pools, opening = _use_file(place, reactor, tuning, threads, schema or shipped())
+    else:
+        pools, opening = _use_server(place, reactor, tuning, threads)
     writer, readers = Writer(pools.writing, tuning.max_batch, seals.before_commit), Readers(pools.reading)
     sessions, usage = SQLiteSessions(writer, readers, clock, seals), SQLiteUsage(writer, readers, clock)
     spending = SQLiteSpending(writer, readers, clock)
@@ -145,11 +146,38 @@ def make_store(
         in_band=SQLiteInBandMemories(writer, readers, clock),
         snoozes=SQLiteSnoozes(writer, readers, clock, seals),
         tool_claims=SQLiteToolClaims(writer, readers, clock),
-        path=path,
-        schema=schema or shipped(),
-        tuning=tuning,
         pools=pools,
+        migrate=opening,
         writer=writer,
         readers=readers,
         flushes=(sessions.flush, usage.flush, spending.flush),
     )
+
+
+def _use_file(
+    path: Path, reactor: Any, tuning: Tuning, threads: Threads, schema: Schema
+) -> tuple[_Pools, Callable[[], Deferred[None]]]:
+    """Return the pools of a file, and the function that creates or migrates it."""
+    writing, reading = writing_pool(path, reactor, threads, tuning), reading_pool(path, reactor, threads, tuning)
+
+    def open_file() -> Deferred[None]:
+        return deferToThreadPool(reactor, writing.threadpool, lambda: migrate(path, schema, tuning.busy_seconds))
+
+    return _Pools(reactor, writing, reading), open_file
+
+
+def _use_server(
+    address: ServerAddress, reactor: Any, tuning: Tuning, threads: Threads
+) -> tuple[_Pools, Callable[[], Deferred[None]]]:
+    """Return the pools of a database on a server, and the function that creates or migrates its schema.
+
+    :raises StoreUnavailable: if the package psycopg is not installed.
+    """
+    try:
+        from ._server import PostgreSQLPool, run
+        from ._server_schema import migrate_server
+    except ImportError as error:
+        raise StoreUnavailable(f"PostgreSQL needs the package psycopg ({error}): {INSTALL}") from None
+    writing = PostgreSQLPool(address, reactor, threads, tuning, writes=True)
+    reading = PostgreSQLPool(address, reactor, threads, tuning, writes=False)
+    return _Pools(reactor, writing, reading), lambda: run(writing, migrate_server)

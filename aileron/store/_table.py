@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
@@ -18,6 +17,8 @@ from aileron.base.converter import from_json, to_json
 from aileron.base.json import compact, from_timestamp, timestamp
 from aileron.model.errors import InvalidRequest
 from aileron.model.queries import Page
+
+from ._dialect import Cursor, Insertion, ResultRow, RowLookup, RowUpdate
 
 T = TypeVar("T")
 
@@ -57,7 +58,8 @@ PLAIN = Codec()
 
 MOMENT = Codec(timestamp, from_timestamp)
 JSON_TEXT = Codec(compact, json.loads)
-FLAG = Codec(None, bool)
+FLAG = Codec(int, bool)
+"""A bool, stored as 0 or 1."""
 
 
 @frozen(eq=False)
@@ -76,7 +78,7 @@ class Table(Generic[T]):
     columns: Mapping[str, Codec]
     attributes: Mapping[str, str] = field(factory=dict)
     selection: str = field(init=False)
-    insertion: str = field(init=False)
+    insertion: Insertion = field(init=False)
     _values: Callable[[Any], tuple[Any, ...]] = field(init=False)
     _decoders: Sequence[tuple[str, str, Callable[[Any], object] | None]] = field(init=False)
 
@@ -85,9 +87,8 @@ class Table(Generic[T]):
         return ", ".join(f"{self.name}.{column} AS {self.name}_{column}" for column in self.columns)
 
     @insertion.default
-    def _make_insertion(self) -> str:
-        places = ", ".join("?" * len(self.columns))
-        return f"INSERT INTO {self.name} ({', '.join(self.columns)}) VALUES ({places})"
+    def _make_insertion(self) -> Insertion:
+        return Insertion(self.name, tuple(self.columns))
 
     @_values.default
     def _make_values(self) -> Callable[[Any], tuple[Any, ...]]:
@@ -101,14 +102,20 @@ class Table(Generic[T]):
         """Return the table reduced to some columns, for an C{UPDATE}."""
         return Table(self.name, self.make, {name: self.columns[name] for name in columns}, self.attributes)
 
-    def assignments(self) -> str:
-        """Return the columns for the C{SET} of an C{UPDATE}, each with a placeholder."""
-        return ", ".join(f"{column} = ?" for column in self.columns)
+    def updating(self, *found_by: str) -> RowUpdate:
+        """Return the C{UPDATE} of all columns in the row that has given values in the columns C{found_by}."""
+        return RowUpdate(self.name, tuple(self.columns), found_by)
 
-    def overwriting(self, *key: str, keep: Sequence[str] = ()) -> str:
-        """Return the clause for an L{insertion} to overwrite a row with an equal C{key}, except its columns C{keep}."""
+    def overwriting(self, *key: str, keep: Sequence[str] = (), only: str = "") -> Insertion:
+        """Return the C{INSERT} that overwrites a row with an equal C{key}, except its columns C{keep}.
+
+        :param only: the condition under which a row is overwritten, by default always.
+        """
         changed = ", ".join(f"{name} = excluded.{name}" for name in self.columns if name not in (*key, *keep))
-        return f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changed}"
+        where = f" WHERE {only}" if only else ""
+        return Insertion(
+            self.name, tuple(self.columns), key, f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changed}{where}"
+        )
 
     def row_of(self, value: Any) -> list[object]:
         """Return the contents of the columns for C{value}, in order."""
@@ -118,33 +125,42 @@ class Table(Generic[T]):
             for codec, value in zip(codecs, self._values(value), strict=True)
         ]
 
-    def read(self, row: sqlite3.Row) -> dict[str, Any]:
+    def read(self, row: ResultRow) -> dict[str, Any]:
         """Return the values of one row of a L{selection} by column."""
         return {column: row[name] if decode is None else decode(row[name]) for column, name, decode in self._decoders}
 
-    def value_of(self, row: sqlite3.Row, **others: object) -> T:
+    def value_of(self, row: ResultRow, **others: object) -> T:
         """Return the value of one row of a L{selection}. C{others} are attributes without a column."""
         return self.make(
             **others, **{self.attributes.get(column, column): value for column, value in self.read(row).items()}
         )
 
-    def insert(self, cursor: sqlite3.Cursor, values: Iterable[Any], conflict: str = "") -> None:
+    def insert(self, cursor: Cursor, values: Iterable[Any], insertion: Insertion | None = None) -> None:
         """Insert rows.
 
-        :param conflict: the clause for rows that exist already, from L{overwriting}.
+        :param insertion: an insertion from L{overwriting}, by default one that refuses rows that exist already.
         """
         rows = [self.row_of(value) for value in values]
         if rows:
-            cursor.executemany(f"{self.insertion} {conflict}", rows)
+            cursor.insert(insertion or self.insertion, rows)
 
-    def select(self, cursor: sqlite3.Cursor, tail: str, *values: object) -> tuple[T, ...]:
+    def select(self, cursor: Cursor, tail: str, *values: object) -> tuple[T, ...]:
         """Return the values of the rows that C{tail}, the rest of the statement, selects."""
         return tuple(map(self.value_of, cursor.execute(f"SELECT {self.selection} FROM {self.name} {tail}", values)))
 
-    def find(self, cursor: sqlite3.Cursor, tail: str, *values: object) -> T | None:
+    def find(self, cursor: Cursor, tail: str, *values: object) -> T | None:
         """Return the value of the first row that C{tail} selects, or None if there is none."""
         row = cursor.execute(f"SELECT {self.selection} FROM {self.name} {tail}", values).fetchone()
         return None if row is None else self.value_of(row)
+
+    def find_by(self, cursor: Cursor, column: str, wanted: str) -> T | None:
+        """Return the value of the row with C{wanted} in a unique column, or None if there is none."""
+        row = cursor.find(self.looking(column), wanted)
+        return None if row is None else self.value_of(row)
+
+    def looking(self, column: str) -> RowLookup:
+        """Return the C{SELECT} of the row that has a given value in a unique column."""
+        return RowLookup(self.name, self.selection, column)
 
 
 def moment(value: datetime | None) -> str | None:
@@ -160,14 +176,6 @@ def conditions(*terms: tuple[str, object]) -> tuple[str, list[object]]:
     given = [(term, value) for term, value in terms if value is not None]
     where = " AND ".join(term for term, _ in given)
     return (f"WHERE {where}" if where else ""), [value for _, value in given]
-
-
-def among(column: str, values: Sequence[str]) -> tuple[str, str | None]:
-    """Return the condition that C{column} is one of C{values}, and its value.
-
-    If C{values} is empty, the value is None.
-    """
-    return f"{column} IN (SELECT value FROM json_each(?))", compact(list(values)) if values else None
 
 
 def read_cursor(kind: str, cursor: str | None) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Sequence
 
 from attrs import evolve, frozen
@@ -15,23 +14,26 @@ from aileron.model.sessions import Session
 from aileron.model.tool_claims import KEPT, MOST_CLAIMS, ToolClaim
 
 from ._connections import Readers, shielded
+from ._dialect import Cursor
 from ._sessions import SESSIONS
 from ._writer import Writer
 
 _CHANGE = "UPDATE tool_claims SET told = ?, given = ? WHERE run_id = ? AND session_id = ?"
 _KEEP = """
-    INSERT OR IGNORE INTO tool_claims (run_id, session_id, form, size, asked_at, told, given)
+    INSERT INTO tool_claims (run_id, session_id, form, size, asked_at, told, given)
     SELECT ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ? AND ended_at IS NULL)
+    ON CONFLICT (run_id) DO NOTHING
 """
-_SETTLED = compact([each.value for each in RunState if each.settled])
+_SETTLED = tuple(each.value for each in RunState if each.settled)
 _EXPIRE = """
     DELETE FROM tool_claims WHERE run_id IN (
-        SELECT id FROM runs WHERE state IN (SELECT value FROM json_each(?)) AND changed_at < ?
+        SELECT id FROM runs WHERE {settled} AND changed_at < ?
     )
 """
-_BOUND = """
+_BOUND = f"""
     DELETE FROM tool_claims WHERE run_id IN (
-        SELECT run_id FROM tool_claims WHERE session_id = ? ORDER BY asked_at DESC, run_id DESC LIMIT -1 OFFSET ?
+        SELECT run_id FROM tool_claims WHERE session_id = ? ORDER BY asked_at DESC, run_id DESC
+        LIMIT {2**63 - 1} OFFSET ?
     )
 """
 _OF_SESSION = """
@@ -44,8 +46,8 @@ _OF_FORM = """
 """
 _TAKE_OVER = "UPDATE tool_claims SET session_id = ?, told = ? WHERE run_id = ?"
 _OPEN = """
-    SELECT tool_claims.session_id, count(*), sum(size) FROM tool_claims JOIN runs ON runs.id = run_id
-    WHERE runs.state NOT IN (SELECT value FROM json_each(?)) GROUP BY tool_claims.session_id
+    SELECT tool_claims.session_id, count(*), CAST(sum(size) AS bigint) FROM tool_claims JOIN runs ON runs.id = run_id
+    WHERE NOT ({settled}) GROUP BY tool_claims.session_id
 """
 
 
@@ -100,19 +102,19 @@ def _to_row(claim: ToolClaim) -> tuple[object, ...]:
     return (claim.run_id, claim.session_id, claim.form, claim.size, timestamp(claim.asked_at), *callers)
 
 
-def _keep(cursor: sqlite3.Cursor, row: tuple[object, ...], before: str) -> None:
-    cursor.execute(_EXPIRE, (_SETTLED, before))
+def _keep(cursor: Cursor, row: tuple[object, ...], before: str) -> None:
+    _expire(cursor, before)
     cursor.execute(_CHANGE, (*row[-2:], *row[:2]))
     if not cursor.rowcount:
         cursor.execute(_KEEP, (*row, row[1]))
         cursor.execute(_BOUND, (row[1], MOST_CLAIMS))
 
 
-def _take_over(cursor: sqlite3.Cursor, session: Session, form: str, action: str, before: str) -> ToolClaim | None:
-    cursor.execute(_EXPIRE, (_SETTLED, before))
+def _take_over(cursor: Cursor, session: Session, form: str, action: str, before: str) -> ToolClaim | None:
+    _expire(cursor, before)
     for row in cursor.execute(_OF_FORM, (form, action, session.id)).fetchall():
         claim = _from_row(*row)
-        earlier = SESSIONS.find(cursor, "WHERE id = ?", claim.session_id)
+        earlier = SESSIONS.find_by(cursor, "id", claim.session_id)
         if earlier is not None and _may_take_over(session, earlier):
             cursor.execute(_TAKE_OVER, (session.id, compact([]), claim.run_id))
             return evolve(claim, session_id=session.id, told=frozenset())
@@ -129,7 +131,12 @@ def _may_take_over(session: Session, earlier: Session) -> bool:
     return session.follows(earlier)
 
 
-def _select(cursor: sqlite3.Cursor, session_id: str) -> list[ToolClaim]:
+def _expire(cursor: Cursor, before: str) -> None:
+    settled, states = cursor.dialect.among("state", _SETTLED)
+    cursor.execute(_EXPIRE.format(settled=settled), (states, before))
+
+
+def _select(cursor: Cursor, session_id: str) -> list[ToolClaim]:
     return [_from_row(*row) for row in cursor.execute(_OF_SESSION, (session_id,))]
 
 
@@ -143,5 +150,6 @@ def _read_callers(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _count_open(cursor: sqlite3.Cursor) -> dict[str, tuple[int, int]]:
-    return {row[0]: (row[1], row[2]) for row in cursor.execute(_OPEN, (_SETTLED,))}
+def _count_open(cursor: Cursor) -> dict[str, tuple[int, int]]:
+    settled, states = cursor.dialect.among("runs.state", _SETTLED)
+    return {row[0]: (row[1], row[2]) for row in cursor.execute(_OPEN.format(settled=settled), (states,))}

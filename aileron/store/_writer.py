@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from attrs import define, field
-from twisted.enterprise.adbapi import ConnectionPool
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -16,29 +14,13 @@ from twisted.python.failure import Failure
 from aileron.base.waiting import Waiting
 from aileron.model.errors import StoreUnavailable
 
-from ._connections import closing, refusal
+from ._dialect import Cursor
+from ._engine import AtEnd, EngineConnection, EnginePool, Job, RolledBackError, closing
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-AtEnd: TypeAlias = Callable[[sqlite3.Cursor], Callable[[], None] | None]
-
 _log = Logger()
-
-
-@define(eq=False)
-class _Job:
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    done: Deferred[Any]
-
-
-@define(eq=False)
-class _RolledBackError(Exception):
-    """Raised if SQLite rolled back the complete transaction while it ran one job."""
-
-    job: _Job
-    cause: Exception
 
 
 @define(eq=False)
@@ -52,19 +34,17 @@ class Writer:
     :param at_end: called at the end of each transaction. The function it returns is called once that is durable.
     """
 
-    _pool: ConnectionPool
+    _pool: EnginePool
     _max_batch: int = 256
     _at_end: AtEnd | None = None
-    _queue: deque[_Job] = field(factory=deque, init=False)
+    _queue: deque[Job] = field(factory=deque, init=False)
     _writing: bool = field(default=False, init=False)
     _at_rest: Waiting = field(factory=Waiting, init=False)
     _closed: bool = field(default=False, init=False)
     commits: int = field(default=0, init=False)
     committed: Waiting = field(factory=Waiting, init=False)
 
-    def write(
-        self, function: Callable[Concatenate[sqlite3.Cursor, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> Deferred[T]:
+    def write(self, function: Callable[Concatenate[Cursor, P], T], *args: P.args, **kwargs: P.kwargs) -> Deferred[T]:
         """Run C{function(cursor, …)} atomically in the writer's thread.
 
         The function may use only the cursor and immutable values, and may be run again after a rollback.
@@ -75,7 +55,7 @@ class Writer:
         :raises TypeError: if there are keyword arguments.
         """
         done: Deferred[T] = Deferred(lambda _: self._forget(job))
-        job = _Job(function, args, done)
+        job = Job(function, args, done)
         if kwargs:
             raise TypeError("positional arguments only")
         if self._closed:
@@ -90,7 +70,7 @@ class Writer:
         self._closed = True
         return self._at_rest.wait(over=not self._writing)
 
-    def _forget(self, job: _Job) -> None:
+    def _forget(self, job: Job) -> None:
         if job in self._queue:
             self._queue.remove(job)
 
@@ -99,12 +79,12 @@ class Writer:
             return
         self._writing = True
         batch = [self._queue.popleft() for _ in range(min(len(self._queue), self._max_batch))]
-        told = self._pool.runWithConnection(_apply, batch, self._at_end).addCallbacks(
-            self._tell, self._refuse, (batch,), None, (batch,)
+        told = self._pool.call(_apply, batch, self._at_end).addCallbacks(
+            self._tell, self._refuse, (batch,), {}, (batch,)
         )
         told.addErrback(lambda failure: _log.failure("delivering the results of a batch failed", failure))
 
-    def _tell(self, outcomes: Sequence[Any], batch: Sequence[_Job]) -> None:
+    def _tell(self, outcomes: Sequence[Any], batch: Sequence[Job]) -> None:
         try:
             for job, outcome in zip(batch, outcomes, strict=True):
                 _answer(job, outcome)  # writes made by callers now share the next commit
@@ -116,17 +96,17 @@ class Writer:
         self.commits += 1
         self.committed.fire()
 
-    def _refuse(self, reason: Failure, batch: Sequence[_Job]) -> None:
+    def _refuse(self, reason: Failure, batch: Sequence[Job]) -> None:
         guilty, cause = list(batch), reason.value
-        if isinstance(cause, _RolledBackError):  # run the other jobs again without this one
+        if isinstance(cause, RolledBackError):  # run the other jobs again without this one
             guilty, cause = [cause.job], cause.cause
             self._queue.extendleft(job for job in reversed(batch) if job is not guilty[0] and not job.done.called)
-        refused = refusal(cause)
+        refused = self._pool.refusal(cause)
         _log.error("the database refused {count} writes: {cause}", count=len(guilty), cause=refused)
         self._tell([StoreUnavailable(refused.message) for _ in guilty], guilty)
 
 
-def _answer(job: _Job, outcome: Any) -> None:
+def _answer(job: Job, outcome: Any) -> None:
     if job.done.called:  # the caller cancelled meanwhile
         return
     if isinstance(outcome, Exception):
@@ -135,30 +115,5 @@ def _answer(job: _Job, outcome: Any) -> None:
         job.done.callback(outcome)
 
 
-def _apply(connection: sqlite3.Connection, jobs: Sequence[_Job], at_end: AtEnd | None) -> list[Any]:
-    """Run the jobs in one transaction, in the writer's thread, and call the function from C{at_end} after the commit.
-
-    If this raises, the pool rolls back. Return the outcome of each job.
-    """
-    cursor = connection.cursor()
-    cursor.execute("BEGIN IMMEDIATE")
-    outcomes = [_attempt(connection, cursor, job) for job in jobs]
-    durable = None if at_end is None else at_end(cursor)
-    connection.commit()
-    if durable is not None:
-        durable()
-    return outcomes
-
-
-def _attempt(connection: sqlite3.Connection, cursor: sqlite3.Cursor, job: _Job) -> Any:
-    cursor.execute("SAVEPOINT job")
-    try:
-        value = job.function(cursor, *job.arguments)
-    except Exception as error:  # noqa: BLE001 - the exception is passed to the caller, and the other jobs continue
-        if not connection.in_transaction:
-            raise _RolledBackError(job, error) from None
-        cursor.execute("ROLLBACK TO job")
-        cursor.execute("RELEASE job")
-        return refusal(error) if isinstance(error, sqlite3.Error) else error
-    cursor.execute("RELEASE job")
-    return value
+def _apply(connection: EngineConnection, jobs: Sequence[Job], at_end: AtEnd | None) -> list[Any]:
+    return connection.write(jobs, at_end)

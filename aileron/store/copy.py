@@ -20,10 +20,12 @@ from aileron.model.errors import InvalidRequest, NotFound
 from aileron.model.runs import RunState
 
 from . import _audit_tables as tables
+from ._dialect import Cursor
 from ._migration import APPLICATION_ID, shipped
 from ._runs_table import count_by_state
+from ._sqlite import SQLiteCursor
 
-__all__ = ["Copy", "Survey", "back_up", "is_database", "open_copy", "survey"]
+__all__ = ["Copy", "Survey", "back_up", "connect_copy", "is_database", "open_copy", "survey"]
 
 _TABLES = ("audit_events", "audit_payloads", "audit_checkpoints")
 _SLICE = 2000
@@ -32,25 +34,25 @@ _MAGIC = b"SQLite format 3\0"
 
 @frozen
 class Copy:
-    """A reader of the audit record in one database file."""
+    """A reader of the audit record in one database."""
 
-    _connection: sqlite3.Connection
+    _cursor: Callable[[], Cursor]
 
     def checkpoints(self, after: int = 0, until: int | None = None) -> tuple[Checkpoint, ...]:
         """Return checkpoints of records after the sequence C{after}, up to C{until}, in order."""
-        return tables.checkpoints(self._connection.cursor(), after, until)
+        return tables.checkpoints(self._cursor(), after, until)
 
     def head(self) -> tuple[int, str] | None:
         """Return the sequence and hash of the newest record, or None if there is none."""
-        return tables.head(self._connection.cursor())
+        return tables.head(self._cursor())
 
     def at(self, sequence: int) -> str | None:
         """Return the hash of one record, or None if there is no such record."""
-        return tables.hash_at(self._connection.cursor(), sequence)
+        return tables.hash_at(self._cursor(), sequence)
 
     def bounds(self, since: datetime | None, until: datetime | None) -> tuple[int, int]:
         """Return the sequence before the first record of a period, and that of its last."""
-        return tables.bounds(self._connection.cursor(), since, until)
+        return tables.bounds(self._cursor(), since, until)
 
     def rows(self, after: int = 0, until: int | None = None) -> Iterator[list[Row]]:
         """Yield the records after the sequence C{after}, up to C{until}, oldest first, in slices.
@@ -63,7 +65,7 @@ class Copy:
 
     def _slice(self, after: int, until: int | None, size: int = _SLICE) -> list[Row]:
         try:
-            return tables.rows(self._connection.cursor(), after, size, until)
+            return tables.rows(self._cursor(), after, size, until)
         except (sqlite3.Error, OverflowError) as error:
             if size > 1 and type(error) is sqlite3.DatabaseError:
                 return self._slice(after, until, size // 2)  # up to the record that cannot be read
@@ -102,12 +104,8 @@ def open_copy(path: Path) -> Iterator[Copy]:
 
     :raises InvalidRequest: if the file is not a database of Aileron, or cannot be read.
     """
-    try:
-        connection = _connect(path)
-    except sqlite3.Error as error:
-        raise InvalidRequest(f"{path} cannot be read as a database: {error}") from error
-    with closing(connection):
-        yield Copy(connection)
+    with closing(connect_copy(path)) as connection:
+        yield Copy(lambda: connection.cursor(SQLiteCursor))
 
 
 def survey(path: Path) -> Survey:
@@ -121,7 +119,7 @@ def survey(path: Path) -> Survey:
     try:
         with closing(_connect(path, _check_mark, trace=False)) as connection:
             (found,) = connection.execute("PRAGMA user_version").fetchone()
-            return Survey(found, known, {} if found > known else count_by_state(connection.cursor()))
+            return Survey(found, known, {} if found > known else count_by_state(connection.cursor(SQLiteCursor)))
     except (sqlite3.Error, ValueError) as error:
         raise InvalidRequest(f"{path} cannot be read as a database: {error}") from error
 
@@ -163,6 +161,17 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
     found = dict(connection.execute("SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view')"))
     if ours != APPLICATION_ID or any(found.get(name) != "table" for name in _TABLES):
         raise InvalidRequest(f"{path} holds no record of Aileron.")
+
+
+def connect_copy(path: Path) -> sqlite3.Connection:
+    """Return a connection that can only read the database at C{path}.
+
+    :raises InvalidRequest: if the file is not a database of Aileron, or cannot be read.
+    """
+    try:
+        return _connect(path)
+    except sqlite3.Error as error:
+        raise InvalidRequest(f"{path} cannot be read as a database: {error}") from error
 
 
 def _connect(

@@ -18,7 +18,7 @@ from aileron.base.unthreaded import UnthreadedPool, UnthreadedReactor
 from aileron.model.audit import DAEMON, Event
 from aileron.model.interfaces.authority import IControl, IRecordKeys
 from aileron.model.interfaces.store import IAudit, IRuns
-from aileron.store import Seals, Store, Threads, Tuning, make_store
+from aileron.store import Seals, ServerAddress, Store, Threads, Tuning, make_store
 
 _numbers = count(1)
 _fresh: list[bytes] = []
@@ -48,20 +48,29 @@ def memory_store(
 ) -> Store:
     """Return an open store whose Deferreds fire before the call returns. C{case} closes it at its end.
 
+    A case with a method C{place_of} uses the database that this returns for the path, instead of a file.
+
     :param path: the file to open or create, by default a new temporary one.
     :param observer: the observer of stored events.
     :param threads: C{lambda *_: pool} with your own L{UnthreadedPool}, to delay reads and writes.
     """
     path = path or Path(case.mktemp())
+    place_of = getattr(case, "place_of", None)
+    if place_of is not None:
+        return _open(case, unopened_store(place_of(path), clock, threads, observer=observer))
     path.parent.mkdir(parents=True, exist_ok=True)
     is_new = not path.exists()
     if is_new and _fresh:
         _write_private(path, _fresh[0])
-    store = unopened_store(path, clock, threads, observer=observer)
-    case.successResultOf(Deferred.fromCoroutine(store.open()))
-    case.addCleanup(lambda: case.successResultOf(Deferred.fromCoroutine(store.close())))
+    store = _open(case, unopened_store(path, clock, threads, observer=observer))
     if is_new and not _fresh:
         _fresh.append(path.read_bytes())
+    return store
+
+
+def _open(case: SynchronousTestCase, store: Store) -> Store:
+    case.successResultOf(Deferred.fromCoroutine(store.open()))
+    case.addCleanup(lambda: case.successResultOf(Deferred.fromCoroutine(store.close())))
     return store
 
 
@@ -71,7 +80,7 @@ def _write_private(path: Path, data: bytes) -> None:
 
 
 def unopened_store(
-    path: Path,
+    place: Path | ServerAddress,
     clock: IReactorTime | None = None,
     threads: Threads = UnthreadedPool,
     tuning: Tuning | None = None,
@@ -79,7 +88,7 @@ def unopened_store(
 ) -> Store:
     """Return a store for tests that is not open. By default it waits neither for locks nor for the disk."""
     tuning = tuning or Tuning(busy_seconds=0, durable=False)
-    return make_store(path, UnthreadedReactor(), clock or Clock(), seals(observer), tuning, threads)
+    return make_store(place, UnthreadedReactor(), clock or Clock(), seals(observer), tuning, threads)
 
 
 def example_signer(

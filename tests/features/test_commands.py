@@ -23,7 +23,7 @@ ORDER = {
     "Decide": "open watch approve deny approval passkey grant cap pause resume network ask phone",
     "Services": "action connector credential package own-tools config notification",
     "Inspect": "status run session audit gateway profile log",
-    "Maintain": "doctor vault daemon backup upgrade operator approver completion version",
+    "Maintain": "doctor vault daemon backup store upgrade operator approver completion version",
 }
 
 

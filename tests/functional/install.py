@@ -25,6 +25,8 @@ FRONT = Path("/usr/sbin/nginx")
 SIGNER = Path("/usr/bin/minisign")
 CURL = Path("/usr/bin/curl")
 GH = Path("/usr/bin/gh")
+SERVERS = Path("/usr/lib/postgresql")
+NO_CLUSTER = Path("/etc/postgresql-common/createcluster.d/none-for-tests.conf")
 PLACE_VARIABLE = "AILERON_TEST_PROGRAMS"
 
 
@@ -144,6 +146,29 @@ def install_gh() -> None:
         _install(GH, "gh")
 
 
+def database() -> Path | None:
+    """The directory of the newest PostgreSQL server's programs, or None if there is none."""
+    found = [each for each in SERVERS.glob("*/bin") if (each / "initdb").exists()]
+    return max(found, key=lambda each: int(each.parent.name.partition(".")[0]), default=None)
+
+
+def install_database() -> Path:
+    """Make Debian's PostgreSQL be there, and return the directory of its programs; no server is set up or started.
+
+    :raises subprocess.CalledProcessError: when apt fails.
+    :raises RuntimeError: when it is missing and we may not install it.
+    """
+    if database() is None:
+        if os.geteuid() == 0:
+            NO_CLUSTER.parent.mkdir(parents=True, exist_ok=True)
+            NO_CLUSTER.write_text("create_main_cluster = false\n")
+        _install(SERVERS / "none", "postgresql")
+    found = database()
+    if found is None:
+        raise RuntimeError(f"PostgreSQL is not in {SERVERS}")
+    return found
+
+
 def front(directory: Path) -> Path:
     """Where nginx lies, or will lie: the system's own, or one under an install directory."""
     return FRONT if FRONT.exists() else directory / "nginx" / FRONT.relative_to("/")
@@ -199,6 +224,7 @@ def main() -> None:
     install_gh()
     install_axe(directory)
     install_front(directory)
+    install_database()
     print(install(directory))
 
 

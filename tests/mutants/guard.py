@@ -44,6 +44,9 @@ SPENDING = "of spending"
 WAKING = "of waking"
 """Marks the guards of waking agents (ADR 91)."""
 
+STORE = "of the store"
+"""Marks the guards of where the store is (ADR 93)."""
+
 _MODULES = {
     ATTACKS: "tests.attacks",
     OWN_TOOLS: "tests",
@@ -52,6 +55,7 @@ _MODULES = {
     RELAY: "tests.connectors.kinds.mcp.test_mcp_api",
     SIGNING: "tests",
     SPENDING: "tests.features.spending",
+    STORE: "tests",
     WAKING: "tests.features",
     **PROMISES,
 }

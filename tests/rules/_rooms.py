@@ -111,6 +111,7 @@ OFFLINE_DOORS: Mapping[str, frozenset[str]] = {
             "aileron.connectors.SshTransport",
             "aileron.audit.verify",
             "aileron.store.copy",
+            "aileron.store.moving",
         }
     ),
 }

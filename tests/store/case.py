@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,26 @@ from aileron.testing import memory_store
 from aileron.testing._case import StoreCase
 
 
-class DatabaseCase(StoreCase, SynchronousTestCase):
+class FileAccess:
+    """Reaches the database of a case as another process does."""
+
+    path: Path
+
+    def query(self, statement: str) -> list[Any]:
+        """Return the rows of a statement that another connection runs."""
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
+            return connection.execute(statement).fetchall()
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """While this lasts another process has the database, and nothing can be written."""
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            yield
+            other.execute("ROLLBACK")
+
+
+class DatabaseCase(FileAccess, StoreCase, SynchronousTestCase):
     """A path for a database, and the threads of its stores."""
 
     def setUp(self) -> None:
@@ -24,11 +44,6 @@ class DatabaseCase(StoreCase, SynchronousTestCase):
     def opened(self) -> Store:
         """Return a store on the file, opened."""
         return memory_store(self, path=self.path, threads=lambda *_: self.threads)
-
-    def query(self, statement: str) -> list[Any]:
-        """Return the rows of a statement that another connection runs."""
-        with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
-            return connection.execute(statement).fetchall()
 
     def finish(self) -> None:
         """Do all that waits; what came together in one commit."""

@@ -34,7 +34,8 @@ class MemoriesTests(DatabaseCase):
         text = "été\r\n+++\n"
         digest = self.do(self.store.contents.put(text))
         self.assertEqual((digest, self.do(self.store.contents.put(text))), (digest_of_bytes(text.encode()), digest))
-        self.assertEqual(self.do(self.opened().contents.get(digest)), text)
+        self.store = self.opened()
+        self.assertEqual(self.do(self.store.contents.get(digest)), text)
         self.assertIsNone(self.do(self.store.contents.get("sha256:00")))
         self.query("UPDATE trusted_texts SET text = 'bad'")
         self.assertIsNone(self.do(self.store.contents.get(digest)))

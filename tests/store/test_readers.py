@@ -10,10 +10,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.unthreaded import UnthreadedPool, UnthreadedReactor
 from aileron.model.errors import StoreUnavailable
-from aileron.store._connections import MOST_READS, Readers, Tuning, reading_pool
+from aileron.store import Tuning
+from aileron.store._connections import MOST_READS, Readers
+from aileron.store._dialect import Cursor
+from aileron.store._sqlite import reading_pool
 
 
-def texts(cursor: sqlite3.Cursor) -> list[str]:
+def texts(cursor: Cursor) -> list[str]:
     return [text for (text,) in cursor.execute("SELECT text FROM rows")]
 
 
@@ -42,7 +45,7 @@ class ReadersTests(SynchronousTestCase):
     def test_one_moment(self) -> None:
         """Two queries of one read see the same moment."""
 
-        def twice(cursor: sqlite3.Cursor) -> tuple[list[str], list[str]]:
+        def twice(cursor: Cursor) -> tuple[list[str], list[str]]:
             first = texts(cursor)
             self.other.execute("INSERT INTO rows VALUES ('b')")
             return first, texts(cursor)
@@ -52,7 +55,7 @@ class ReadersTests(SynchronousTestCase):
     def test_refused(self) -> None:
         """A reader cannot write; an error that is not SQLite's reaches the caller as it is."""
 
-        def write(cursor: sqlite3.Cursor) -> None:
+        def write(cursor: Cursor) -> None:
             cursor.execute("INSERT INTO rows VALUES ('b')")
 
         refused = self.failureResultOf(self.readers.read(write), StoreUnavailable)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sqlite3
-from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -32,8 +30,10 @@ from aileron.testing import (
     memory_store,
 )
 
+from .case import FileAccess
 
-class SQLiteSessionsTests(SessionsContract, SynchronousTestCase):
+
+class SQLiteSessionsTests(FileAccess, SessionsContract, SynchronousTestCase):
     """The contract, and what SQLite adds."""
 
     store: Store
@@ -48,8 +48,7 @@ class SQLiteSessionsTests(SessionsContract, SynchronousTestCase):
 
     def column(self, name: str) -> str:
         """A column of the one session, as the file has it."""
-        with closing(sqlite3.connect(self.path)) as connection:
-            return str(connection.execute(f"SELECT {name} FROM sessions").fetchone()[0])
+        return str(self.query(f"SELECT {name} FROM sessions")[0][0])
 
     def test_peer(self) -> None:
         """The process that opened a session is kept beside its claims."""
@@ -135,11 +134,8 @@ class SQLiteSessionsTests(SessionsContract, SynchronousTestCase):
         session = self.opened()
         self.find_by_token(session.id)
         self.clock.advance(60)
-        other = sqlite3.connect(self.path, isolation_level=None)
-        self.addCleanup(other.close)
-        other.execute("BEGIN IMMEDIATE")
-        self.assertIsNotNone(self.find_by_token(session.id))
-        other.execute("ROLLBACK")
+        with self.locked():
+            self.assertIsNotNone(self.find_by_token(session.id))
         self.assertEqual(self.column("seen_at"), timestamp(session.seen_at))
 
     def test_end_cancelled(self) -> None:

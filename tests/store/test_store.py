@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-
 from aileron.model.authority import PendingLimits
 from aileron.model.errors import StoreUnavailable
 from aileron.model.queries import AuditQuery
@@ -61,8 +58,7 @@ class StoreTests(DatabaseCase):
         store = self.opened()
         run, _ = self.do(store.runs.receive(example_run(), (), _LIMITS))
         moved = example_transition(run, RunState.APPROVED)
-        with closing(sqlite3.connect(self.path, isolation_level=None)) as other:
-            other.execute("BEGIN IMMEDIATE")
+        with self.locked():
             self.refused(store.runs.apply(moved), StoreUnavailable)
         self.assertEqual(self.do(store.runs.get(run.id)), run)
         self.assertEqual(self.do(store.audit.list(AuditQuery())).items, ())

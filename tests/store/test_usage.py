@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
@@ -52,14 +49,6 @@ class UsageCase(DatabaseCase):
     def daily(self, since: date = TODAY) -> dict[date, UsageSum]:
         """The sums of the days from that one on."""
         return dict(self.do(self.usage.daily(since)))
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """While this lasts another process has the database, and nothing can be written."""
-        with closing(sqlite3.connect(self.path, isolation_level=None)) as other:
-            other.execute("BEGIN IMMEDIATE")
-            yield
-            other.execute("ROLLBACK")
 
 
 class SumsTests(UsageCase):

@@ -10,13 +10,15 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.unthreaded import UnthreadedPool, UnthreadedReactor
 from aileron.model.errors import StoreUnavailable
-from aileron.store._connections import Tuning, writing_pool
+from aileron.store import Tuning
+from aileron.store._dialect import Cursor
+from aileron.store._sqlite import writing_pool
 from aileron.store._writer import Writer
 
 _SECRET = "canary-3kP"
 
 
-def put(cursor: sqlite3.Cursor, text: str) -> str:
+def put(cursor: Cursor, text: str) -> str:
     cursor.execute("INSERT INTO rows (text) VALUES (?)", (text,))
     return text
 
@@ -153,7 +155,7 @@ class WriterTests(SynchronousTestCase):
         self.assertTrue(self.threads.started)
 
 
-def _roll_back(cursor: sqlite3.Cursor) -> None:
+def _roll_back(cursor: Cursor) -> None:
     """What SQLite does by itself on some errors."""
     cursor.execute("ROLLBACK")
     raise sqlite3.OperationalError("lost")

@@ -153,7 +153,7 @@ def verify(
     """
     from .look import look_at
 
-    path = path or cli.home.database
+    path = path or _own_database(cli)
     _present(path)
     anchored = () if anchor is None else _read_anchored(anchor)
     running = ask_daemon(cli, path)
@@ -182,7 +182,7 @@ def export(cli: CliContext, /, path: Path | None, since: str | None, until: str 
     """
     from aileron.store.copy import open_copy
 
-    database = path or cli.home.database
+    database = path or _own_database(cli)
     _present(database)
     with open_copy(database) as copy:
         # First, so that checkpoints of events recorded meanwhile are not compared with this part.
@@ -217,6 +217,19 @@ def _read_anchored(path: Path) -> tuple[Checkpoint, ...]:
         raise CommandError(
             f"{path} is not an anchor file: {error}.", "Remove --anchor, or specify a file written by an anchor."
         ) from None
+
+
+def _own_database(cli: CliContext) -> Path:
+    """Return the path of the home's database.
+
+    :raises CommandError: if it was moved to a server.
+    """
+    home = cli.home
+    if home.moved_database.exists() and not home.database.exists():
+        raise CommandError(
+            "The audit log of this home is on a PostgreSQL server.", "Verify it there: aileron store verify URL"
+        )
+    return home.database
 
 
 def _present(path: Path) -> None:

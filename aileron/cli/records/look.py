@@ -11,7 +11,7 @@ from aileron.cli.errors import CommandError
 from aileron.cli.output import progress
 from aileron.model.audit import Checkpoint, Row, Verdict
 from aileron.model.errors import InvalidRequest
-from aileron.store.copy import is_database, open_copy
+from aileron.store.copy import Copy, is_database, open_copy
 
 
 def look_at(
@@ -30,11 +30,21 @@ def look_at(
     if not is_database(path):
         return _look_at_export(path, keys, anchored)
     with open_copy(path) as copy:
-        verification = Verification(copy.checkpoints(), anchored, sealed, keys)
-        try:
-            return _to_the_end(verification, copy.rows(BEFORE_ALL), (copy.head() or (0, ""))[0])
-        except InvalidRequest as error:
-            return verification.end(error.message.rstrip("."))
+        return look_at_copy(copy, keys, anchored, sealed)
+
+
+def look_at_copy(
+    copy: Copy,
+    keys: Collection[str] = (),
+    anchored: Sequence[Checkpoint] = (),
+    sealed: Mapping[str, tuple[int, str]] = MappingProxyType({}),
+) -> Verdict:
+    """Verify the record in an open database. See L{look_at}."""
+    verification = Verification(copy.checkpoints(), anchored, sealed, keys)
+    try:
+        return _to_the_end(verification, copy.rows(BEFORE_ALL), (copy.head() or (0, ""))[0])
+    except InvalidRequest as error:
+        return verification.end(error.message.rstrip("."))
 
 
 def _look_at_export(path: Path, keys: Collection[str], anchored: Sequence[Checkpoint]) -> Verdict:

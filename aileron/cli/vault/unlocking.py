@@ -28,7 +28,7 @@ def state_of_file(cli: CliContext) -> str | None:
     """
     if cli.home.secrets.exists():
         return "locked"
-    return None if cli.home.database.exists() else "missing"
+    return None if cli.home.has_store() else "missing"
 
 
 def refuse_lost(cli: CliContext) -> None:

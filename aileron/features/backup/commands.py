@@ -22,7 +22,7 @@ from aileron.cli import options as _options
 from aileron.cli.context import CliContext, pass_cli
 from aileron.cli.errors import CommandError
 from aileron.cli.opening import ask_until_right, open_with_passphrase
-from aileron.cli.output import progress, say, values, when
+from aileron.cli.output import note, progress, say, values, when
 from aileron.features import FeatureSet
 from aileron.home.lock import running_pid
 from aileron.home.paths import Home, prepare
@@ -191,11 +191,21 @@ def _gather(home: Home, copy: Path) -> dict[str, Path]:
             "The vault changes too often to be copied; nothing was written.",
             "Stop the daemon first: aileron daemon stop",
         )
-    found = {home.database.name: copy} if copy.exists() else {}
+    found = {home.database.name: copy} if copy.exists() else _note_move(home, copy)
     found |= {name: home.root / name for name in _COPIED}
     for directory in _DIRECTORIES:
         found |= {f"{directory}/{each.name}": each for each in sorted((home.root / directory).glob("*"))}
     return {name: path for name, path in found.items() if path.is_file() and not path.is_symlink()}
+
+
+def _note_move(home: Home, copy: Path) -> dict[str, Path]:
+    """Return an empty file that says in the backup that the store is on a server, if it is. The server has the data."""
+    if not home.moved_database.exists():
+        return {}
+    note("The database is on a PostgreSQL server, and not in the backup. Back it up there, with pg_dump.")
+    marker = copy.with_name(home.moved_database.name)
+    marker.touch()
+    return {marker.name: marker}
 
 
 def _stamp(home: Home) -> tuple[bytes, ...]:
@@ -260,7 +270,7 @@ def _is_expected(name: str) -> bool:
     """Return whether a backup may contain a file of this name. Logs, locks and paths outside the home are excluded."""
     directory, _, file = name.rpartition("/")
     if not directory:
-        return name in (*_COPIED, "aileron.db")
+        return name in (*_COPIED, "aileron.db", "aileron.db.moved")
     return directory in _DIRECTORIES and file not in ("", ".", "..") and "\0" not in file
 
 
