@@ -13,7 +13,20 @@ from twisted.trial.unittest import SynchronousTestCase
 from tests.test_security import exists
 
 from .__main__ import main
-from .guard import ATTACKS, OWN_TOOLS, PHONE, PROMISES, PROMPTS, RELAY, SIGNING, SPENDING, WAKING, Guard, find_guards
+from .guard import (
+    ATTACKS,
+    OWN_TOOLS,
+    PHONE,
+    PROMISES,
+    PROMPTS,
+    RELAY,
+    SIGNING,
+    SPENDING,
+    STORE,
+    WAKING,
+    Guard,
+    find_guards,
+)
 from .marks import BadMark, disable, read_marks
 from .trying import ROOT
 
@@ -119,9 +132,11 @@ class GuardTests(SynchronousTestCase):
         self.assertEqual(same, [])
 
     def test_enough(self) -> None:
-        """No guard of a promise, of the relay, of signing, of the phone or against an attack was lost."""
+        """No guard of a promise, of the relay, of signing, of the store or against an attack was lost."""
         found = Counter(guard.keeper for guard in self.guards)
-        self.assertEqual(set(found), {*PROMISES, RELAY, SIGNING, SPENDING, PHONE, PROMPTS, WAKING, OWN_TOOLS, ATTACKS})
+        self.assertEqual(
+            set(found), {*PROMISES, RELAY, SIGNING, SPENDING, PHONE, PROMPTS, STORE, WAKING, OWN_TOOLS, ATTACKS}
+        )
         self.assertEqual({keeper: least for keeper, least in _AT_LEAST.items() if found[keeper] < least}, {})
 
     def test_no_such_guard(self) -> None:

@@ -34,7 +34,7 @@ def files(home: Home, uid: int) -> Iterator[DoctorFinding]:
         )
     for path in (home.root.resolve(), home.actions, home.connectors, home.log):
         yield from _private(path, uid, "directory")
-    for path in (home.secrets, home.database, home.discovery, home.ports, home.lock):
+    for path in (home.secrets, home.database, home.moved_database, home.discovery, home.ports, home.lock):
         yield from _private(path, uid, "file")
     of_features = [home.root / name for name in FeatureSet().file_names()]
     for path in (home.config, *of_features, *_entries(home.actions), *_entries(home.connectors)):

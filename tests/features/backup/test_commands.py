@@ -119,6 +119,16 @@ class CreateTests(BackupCase):
             self.assertEqual((code, self.file.read_text(), len(self.typed)), (1, "mine", 3 - asked))
             self.assertIn(f"{self.file} already exists; nothing was written.", err)
 
+    def test_store_on_a_server(self) -> None:
+        """Where the database is on a server, the backup says that it has none, and restores a home that asks for it."""
+        self.home.database.replace(self.home.moved_database)
+        code, _, err = self.given("create", str(self.file))
+        self.assertEqual(code, 0, err)
+        self.assertIn("pg_dump", err)
+        home = self.elsewhere()
+        self.assertEqual(self.given("restore", str(self.file))[0], 0)
+        self.assertEqual((home.database.exists(), home.moved_database.read_bytes()), (False, b""))
+
     def test_vault_changes(self) -> None:
         """While vault and database are written at once, there is no backup of two that do not belong together."""
         changes = iter(range(1, 100))
