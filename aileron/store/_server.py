@@ -36,6 +36,9 @@ TRANSACTION_LOCK = 0x41494C52
 _BEGIN = f"BEGIN; SELECT pg_advisory_xact_lock({TRANSACTION_LOCK}); SELECT pg_current_xact_id()::text"
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _TYPES = "SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = 'aileron'"
+_ENDING = ("FATAL", "PANIC")
+"""The severities of an error with which the server ends a session."""
+
 _PAUSE_SECONDS = 0.5
 _MOST_PIECES = 16
 
@@ -159,8 +162,8 @@ class PostgreSQLConnection(EngineConnection):
         """
         try:
             ended = self.own().execute("COMMIT", prepare=False).statusmessage
-        except psycopg.OperationalError as error:
-            if not self.own().broken:
+        except psycopg.Error as error:
+            if error.diag.severity_nonlocalized not in _ENDING and not self.own().broken:
                 raise
             if not self._was_committed(transaction):
                 raise self.pool().refusal(error) from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -81,24 +80,22 @@ class OneDaemonTests(ServerCase):
         self.assertEqual(self.count(), 1)
 
     def test_stopped_in_a_transaction(self) -> None:
-        """A daemon that stops within a transaction loses it and its lock, and another can begin."""
-        other = self.place_of(self.path)
-        stopped = unopened_store(
-            other, threads=UnthreadedPool, tuning=attrs.evolve(_TUNING, stalled_seconds=0.1, lost_seconds=0)
-        )
+        """A daemon that stops within a transaction loses it and its lock; another begins, and the first is refused."""
+        self.do(self.store.close())
+        stalled = attrs.evolve(_TUNING, stalled_seconds=0.1, lost_seconds=0)
+        stopped = unopened_store(self.address, threads=UnthreadedPool, tuning=stalled)
         self.addCleanup(lambda: self.do(stopped.close()))
         self.do(stopped.open())
+        other = unopened_store(self.address, threads=UnthreadedPool, tuning=attrs.evolve(_TUNING, busy_seconds=30))
+        self.addCleanup(lambda: self.do(other.close()))
 
         def stop(cursor: Cursor) -> None:
-            cursor.execute("DELETE FROM watermarks")
-            time.sleep(0.5)
+            cursor.execute("INSERT INTO watermarks (name, value) VALUES ('a', 'b')")
+            self.do(other.open())  # waits until the lock is free
 
-        def refuse(result: object) -> None:
-            self.assertIsInstance(result, StoreUnavailable)
-
-        writing = stopped._writer.write(stop)
-        self.failureResultOf(writing, StoreUnavailable)
-        self.do(self.store.open())
+        self.failureResultOf(stopped._writer.write(stop), StoreUnavailable)
+        self.assertEqual(self.do(other.watermarks.all()), {})
+        self.do(other.watermarks.put("a", "c"))
 
 
 class LostTests(ServerCase):
