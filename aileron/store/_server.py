@@ -59,7 +59,7 @@ _CONNECTION = {
 }
 _SESSION = "SELECT pid, CAST(backend_start AS text) FROM pg_stat_activity WHERE pid = pg_backend_pid()"
 _END_SESSION = """
-    SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %s AND CAST(backend_start AS text) = %s
+    SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid = %s AND CAST(backend_start AS text) = %s
 """
 
 
