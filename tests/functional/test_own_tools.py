@@ -366,4 +366,4 @@ class AgentTests(OwnToolsTestCase):
 
     def has_heard(self) -> bool:
         """Whether the model has got the result of a command."""
-        return any(each.tool_results for each in self.model.script.received)
+        return self.model is not None and any(each.tool_results for each in self.model.script.received)

@@ -16,9 +16,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_der_private_key,
     load_pem_private_key,
 )
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from aileron.base.addresses import read_address_block
+from aileron.base.certificates import PrivateKey, Validity, make_authority, make_key, make_leaf
 from aileron.base.signatures import read_base64url, write_base64url
 from aileron.model.errors import InvalidRequest
 
@@ -26,8 +25,6 @@ _AUTHORITY_DAYS, _LEAF_DAYS, _RENEWED_DAYS = 3650, 397, 60
 _EARLIER = timedelta(days=1)  # a phone's clock may be behind
 _MOST_CHAIN = 5
 _LEAST_RSA_BITS = 2048
-
-PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
 @frozen
@@ -109,18 +106,12 @@ class Certificate:
 
 def make_certificate(host: str, now: datetime) -> Certificate:
     """Make an authority that can vouch for this name alone, and a certificate of the name."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"Aileron of {host}"[:64])])
-    builder = _begin(name, name, key, now, _AUTHORITY_DAYS)
-    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-    builder = builder.add_extension(_usage(signs_certificates=True), critical=True)
+    key = make_key()
+    valid = _last(now, _AUTHORITY_DAYS)
     # guard of the phone: our authority vouches for this name alone
-    #    -> phone.test_certificates.MakingTests.test_constrained
-    builder = builder.add_extension(x509.NameConstraints([x509.DNSName(host)], _ADDRESSES), critical=True)
-    return renew(Certificate(key, (builder.sign(key, SHA256()),), key), host, now)
-
-
-_ADDRESSES = [x509.IPAddress(each) for each in map(read_address_block, ("0.0.0.0/0", "::/0")) if each is not None]
+    #    -> phone.test_certificates.MakingTests.test_constrained, instead authority = make_authority("", "", key, valid)
+    authority = make_authority(f"Aileron of {host}", (host,), key, valid)
+    return renew(Certificate(key, (authority,), key), host, now)
 
 
 def renew(old: Certificate, host: str, now: datetime) -> Certificate:
@@ -130,17 +121,9 @@ def renew(old: Certificate, host: str, now: datetime) -> Certificate:
     """
     if old.authority_key is None:
         raise ValueError("only its authority can renew it")
-    authority, key = old.chain[-1], ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host[:64])])
-    builder = _begin(name, authority.subject, key, now, _LEAF_DAYS, old.authority_key)
-    for extension, critical in (
-        (x509.BasicConstraints(ca=False, path_length=None), True),
-        (_usage(signs_certificates=False), True),
-        (x509.SubjectAlternativeName([x509.DNSName(host)]), False),
-        (x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False),
-    ):
-        builder = builder.add_extension(extension, critical)
-    return Certificate(key, (builder.sign(old.authority_key, SHA256()), authority), old.authority_key)
+    authority, key = old.chain[-1], make_key()
+    leaf = make_leaf(host, key, authority, old.authority_key, _last(now, _LEAF_DAYS))
+    return Certificate(key, (leaf, authority), old.authority_key)
 
 
 def is_due(certificate: Certificate, host: str, now: datetime) -> bool:
@@ -177,36 +160,9 @@ def _problem(pointer: str, rule: str) -> InvalidRequest:
     return InvalidRequest.listing("The certificate cannot be used. Nothing was changed.", (pointer, rule))
 
 
-def _begin(
-    subject: x509.Name, issuer: x509.Name, key: PrivateKey, now: datetime, days: int, signer: PrivateKey | None = None
-) -> x509.CertificateBuilder:
+def _last(now: datetime, days: int) -> Validity:
     begins = now.astimezone(UTC) - _EARLIER
-    by = (signer or key).public_key()
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(begins)
-        .not_valid_after(begins + timedelta(days=days))
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(by), critical=False)
-    )
-
-
-def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=not signs_certificates,
-        key_cert_sign=signs_certificates,
-        crl_sign=signs_certificates,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
+    return Validity(begins, begins + timedelta(days=days))
 
 
 def _write_key(key: PrivateKey) -> bytes:

@@ -26,6 +26,13 @@ def read(pem: str) -> x509.Certificate:
     return x509.load_pem_x509_certificate(pem.encode())
 
 
+def serve(authority: SessionAuthority, host: str) -> x509.Certificate:
+    """Return the certificate that a server shows for a host."""
+    shown = authority.make_options(host).certificate
+    assert shown is not None
+    return shown.to_cryptography()
+
+
 class AuthorityTests(SynchronousTestCase):
     """An authority for two hosts."""
 
@@ -60,7 +67,7 @@ class AuthorityTests(SynchronousTestCase):
 
     def served(self, host: str) -> x509.Certificate:
         """Return the certificate that connections to a host are answered with."""
-        return self.authority._make_leaf(host)
+        return serve(self.authority, host)
 
     def openssl_believes(self, leaf: x509.Certificate, name: str = "", other: SessionAuthority | None = None) -> bool:
         """Return whether OpenSSL's client connects to a server with a certificate if it trusts the authority.
@@ -148,4 +155,4 @@ class AuthorityTests(SynchronousTestCase):
         other = SessionAuthority(HOSTS, NOW)
         self.assertNotEqual(self.certificate.public_key(), read(other.pem).public_key())
         self.assertNotIn("PRIVATE", self.authority.pem)
-        self.assertFalse(self.openssl_believes(other._make_leaf(HOSTS[0]), other=other))
+        self.assertFalse(self.openssl_believes(serve(other, HOSTS[0]), other=other))
