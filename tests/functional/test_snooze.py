@@ -12,9 +12,11 @@ class SnoozeTests(PagesTestCase):
     """Two requests in a wide window."""
 
     async def show(self, page: Page, run_id: str) -> None:
-        """Show one request."""
-        await page.evaluate(f"location.assign('/approvals/{run_id}')")
-        await page.until(f"document.querySelector('article.split')?.dataset.id === '{run_id}'")
+        """Show one request. The page that was there before may show it too, so this waits for the new page."""
+        await page.open(f"{self.url}/approvals/{run_id}")
+        await page.until(
+            f"document.querySelector('article.split')?.dataset.id === '{run_id}' && !!document.querySelector('#snooze')"
+        )
 
     async def test_snoozed(self) -> None:
         """The next request is shown; the snoozed one is in a folded group, still waits, and comes back at once."""
