@@ -383,7 +383,7 @@ class RunningFeatures:
         return _merge(each.resources for each in self.running)
 
     def session_ended(self, session_id: str) -> None:
-        """Let every feature free what it stores for a session that has ended. Idempotent."""
+        """Tell each feature that a session has ended, so that it deletes what it stores for the session. Idempotent."""
         for each in self.running:
             each.session_ended(session_id)
 

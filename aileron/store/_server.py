@@ -308,7 +308,7 @@ class PostgreSQLPool(EnginePool):
             raise
 
     def _take(self, connection: psycopg.Connection[Row]) -> None:
-        """Take the lock of the one daemon that may write. End this daemon's earlier session if that still holds it.
+        """Take the lock that only one daemon can hold. End an earlier session of this daemon that still holds it.
 
         :raises DatabaseTaken: if another daemon holds the lock.
         """

@@ -156,7 +156,7 @@ def _connect(pool: PostgreSQLPool) -> psycopg.Connection[Any]:
 
 @contextmanager
 def _told(pool: PostgreSQLPool) -> Iterator[None]:
-    """Raise errors of the database as they are told to whoever moves a store."""
+    """Within the C{with} block, convert errors of the database to errors with a message for the user."""
     import psycopg
 
     from ._server import explain

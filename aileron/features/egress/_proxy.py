@@ -60,7 +60,7 @@ class _TunnelStage(Enum):
 
 
 def _send_at_once(transport: object) -> None:
-    """Have a connection send small pieces at once: a handshake of TLS has several, and each would wait for the last."""
+    """Set a TCP connection to send small pieces at once. Otherwise each piece of a TLS handshake waits for the last."""
     if ITCPTransport.providedBy(transport):
         transport.setTcpNoDelay(True)
 
@@ -326,7 +326,7 @@ class ProxyConnection(Protocol):
             self.transport.pauseProducing()
 
     def _open_here(self, opener: TunnelOpener) -> None:
-        """Have the daemon answer the connection, beginning with the bytes that arrived so far."""
+        """Give the connection to the opener, which answers it in place of the host, with the bytes received so far."""
         if self._access is None:
             return
         counted = CountedTransport(self.transport, self._count_written)

@@ -118,7 +118,7 @@ def _read_theirs(
 ) -> tuple[bytes, ...]:
     """Return the certificates in the files and directories that the user's variables in C{names} give.
 
-    The user is told of each file that cannot be used.
+    A message to the user names each file that cannot be used.
     """
     found: list[bytes] = []
     for name in names:

@@ -123,7 +123,7 @@ class PushShower:
         try:
             shown = await self._show_commits(body)
         except (NotGit, Damaged, InvalidRequest, ResourceLimitExceeded) as error:
-            # guard of own tools: what cannot be shown is said
+            # guard of own tools: the review says what it cannot show
             #    -> connectors.kinds.git.test_git_host_server.PushTests.test_hidden
             why = "its pack is damaged, or too large" if isinstance(error, Damaged) else str(error).rstrip(".")
             hidden = f"The commits cannot be shown: {why}. You see the refs only."
@@ -173,7 +173,7 @@ class PushShower:
                 continue
             known = [each for each in sorted(reach.ends) if here.has(each)]
             lost = await self.remote.fetch([update.old], known, left_out=COMMITS)
-            # guard of own tools: a push that loses commits is said to
+            # guard of own tools: the review warns of a push that loses commits
             #    -> connectors.kinds.git.test_git_host_server.PushTests.test_forced
             if lost:
                 here.others |= {name: each for name, each in lost.items() if name not in here.others}
