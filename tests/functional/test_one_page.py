@@ -84,6 +84,18 @@ class BackTests(PagesTestCase):
         await page.reload()
         await page.until(f"scrollY === {top} && {top} > 0")
 
+    async def test_focus(self) -> None:
+        """A copy button, a fold and a link keep the focus when the page is drawn again."""
+        page = await self.entered(f"/runs/{(await self.run_some(1))[0]}")
+        for element in ("button[data-copy]", "#details-of-run > summary", "main a[href]"):
+            await page.until(f"document.querySelector('{element}:not(:disabled)') !== null")
+            focused = await page.evaluate(
+                f"import('/static/view.js').then(({{ showFragment, main }}) => {{ document.querySelector('{element}')"
+                f".focus(); showFragment(main.innerHTML); return document.activeElement.matches('{element}'); }})"
+            )
+            self.assertTrue(focused, element)
+        self.assertEqual(page.problems, [])
+
     async def test_rows(self) -> None:
         """A row that did not change stays in the page, and its buttons can be pressed while another one changes."""
         await self.session("claude")

@@ -16,7 +16,7 @@ export function note(text, tag) {
 export function anchorOf(link = document.activeElement) {
   const inside = main.contains(link) && link !== main;
   const scrolled = [...main.querySelectorAll("[id]")].filter((each) => each.scrollTop).map((each) => [each.id, each.scrollTop]);
-  return { top: scrollY, mark: (inside && markOf(link)) || "", height: inside ? link.getBoundingClientRect().top : 0, scrolled };
+  return { top: scrollY, mark: inside ? markOf(link) : "", height: inside ? link.getBoundingClientRect().top : 0, scrolled };
 }
 
 // Remember the page that is left, under its entry of the history.

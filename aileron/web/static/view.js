@@ -30,7 +30,12 @@ export function show(nodes) {
   main.replaceChildren(...nodes);
   localiseAll();
   left.forEach((restore) => restore());
-  if (inside) ((mark && main.querySelector(mark)) || main.querySelector("h1")).focus({ preventScroll: true });
+  if (inside) find(main, mark).focus({ preventScroll: true });
+}
+
+// Return the element that the selector finds, or the page's heading.
+function find(root, mark) {
+  return (mark && root.querySelector(mark)) || main.querySelector("h1");
 }
 
 // Return the texts that were typed on the page and not sent, without the editor's, which keeps its own.
@@ -49,7 +54,7 @@ export function exchange(before, now) {
   const changed = parts.filter((part) => part.outerHTML !== partOf(before, part).outerHTML);
   return changed.map((part) => {
     const there = partOf(main, part);
-    const focused = there.contains(document.activeElement) && markOf(document.activeElement);
+    const focused = there.contains(document.activeElement) && document.activeElement;
     const scrolled = there.scrollTop;
     const down = scrollY > 0; // measured before rows are taken out, which shortens the page
     const kept = keepRows(partOf(before, part), there, part);
@@ -60,7 +65,7 @@ export function exchange(before, now) {
     kept.forEach(restIfMoved);
     localiseAll();
     main.firstElementChild.dispatchEvent(new Event("patched"));
-    if (focused) (part.querySelector(focused) ?? main.querySelector("h1")).focus({ preventScroll: true });
+    if (focused) (focused.isConnected ? focused : find(part, markOf(focused))).focus({ preventScroll: true });
     return part;
   });
 }
@@ -169,9 +174,12 @@ export function say(id, words) {
   if (place.textContent !== words) place.textContent = words;
 }
 
+// Return a selector that finds an element in a later drawing of the page, or "" if nothing tells it from others.
 export function markOf(element) {
   if (element.id) return `#${CSS.escape(element.id)}`;
-  return element.hasAttribute("href") && `a[href="${CSS.escape(element.getAttribute("href"))}"]`;
+  if (element.matches("details[id] > summary")) return `#${CSS.escape(element.parentElement.id)} > summary`;
+  const name = ["href", "data-copy"].find((each) => element.hasAttribute(each));
+  return name ? `${element.localName}[${name}="${CSS.escape(element.getAttribute(name))}"]` : "";
 }
 
 function localiseAll() {
