@@ -80,7 +80,7 @@ class TableTests(ApiCase):
         self.assertEqual(self.operator.ask("POST", "/v1/resume", self.operator_token(), {}).status, 200)
 
     def test_agent_routes_refuse_nobody(self) -> None:
-        """No route of the agent site but health is answered with nothing, an operator's key or the gateway's."""
+        """No route of the agent site but health and readiness is answered with nothing, an operator's key or the gateway's."""
         others = (self.operator_token(), self.open_session()["gateway_key"])
         open_routes = []
         for method, path, allowed in routes(agent_routes().endpoints):
@@ -91,7 +91,7 @@ class TableTests(ApiCase):
                 self.assertEqual(
                     self.refused(self.agents, method, path, token), (401, "unauthorized"), f"{method} {path}"
                 )
-        self.assertEqual(open_routes, ["/v1/health"])
+        self.assertEqual(open_routes, ["/v1/health", "/v1/ready"])
 
     def test_wrong_kind(self) -> None:
         """A known credential of the wrong kind is forbidden, and may be told so."""

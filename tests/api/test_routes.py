@@ -539,3 +539,16 @@ class StoreTests(ApiCase):
         self.build(runner=BrokenRunner.of(scripted_offer()))
         status = self.agents.ask("GET", "/v1/status", LAUNCH_KEY).json
         self.assertEqual((status["store"], status["counts"]), ("unavailable", {"actions": 1, "load_errors": 0}))
+
+    def test_ready(self) -> None:
+        """A load balancer learns, without a credential, whether requests can be taken."""
+        self.assertEqual(self.agents.ask("GET", "/v1/ready").json, {"status": "ready"})
+        self.assertEqual(self.operator.ask("POST", "/v1/vault/lock", self.operator_token()).status, 200)
+        heard = self.agents.ask("GET", "/v1/ready")
+        self.assertEqual((heard.status, heard.kind), (423, "vault_locked"))
+
+    def test_not_ready(self) -> None:
+        """A daemon whose database does not respond is not ready."""
+        self.build(runner=BrokenRunner.of(scripted_offer()))
+        heard = self.operator.ask("GET", "/v1/ready")
+        self.assertEqual((heard.status, heard.kind), (503, "store_unavailable"))

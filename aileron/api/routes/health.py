@@ -20,10 +20,11 @@ from aileron.api.shapes.schemas import (
 )
 from aileron.api.shapes.values import to_json
 from aileron.base.json import JSON, timestamp
-from aileron.model.errors import StoreUnavailable
+from aileron.model.errors import StoreUnavailable, VaultLocked
 from aileron.model.queries import RunQuery
 from aileron.model.runs import RunState
 from aileron.model.sessions import Session
+from aileron.model.vault import VaultState
 
 from .limits import paused_for
 
@@ -33,6 +34,7 @@ MOST_LIVE_SESSIONS = 1000
 TABLE = EndpointTable()
 
 _HEALTH = made_of({"status": {"enum": ["ok"]}, "service": {"const": SERVICE}, "version": TEXT, "timestamp": MOMENT})
+_READY = made_of({"status": {"enum": ["ready"]}})
 _COUNTS = made_of(
     {"actions": COUNT, "load_errors": COUNT}, {"pending_approvals": COUNT, "sessions": COUNT, "unknown_outcomes": COUNT}
 )
@@ -65,6 +67,20 @@ async def health(context: RequestContext, deps: Dependencies) -> Answer:
     """Return that the daemon answers."""
     now = timestamp(deps.now())
     return answer({"status": "ok", "service": SERVICE, "version": deps.version, "timestamp": now})
+
+
+@TABLE.route("GET", "/v1/ready", agents=Who.ANYONE, operators=Who.ANYONE, answers={200: _READY})
+async def ready(context: RequestContext, deps: Dependencies) -> Answer:
+    """Return that requests can be stored and carried out, for a load balancer.
+
+    :raises VaultLocked: if the vault is not unlocked.
+    :raises StoreUnavailable: if the database does not respond.
+    """
+    state = deps.vault.state()
+    if state is not VaultState.UNLOCKED:
+        raise VaultLocked("Not ready: the vault is not unlocked.", {"state": state.value})
+    await deps.pending(None)
+    return answer({"status": "ready"})
 
 
 @TABLE.route("GET", "/v1/status", agents=Who.LAUNCH | Who.AGENT, operators=READERS, answers={200: _STATUS})
