@@ -80,7 +80,7 @@ class TableTests(ApiCase):
         self.assertEqual(self.operator.ask("POST", "/v1/resume", self.operator_token(), {}).status, 200)
 
     def test_agent_routes_refuse_nobody(self) -> None:
-        """No route of the agent site but health and readiness is answered with nothing, an operator's key or the gateway's."""
+        """No route of the agent site but health and readiness is answered with nothing, or another's key."""
         others = (self.operator_token(), self.open_session()["gateway_key"])
         open_routes = []
         for method, path, allowed in routes(agent_routes().endpoints):
