@@ -35,12 +35,14 @@ class Halt:
     """The result of a pause: the pause itself, and the runs that were executing when it took effect.
 
     :ivar under_way: the runs that had started and continue.
-    :ivar saved: True if the pause survives a restart, or False while the database accepts no writes (full disk).
+    :ivar saved: True if the pause survives a restart, or False while neither the database nor the vault accepts writes.
+    :ivar listed: False if the database could not be read, so that C{under_way} is empty whatever is executing.
     """
 
     pause: Pause
     under_way: tuple[Run, ...] = ()
     saved: bool = True
+    listed: bool = True
 
 
 @frozen

@@ -103,8 +103,8 @@ class Pauses:
         """Pause a session, or everything, and return the pause that applies then.
 
         If the session is paused already, the earlier pause stays, except that a pause by the operator replaces one by
-        the agent. The pause is durable when this returns. If the database refuses the write, the pause applies all the
-        same and L{is_owing} is true until L{save} has written it.
+        the agent. The pause is durable when this returns, in the vault or in the database, if L{is_durable} is true. If
+        both refuse the write, the pause applies all the same. L{is_owing} is true until L{save} has written it.
 
         :raises LimitExceeded: if an agent pauses its own session and too many agents have done so. The operator can
             always pause.
@@ -117,8 +117,14 @@ class Pauses:
             self._standing = {**self._standing, pause.session_id: pause}
             self._unrecorded.append(self._event("pause.begun", pause, actor))
         self._owed = self._unwritten = True
+        self.settle_up()  # before the database, which may be away
         await self.save()
         return standing or pause
+
+    @property
+    def is_durable(self) -> bool:
+        """True if all pauses survive a restart, because the vault or the database has them."""
+        return not (self._owed and self._unwritten)
 
     @property
     def is_owing(self) -> bool:

@@ -128,10 +128,11 @@ class WithoutLoginTests(CommandCase):
     def test_stop(self) -> None:
         """So are a pause, which says where it is not saved, and the lock of the vault."""
         paused = {"since": "2026-01-01T00:00:00.000000Z", "by": "local", "reason": None, "session_id": None}
-        self.site.answer("POST", "/v1/pause", {"pause": paused, "under_way": [], "saved": False})
+        self.site.answer("POST", "/v1/pause", {"pause": paused, "under_way": [], "saved": False, "listed": False})
         self.site.answer("POST", "/v1/vault/lock", {"state": "locked"})
         self.assert_read("pause")
         self.assertIn("is not saved yet", self.command("pause")[2])
+        self.assertIn("are not listed", self.command("pause")[2])
         self.assert_read("vault", "lock")
 
     def test_decide(self) -> None:

@@ -88,6 +88,41 @@ class PauseTests(PausedCase):
         self.assertEqual(states, [RunState.COMPLETED, RunState.PENDING, RunState.DENIED, RunState.CANCELLED])
 
 
+class _Away:
+    """A table of a database that cannot be reached."""
+
+    def __init__(self, table: Any) -> None:
+        self._table, self.away = table, True
+
+    def __getattr__(self, name: str) -> Any:
+        return self._refuse if self.away else getattr(self._table, name)
+
+    async def _refuse(self, *_: object) -> None:
+        raise StoreUnavailable("The database is not available.")
+
+
+class AwayTests(PausedCase):
+    """A pause needs no database."""
+
+    def test_away(self) -> None:
+        """While the database cannot be reached, a pause holds, says what is not known, and survives in the vault."""
+        self.unanswered()
+        run = self.submit("open")
+        pauses, runs = self.runner.limits._pauses, self.runner.limits._runs
+        watermarks, table = _Away(pauses._watermarks), _Away(runs.table)
+        self.patch(pauses, "_watermarks", watermarks)
+        self.patch(runs, "table", table)
+        halt = self.pause(reason="now")
+        self.assertEqual((halt.under_way, halt.listed, halt.saved), ((), False, True))
+        self.fails(self.runner.submission.submit(self.call()), Paused)
+        self.assertEqual([each.reason for each in self.operator_limits.pauses()], ["now"])
+        watermarks.away = table.away = False
+        self.runner.check_changes()
+        halt = self.pause()
+        self.assertEqual(([each.id for each in halt.under_way], halt.listed), ([run.id], True))
+        self.assertEqual(self.types(), ["pause.begun"])
+
+
 class _FullDisk:
     """A table of a database that takes no write until there is room again."""
 
@@ -115,7 +150,11 @@ class FullDiskTests(PausedCase):
         self.patch(self.pauses, "_watermarks", self.disk)
 
     def test_holds(self) -> None:
-        """The pause holds and says that it is not saved; as soon as there is room it is, with its event, once."""
+        """The pause holds and says that it is not saved; as soon as there is room it is, with its event, once.
+
+        The vault, which would save it, is locked.
+        """
+        self.vault.lock()
         self.assertFalse(self.pause(reason="now").saved)
         self.fails(self.runner.submission.submit(self.call()), Paused)
         self.runner.check_changes()

@@ -11,7 +11,7 @@ from aileron.base.converter import INLINE
 from aileron.base.json import JSON
 from aileron.model.actions import Cap
 from aileron.model.authority import OwnCap, Pause
-from aileron.model.errors import InvalidRequest, NotFound
+from aileron.model.errors import InvalidRequest, NotFound, StoreUnavailable
 
 TABLE = EndpointTable()
 
@@ -40,14 +40,17 @@ _CAPS = made_of({"items": list_of(_CAP)})
     agents=Who.AGENT,
     operators=READERS,
     body=made_of({}, {"reason": REASON, "session": _NAME}),
-    answers={200: made_of({"pause": ref("Pause"), "under_way": list_of(ref("Run")), "saved": BOOLEAN})},
+    answers={
+        200: made_of({"pause": ref("Pause"), "under_way": list_of(ref("Run")), "saved": BOOLEAN, "listed": BOOLEAN})
+    },
 )
 async def pause(context: RequestContext, deps: Dependencies) -> Answer:
     """Pause all runs, or the runs of one session (for an agent: its own). Executing runs continue and are listed.
 
+    It applies even if the database cannot be read or written.
+
     :raises NotFound: if there is no such session, or it is not the caller's.
     :raises LimitExceeded: if an agent pauses too often.
-    :raises StoreUnavailable: if it cannot be recorded.
     """
     halt = await deps.limits.pause(await _session(context, deps), context.text("reason"), context.caller.actor)
     return answer(to_json(halt))
@@ -145,9 +148,17 @@ async def _session(context: RequestContext, deps: Dependencies) -> str | None:
         if named not in (None, own.id):
             raise NotFound("There is no such session.")
         return own.id
-    if named is not None and await deps.sessions.get(named) is None:
+    if named is not None and not await _exists(named, deps):
         raise NotFound("There is no such session.")
     return named
+
+
+async def _exists(session_id: str, deps: Dependencies) -> bool:
+    """Return whether there is such a session. While the database cannot be read, there may be."""
+    try:
+        return await deps.sessions.get(session_id) is not None
+    except StoreUnavailable:
+        return True
 
 
 def _own(context: RequestContext, deps: Dependencies, window: str) -> OwnCap:

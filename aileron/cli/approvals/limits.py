@@ -124,6 +124,8 @@ def pause(command: OperatorCommand, /, session: str | None, reason: str | None) 
         return
     if not answer.get("saved", True):
         note("The pause is not saved yet: the database cannot be written. A restart now would lift it.")
+    if not answer.get("listed", True):
+        note("The database cannot be read, so runs in progress, which continue, are not listed.")
     _list("In progress; these continue", answer["under_way"])
     note("Resume: aileron resume{of}", of=f" --session {session}" if session else "")
 
