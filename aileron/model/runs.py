@@ -16,6 +16,7 @@ from .faults import Fault
 from .reviews import Card, Review
 from .sessions import Session
 from .signing import SignedDecisions
+from .tool_claims import NewClaim, ToolClaim
 from .vault import BindingFlag
 
 
@@ -70,7 +71,8 @@ class Call:
     :ivar idempotency_key: 1 to 128 visible ASCII characters, or None.
     :ivar undoes: the id of the run to undo, or None. Such a call always needs the operator's approval.
     :ivar tool_call: the id of the model's tool call from the client: 1 to 128 visible ASCII characters, or None.
-    :ivar from_tool: True if it is a request of the agent's own tool. No call over the API is.
+    :ivar claim: the claim to store with the run, if the call is a request of the agent's own tool. Every other call,
+        and each one over the API, has None.
     """
 
     action: str
@@ -80,7 +82,7 @@ class Call:
     idempotency_key: str | None = None
     undoes: str | None = None
     tool_call: str | None = None
-    from_tool: bool = False
+    claim: NewClaim | None = None
 
     @staticmethod
     def mint_key(token: str) -> str:
@@ -353,6 +355,7 @@ class Transition:
     :ivar edited: the new arguments of the run. The row keeps the original arguments.
     :ivar charges: the counts that the transition adds. If one is full, the transition is refused.
     :ivar note: a note on another run, stored in the same transaction.
+    :ivar claim: the claim to store with a new run, or None.
     :ivar verify: a function that is called in the transaction with the stored row. If it raises, nothing is stored.
     """
 
@@ -375,6 +378,7 @@ class Transition:
     start_after: datetime | None = None
     charges: tuple[Charge, ...] = ()
     note: RepetitionNote | None = None
+    claim: ToolClaim | None = None
 
     def applied(self, run: Run) -> Run:
         """Return C{run} after this transition."""

@@ -61,6 +61,18 @@ def _is_name(word: str) -> bool:
 
 
 @frozen
+class NewClaim:
+    """The claim to store with a run that a request of an agent's own tool starts.
+
+    :ivar form: the digest of the request in its normal form. Equal commands have equal forms.
+    :ivar size: the bytes of the request's target, headers and body.
+    """
+
+    form: str
+    size: int
+
+
+@frozen
 class ToolClaim:
     """The right to the answer of one run of an agent's own tool, for the tool's later requests.
 

@@ -19,7 +19,8 @@ from aileron.model.errors import Conflict, NotFound, StateConflict, StoreUnavail
 from aileron.model.faults import Fault
 from aileron.model.interfaces.store import IAudit, IRuns
 from aileron.model.queries import AuditQuery, Page, RunQuery
-from aileron.model.runs import Approval, AttemptRow, Charge, Progress, Run, RunState, StepRow, Transition
+from aileron.model.runs import Approval, AttemptRow, Call, Charge, Progress, Run, RunState, StepRow, Transition
+from aileron.model.tool_claims import ToolClaim
 
 from .tasks import ResultWaiters
 
@@ -90,12 +91,18 @@ def transition(run: Run, end: RunState, at: datetime, *events: Event, **changes:
     return Transition(run_id=run.id, start=run.state, end=end, at=at, events=events, **changes)
 
 
-def with_tool_call(opening: Transition, tool_call: str | None) -> Transition:
-    """Return C{opening} with the id of the model's tool call, if there is one, in the payload of its first event."""
-    if tool_call is None:
+def with_call(opening: Transition, call: Call) -> Transition:
+    """Return C{opening} with what its call adds: a claim, and the id of the model's tool call in the first event."""
+    session, new = call.session, call.claim
+    if session is not None and new is not None:
+        # guard of own tools: a run is not stored without its claim
+        #    -> features.own_tools.test_door.RepetitionTests.test_killed
+        claim = ToolClaim(opening.run_id, session.id, new.form, new.size, opening.at)
+        opening = evolve(opening, claim=claim)
+    if call.tool_call is None:
         return opening
     first, *others = opening.events
-    named = evolve(first, payload={**first.payload, "tool_call": tool_call})
+    named = evolve(first, payload={**first.payload, "tool_call": call.tool_call})
     return evolve(opening, events=(named, *others))
 
 

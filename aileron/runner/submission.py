@@ -27,7 +27,7 @@ from .grants import GrantMatcher
 from .limits import Limits
 from .offerings import Offerings
 from .plan import Plan, Planner, make_unavailable
-from .runs import RunRepository, make_conflict, transition, with_tool_call
+from .runs import RunRepository, make_conflict, transition, with_call
 from .scheduler import RunScheduler
 from .session_filters import SessionFilters
 from .tasks import KeyedLocks, Tasks, shielded
@@ -52,12 +52,12 @@ class Proposals:
     _decisions: Decisions
     _locks: KeyedLocks
 
-    async def put_up(self, run: Run, plan: Plan, actor: Actor, tool_call: str | None = None) -> Run:
+    async def put_up(self, run: Run, plan: Plan, call: Call) -> Run:
         """Store a gated run as pending, or as approved if a grant allows it, in one transaction.
 
         Return the stored run.
         """
-        return await self.keep(run, plan, with_tool_call(self._requests.opening(run, plan, actor), tool_call))
+        return await self.keep(run, plan, with_call(self._requests.opening(run, plan, call.actor), call))
 
     async def keep(self, run: Run, plan: Plan, asked: Transition) -> Run:
         """Store a gated run as pending, or as approved if a grant allows it, and return the stored run.
@@ -178,7 +178,7 @@ class Submission:
         # guard of promise 2: a gated call needs an approval -> NoDecisionTests.test_waits
         if run.gated:
             await self._limits.refuse_full(plan, arguments, run.session_id)
-            return await self._tasks.shielded(self._proposals.put_up(run, plan, call.actor, call.tool_call))
+            return await self._tasks.shielded(self._proposals.put_up(run, plan, call))
         return await self._do(evolve(run, title=plan.title()), plan, call)
 
     def dry_run(self, name: str, arguments: JSON) -> DryRun:
@@ -254,7 +254,7 @@ class Submission:
         offer = self._offerings.find(call.action)
         # guard against attack: only a tool's request uses the action of its service
         #    -> test_own_tools_calls.ActionTests.test_call
-        if offer.tools_only and not call.from_tool:
+        if offer.tools_only and call.claim is None:
             raise Forbidden(
                 f"Only requests of an agent's own tools can use the action {call.action}. Nothing was sent.",
                 {"action": call.action},
@@ -304,7 +304,7 @@ class Submission:
         """
         approved = transition(run, RunState.APPROVED, run.received_at)
         opening = self._executor.opening(approved.applied(run), plan, actor=call.actor)
-        opening = with_tool_call(opening, call.tool_call)
+        opening = with_call(opening, call)
         kept: Deferred[Run] = Deferred()
         if not self._tasks.start(run.id, self._keep_and_finish(run, plan, (approved, opening), kept)):
             raise StoreUnavailable("The daemon is stopping.")

@@ -25,6 +25,7 @@ from ._engine import looks_up
 from ._memories import put_flags
 from ._runs_table import RUNS
 from ._table import make_page, read_cursor
+from ._tool_claims import insert_claim
 from ._writer import Writer
 
 _KEY_LIVES = timedelta(days=7)
@@ -170,7 +171,7 @@ def _change(cursor: Cursor, transitions: Sequence[Transition]) -> _Standing:
 
 
 def _keep_rest(cursor: Cursor, seals: Seals, approval: Approval | None, transitions: Sequence[Transition]) -> None:
-    """Store the other changes of a run: its approval, steps, attempts, charges and events.
+    """Store the other changes of a run: its approval, steps, attempts, charges, claim and events.
 
     :raises LimitExceeded: if a limit of a charge is reached.
     """
@@ -179,6 +180,8 @@ def _keep_rest(cursor: Cursor, seals: Seals, approval: Approval | None, transiti
     for transition in transitions:
         runs_table.charge(cursor, transition.charges, transition.at)
         _keep_details(cursor, transition)
+        if transition.claim is not None:
+            insert_claim(cursor, transition.claim)
     # guard of promise 6: an event is stored with its change -> RecordedTests, instead events = []
     events = [event for transition in transitions for event in transition.events]
     for note in filter(None, (transition.note for transition in transitions)):

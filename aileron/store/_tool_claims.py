@@ -19,9 +19,9 @@ from ._sessions import SESSIONS
 from ._writer import Writer
 
 _CHANGE = "UPDATE tool_claims SET told = ?, given = ? WHERE run_id = ? AND session_id = ?"
-_KEEP = """
+_INSERT = """
     INSERT INTO tool_claims (run_id, session_id, form, size, asked_at, told, given)
-    SELECT ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ? AND ended_at IS NULL)
+    SELECT ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM sessions WHERE id = ?)
     ON CONFLICT (run_id) DO NOTHING
 """
 _SETTLED = tuple(each.value for each in RunState if each.settled)
@@ -59,15 +59,14 @@ class SQLiteToolClaims:
     _readers: Readers
     _clock: IReactorTime
 
-    async def keep(self, claim: ToolClaim) -> None:
-        """Store a claim, or change its callers. If its session has ended, no new claim is stored.
+    async def note_callers(self, claim: ToolClaim) -> None:
+        """Store which callers were told that a claim's run waits, and which got its answer.
 
-        Nothing is changed if another session has taken over the claim. Claims that have expired, and the oldest beyond
-        L{MOST_CLAIMS}, are deleted.
+        Nothing is changed if the claim was deleted, or another session has taken it over.
 
         :raises StoreUnavailable: if the database cannot be written.
         """
-        await shielded(self._writer.write(_keep, _to_row(claim), self._expired_before()))
+        await shielded(self._writer.write(_note_callers, claim))
 
     async def of_session(self, session_id: str) -> Sequence[ToolClaim]:
         """Return the claims of a session, the oldest first.
@@ -97,17 +96,24 @@ class SQLiteToolClaims:
         return timestamp(utc(self._clock.seconds()) - KEPT)
 
 
-def _to_row(claim: ToolClaim) -> tuple[object, ...]:
-    callers = compact(sorted(claim.told)), compact(sorted(claim.given))
-    return (claim.run_id, claim.session_id, claim.form, claim.size, timestamp(claim.asked_at), *callers)
+def insert_claim(cursor: Cursor, claim: ToolClaim) -> None:
+    """Store the claim of a new run, in the run's transaction.
+
+    Claims that have expired, and the oldest of the session beyond L{MOST_CLAIMS}, are deleted. Nothing is stored if the
+    session has no row: nobody could use the claim.
+    """
+    _expire(cursor, timestamp(claim.asked_at - KEPT))
+    row = (claim.run_id, claim.session_id, claim.form, claim.size, timestamp(claim.asked_at), *_write_callers(claim))
+    cursor.execute(_INSERT, (*row, claim.session_id))
+    cursor.execute(_BOUND, (claim.session_id, MOST_CLAIMS))
 
 
-def _keep(cursor: Cursor, row: tuple[object, ...], before: str) -> None:
-    _expire(cursor, before)
-    cursor.execute(_CHANGE, (*row[-2:], *row[:2]))
-    if not cursor.rowcount:
-        cursor.execute(_KEEP, (*row, row[1]))
-        cursor.execute(_BOUND, (row[1], MOST_CLAIMS))
+def _write_callers(claim: ToolClaim) -> tuple[str, str]:
+    return compact(sorted(claim.told)), compact(sorted(claim.given))
+
+
+def _note_callers(cursor: Cursor, claim: ToolClaim) -> None:
+    cursor.execute(_CHANGE, (*_write_callers(claim), claim.run_id, claim.session_id))
 
 
 def _take_over(cursor: Cursor, session: Session, form: str, action: str, before: str) -> ToolClaim | None:

@@ -17,8 +17,8 @@ _WRITTEN = {
 }
 _MEMBERS: tuple[dict[str, Any], ...] = (
     {},
-    {"from_tool": True},
-    {"call": {"from_tool": True}},
+    {"claim": {"form": "sha256:0", "size": 1}},
+    {"call": {"claim": {"form": "sha256:0", "size": 1}}},
     {"idempotency_key": "one"},
     {"tool_call": "one"},
     {"actor": {"kind": "human", "id": "operator"}},

@@ -8,6 +8,7 @@ from aileron.base.json import JSON
 from aileron.model.connectors import WRITE, Operation, Presentation
 from aileron.model.reviews import Card
 from aileron.model.runs import Run
+from aileron.model.tool_claims import NewClaim
 from aileron.testing import MemoryConnectors
 
 from .tools import ACTION, MANIFEST, WRITES, ToolsCase
@@ -45,7 +46,7 @@ class ToolCardTests(ToolsCase):
     def submit(self, **recognised: JSON) -> Run:
         """Request what a tool wrote, recognised so."""
         call = self.call(ACTION, {"target": "/x", "recognised": recognised})
-        return self.sync(self.runner.submission.submit(evolve(call, from_tool=True)))
+        return self.sync(self.runner.submission.submit(evolve(call, claim=NewClaim("form", 1))))
 
     def title(self, run: Run) -> str:
         """Return the title of a run's review."""

@@ -9,6 +9,7 @@ from aileron.model.connectors import Outcome
 from aileron.model.errors import CapabilityDenied, Forbidden, NotFound, Paused, VaultLocked
 from aileron.model.queries import AuditQuery, RunQuery
 from aileron.model.runs import Call, RunState
+from aileron.model.tool_claims import NewClaim
 from aileron.model.vault import VaultState
 
 from .kit import OPERATOR, step
@@ -20,7 +21,7 @@ class ToolsOnlyTests(ToolsCase):
 
     def test_of_tool(self) -> None:
         """A tool's request waits for approval, and is sent once it is approved."""
-        call = evolve(self.call(ACTION, self.inputs()), from_tool=True)
+        call = evolve(self.call(ACTION, self.inputs()), claim=NewClaim("form", 1))
         run = self.sync(self.runner.submission.submit(call))
         self.assertIs(run.state, RunState.PENDING)
         self.assertEqual([], self.service.sendings)
@@ -45,7 +46,7 @@ class ToolsOnlyTests(ToolsCase):
         """An action that asks nobody cannot forward."""
         self.write(ACTION, MANIFEST.replace("required = true", "required = false"))
         self.runner.check_changes()
-        call = evolve(self.call(ACTION, self.inputs()), from_tool=True)
+        call = evolve(self.call(ACTION, self.inputs()), claim=NewClaim("form", 1))
         self.fails(self.runner.submission.submit(call), CapabilityDenied)
         self.assertEqual([], self.service.sendings)
 
@@ -55,7 +56,7 @@ class ToolsOnlyTests(ToolsCase):
         self.write(ACTION, text)
         self.runner.check_changes()
         self.fails(self.runner.submission.submit(Call(ACTION, self.inputs(), OPERATOR)), Forbidden)
-        call = evolve(self.call(ACTION, self.inputs()), from_tool=True)
+        call = evolve(self.call(ACTION, self.inputs()), claim=NewClaim("form", 1))
         self.fails(self.runner.submission.submit(call), CapabilityDenied)
 
 
@@ -113,6 +114,6 @@ class ToolReadsTests(ToolsCase):
         """A session whose profile leaves the action out reads nothing by it, and its tools write nothing."""
         session = evolve(self.session("session-1"), profile="small")
         self.fails(self.runner.tool_reads.read(session, ACTION, self.inputs()), Forbidden)
-        call = evolve(self.call(ACTION, self.inputs()), session=session, from_tool=True)
+        call = evolve(self.call(ACTION, self.inputs()), session=session, claim=NewClaim("form", 1))
         self.fails(self.runner.submission.submit(call), Forbidden)
         self.assertEqual([], self.service.sendings)

@@ -9,11 +9,13 @@ from typing import Any
 from attrs import evolve
 from twisted.internet.task import Clock
 
+from aileron.base.json import utc
 from aileron.model.authority import PendingLimits
+from aileron.model.errors import LimitExceeded
 from aileron.model.runs import RunState
 from aileron.model.sessions import Session
-from aileron.model.tool_claims import MOST_CLAIMS, ToolClaim
-from aileron.store import Store
+from aileron.model.tool_claims import ToolClaim
+from aileron.store import Store, _tool_claims
 from aileron.testing import example_ask, example_event, example_run, example_session, example_transition, memory_store
 from aileron.testing._examples import NOON
 
@@ -33,16 +35,16 @@ class ToolClaimsTests(DatabaseCase):
         event = example_event("session.started")
         self.do(self.store.sessions.open(example_session(), b"t" * 32, b"g" * 32, (event,)))
         self.run_of("run-1")
-        self.do(self.store.tool_claims.keep(CLAIM))
 
     def opened(self) -> Store:
         """Return a store on the file, opened."""
         return memory_store(self, self.clock, self.path, lambda *_: self.threads)
 
     def run_of(self, run_id: str) -> None:
-        """Store a pending run."""
+        """Store a pending run with its claim."""
         run = example_run(run_id, session_id="session-1")
-        asked = example_transition(run, RunState.PENDING, ask=example_ask())
+        claim = evolve(CLAIM, run_id=run_id, asked_at=utc(self.clock.seconds()))
+        asked = example_transition(run, RunState.PENDING, ask=example_ask(), claim=claim)
         self.do(self.store.runs.receive(run, (asked,), PendingLimits()))
 
     def deny(self) -> None:
@@ -59,7 +61,7 @@ class ToolClaimsTests(DatabaseCase):
     def test_restart(self) -> None:
         """A claim is read again as it was kept last; those of other sessions are not read."""
         changed = evolve(CLAIM, told=frozenset({"group:1:2", "group:3:4"}), given=frozenset({"group:3:4"}))
-        self.do(self.store.tool_claims.keep(changed))
+        self.do(self.store.tool_claims.note_callers(changed))
         self.do(self.store.close())
         self.store = self.opened()
         self.assertEqual([changed], self.claims())
@@ -72,31 +74,66 @@ class ToolClaimsTests(DatabaseCase):
         self.assertEqual({}, self.do(self.store.tool_claims.count_open()))
 
     def test_session_ends(self) -> None:
-        """The claims of a session outlive it: their callers still change, and no new one is kept."""
+        """The claims of a session outlive it. Their callers still change."""
         self.do(self.store.sessions.end("session-1", None, (example_event("session.ended"),)))
         self.assertEqual([CLAIM], self.claims())
         given = evolve(CLAIM, given=frozenset({"group:1:2"}))
-        self.do(self.store.tool_claims.keep(given))
-        self.do(self.store.tool_claims.keep(evolve(CLAIM, run_id="run-2")))
+        self.do(self.store.tool_claims.note_callers(given))
         self.assertEqual([given], self.claims())
+
+    def test_ended_meanwhile(self) -> None:
+        """A run that is stored just after its session has ended has a claim, for a later session."""
+        self.do(self.store.sessions.end("session-1", None, (example_event("session.ended"),)))
+        self.run_of("run-2")
+        self.assertEqual(["run-1", "run-2"], [each.run_id for each in self.claims()])
+
+    def test_no_session(self) -> None:
+        """A claim of a session that does not exist is not stored. Its run is."""
+        run = example_run("run-2")
+        asked = example_transition(
+            run, RunState.PENDING, ask=example_ask(), claim=evolve(CLAIM, run_id="run-2", session_id="session-2")
+        )
+        self.do(self.store.runs.receive(run, (asked,), PendingLimits()))
+        self.assertEqual([], list(self.do(self.store.tool_claims.of_session("session-2"))))
+        self.assertIsNotNone(self.do(self.store.runs.get("run-2")))
+
+    def test_refused_run(self) -> None:
+        """A run that is not stored has no claim."""
+        run = example_run("run-2", session_id="session-1")
+        asked = example_transition(run, RunState.PENDING, ask=example_ask(), claim=evolve(CLAIM, run_id="run-2"))
+        self.refused(self.store.runs.receive(run, (asked,), PendingLimits(per_session=1)), LimitExceeded)
+        self.assertEqual([CLAIM], self.claims())
+
+    def test_known_key(self) -> None:
+        """A call that repeats an idempotency key gets the earlier run, and no claim is stored for the new one."""
+        for run_id in ("run-2", "run-3"):
+            run = example_run(run_id, session_id="session-1", idempotency_key="key")
+            claim = evolve(CLAIM, run_id=run_id)
+            asked = example_transition(run, RunState.PENDING, ask=example_ask(), claim=claim)
+            stored, created = self.do(self.store.runs.receive(run, (asked,), PendingLimits()))
+            self.assertEqual(("run-2", run_id == "run-2"), (stored.id, created))
+        self.assertEqual(["run-1", "run-2"], [each.run_id for each in self.claims()])
+
+    def test_unknown_claim(self) -> None:
+        """The callers of a claim that was deleted are not stored."""
+        self.do(self.store.tool_claims.note_callers(evolve(CLAIM, run_id="run-2")))
+        self.assertEqual([CLAIM], self.claims())
 
     def test_expired(self) -> None:
         """A claim goes a day after its run has ended, however long the run waited."""
         self.clock.advance(timedelta(days=9).total_seconds())
         self.run_of("run-2")
-        self.do(self.store.tool_claims.keep(evolve(CLAIM, run_id="run-2")))
         self.assertEqual(["run-1", "run-2"], [each.run_id for each in self.claims()])
         self.deny()  # at noon of the first day, by the example's clock
-        self.do(self.store.tool_claims.keep(evolve(CLAIM, run_id="run-2")))
-        self.assertEqual(["run-2"], [each.run_id for each in self.claims()])
+        self.run_of("run-3")
+        self.assertEqual(["run-2", "run-3"], [each.run_id for each in self.claims()])
 
     def test_most(self) -> None:
         """Of very many claims of a session, the oldest go."""
-        for number in range(MOST_CLAIMS + 3):
-            self.do(self.store.tool_claims.keep(evolve(CLAIM, run_id=f"run-{number:05}")))
-        found = [each.run_id for each in self.claims()]
-        self.assertEqual(MOST_CLAIMS, len(found))
-        self.assertTrue({f"run-{number:05}" for number in range(4)}.isdisjoint(found))
+        self.patch(_tool_claims, "MOST_CLAIMS", 3)
+        for number in range(2, 6):
+            self.run_of(f"run-{number}")
+        self.assertEqual(["run-3", "run-4", "run-5"], [each.run_id for each in self.claims()])
 
 
 class TakingOverTests(DatabaseCase):
@@ -114,10 +151,9 @@ class TakingOverTests(DatabaseCase):
     def claim(self, run_id: str, session_id: str) -> None:
         """Store a pending run of a session, and its claim, of which a caller was told."""
         run = example_run(run_id, session_id=session_id, action="github-tools")
-        asked = example_transition(run, RunState.PENDING, ask=example_ask())
+        claim = evolve(CLAIM, run_id=run_id, session_id=session_id, told=frozenset({"group:1:2"}))
+        asked = example_transition(run, RunState.PENDING, ask=example_ask(), claim=claim)
         self.do(self.store.runs.receive(run, (asked,), PendingLimits()))
-        told = frozenset({"group:1:2"})
-        self.do(self.store.tool_claims.keep(evolve(CLAIM, run_id=run_id, session_id=session_id, told=told)))
 
     def open(self, session_id: str, **more: Any) -> Session:
         """Open a session, of the same agent in the same directory unless said otherwise."""
@@ -152,7 +188,7 @@ class TakingOverTests(DatabaseCase):
         """What the session that has ended still notes changes nothing once the claim is another's."""
         self.end()
         self.taken()
-        self.do(self.store.tool_claims.keep(evolve(CLAIM, given=frozenset({"group:1:2"}))))
+        self.do(self.store.tool_claims.note_callers(evolve(CLAIM, given=frozenset({"group:1:2"}))))
         self.assertEqual([evolve(CLAIM, session_id="session-2")], self.of("session-2"))
         self.assertEqual([], self.of("session-1"))
 
@@ -192,7 +228,7 @@ class TakingOverTests(DatabaseCase):
 
     def test_given(self) -> None:
         """An answer that somebody got is nobody else's."""
-        self.do(self.store.tool_claims.keep(evolve(CLAIM, given=frozenset({"group:1:2"}))))
+        self.do(self.store.tool_claims.note_callers(evolve(CLAIM, given=frozenset({"group:1:2"}))))
         self.end()
         self.assertIsNone(self.taken())
 

@@ -24,8 +24,8 @@ _log = Logger()
 class ClaimStore(Protocol):
     """The claims in the database. A claim says which request of a tool may get the answer of which run."""
 
-    async def keep(self, claim: ToolClaim) -> None:
-        """Store a claim, or change its callers.
+    async def note_callers(self, claim: ToolClaim) -> None:
+        """Store the callers of a claim. The claim itself was stored with its run.
 
         :raises StoreUnavailable: if the database cannot be written.
         """
@@ -115,22 +115,24 @@ class SessionClaims:
         """Return the runs of which a caller was told that they wait, and whose answers it did not get, newest first."""
         return tuple(each.run_id for each in reversed(self._claims.values()) if caller in each.told - each.given)
 
-    async def add(self, claim: ToolClaim) -> None:
-        """Store the claim of a new run. If the database refuses, the claim is in memory only."""
-        await self._keep(claim)
+    def add(self, claim: ToolClaim) -> None:
+        """Add the claim of a new run, with which it was stored. If there are too many, the oldest are removed."""
+        self._claims[claim.run_id] = claim
+        while len(self._claims) > MOST_CLAIMS:
+            self.forget(next(iter(self._claims)))
 
     async def note_told(self, run_id: str, caller: str) -> None:
         """Store that a command was told that its run waits for approval."""
         claim = self._claims.get(run_id)
         if claim is not None and caller not in claim.told:
             before = claim.told if len(claim.told) < MOST_TOLD else frozenset()
-            await self._keep(evolve(claim, told=before | {caller}))
+            await self._note(evolve(claim, told=before | {caller}))
 
     async def note_given(self, run_id: str, caller: str) -> None:
         """Store that a command got the answer of a run."""
         claim = self._claims.get(run_id)
         if claim is not None and caller not in claim.given:
-            await self._keep(evolve(claim, given=claim.given | {caller}))
+            await self._note(evolve(claim, given=claim.given | {caller}))
 
     def forget(self, run_id: str) -> None:
         """Remove a claim that has expired, or is one too many, from memory. The database deletes it by itself."""
@@ -140,14 +142,13 @@ class SessionClaims:
     def _list_owed(self) -> frozenset[str]:
         return frozenset().union(*(each.told - each.given for each in self._claims.values()))
 
-    async def _keep(self, claim: ToolClaim) -> None:
+    async def _note(self, claim: ToolClaim) -> None:
+        """Change the callers of a claim. If the database refuses, they are in memory only."""
         self._claims[claim.run_id] = claim
-        while len(self._claims) > MOST_CLAIMS:
-            self.forget(next(iter(self._claims)))
         try:
-            await self._store.keep(claim)
+            await self._store.note_callers(claim)
         except StoreUnavailable as error:
-            _log.warn("a claim of the run {run} is not stored: {why}", run=claim.run_id, why=error.message)
+            _log.warn("the callers of the run {run} are not stored: {why}", run=claim.run_id, why=error.message)
 
 
 async def load_claims(store: ClaimStore, session_id: str) -> SessionClaims:

@@ -17,7 +17,7 @@ from aileron.model.errors import LimitExceeded, NotFound
 from aileron.model.interfaces.runner import ISubmission
 from aileron.model.runs import Call, Run
 from aileron.model.sessions import Session
-from aileron.model.tool_claims import KEPT, ToolClaim
+from aileron.model.tool_claims import KEPT, NewClaim, ToolClaim
 
 from ._claims import ClaimStore, SessionClaims, load_claims, name_caller
 from ._contents import ToolContents
@@ -204,24 +204,24 @@ class Writes:
         return None
 
     async def _ask(self, claims: SessionClaims, write: Write) -> str:
-        """Request a new run for a write, store its claim, and return the id of the run."""
-        session, size = write.session, _measure(write)
-        await self._refuse_flood(session.id, size)
+        """Request a new run for a write, and return its id. The claim on its answer is stored with it."""
+        session, new = write.session, NewClaim(write.form, _measure(write))
+        await self._refuse_flood(session.id, new.size)
         if write.is_stored:
             body = write.request.body
 
             async def submit(digest: str) -> Run:
-                return await self._submit(write, {**write.inputs, "content": digest, "size": len(body)})
+                return await self._submit(write, {**write.inputs, "content": digest, "size": len(body)}, new)
 
             run = await self._contents.submit(session.id, body, submit)
         else:
-            run = await self._submit(write, write.inputs)
-        await claims.add(ToolClaim(run.id, session.id, write.form, size, utc(self._clock.seconds())))
+            run = await self._submit(write, write.inputs, new)
+        claims.add(ToolClaim(run.id, session.id, new.form, new.size, run.received_at))
         return run.id
 
-    async def _submit(self, write: Write, inputs: Mapping[str, JSON]) -> Run:
+    async def _submit(self, write: Write, inputs: Mapping[str, JSON], new: NewClaim) -> Run:
         actor = Actor("agent", write.session.id)
-        return await self.submission.submit(Call(write.action, inputs, actor, write.session, from_tool=True))
+        return await self.submission.submit(Call(write.action, inputs, actor, write.session, claim=new))
 
     async def _refuse_flood(self, session_id: str, size: int) -> None:
         """Refuse a request if the requests that wait would become too long altogether.

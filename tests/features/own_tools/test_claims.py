@@ -21,7 +21,7 @@ class RefusingStore:
     def __init__(self) -> None:
         self.kept: list[ToolClaim] = []
 
-    async def keep(self, claim: ToolClaim) -> None:
+    async def note_callers(self, claim: ToolClaim) -> None:
         """Refuse."""
         self.kept.append(claim)
         raise StoreUnavailable("The disk is full.")
@@ -49,10 +49,10 @@ class ClaimsTests(SynchronousTestCase):
     def add(self, run_id: str, form: str = "form") -> None:
         """Add a claim."""
         claim = ToolClaim(run_id, "session-1", form, 1, NOON)
-        self.successResultOf(Deferred.fromCoroutine(self.claims.add(claim)))
+        self.claims.add(claim)
 
     def test_memory(self) -> None:
-        """A claim that cannot be stored counts all the same in this life of the daemon."""
+        """The callers of a claim that cannot be stored count all the same in this life of the daemon."""
         self.add("R")
         self.successResultOf(Deferred.fromCoroutine(self.claims.note_told("R", "A")))
         self.assertEqual((["R"], ("R",)), ([*self.claims.find_repeated("form", "B")], self.claims.find_owed("A")))

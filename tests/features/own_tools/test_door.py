@@ -16,8 +16,9 @@ from aileron.features.own_tools.values import ToolAnswer
 from aileron.model.connectors import FORWARD_READ, Outcome
 from aileron.model.errors import BindingRequired, ExternalApiError, NotFound
 from aileron.model.faults import Fault
+from aileron.model.interfaces.runner import ISubmission
 from aileron.model.queries import RunQuery
-from aileron.model.runs import RunState
+from aileron.model.runs import Call, Run, RunState
 from aileron.model.sessions import SessionEnding
 from aileron.model.tool_claims import KEPT, NO_CALLER, ToolCaller
 from aileron.model.vault import NewBinding, Scope
@@ -27,6 +28,22 @@ from tests.runner.kit import OPERATOR
 from tests.runner.tools import DECLARED
 
 from .door import FQN, HOLD, HOST, ONE, THREE, TWO, DoorCase, header, whole
+
+
+class KilledSubmission:
+    """The runner's interface for calls, in a daemon that ends as soon as a run is stored."""
+
+    def __init__(self, inner: ISubmission) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def submit(self, call: Call) -> Run:
+        """Store the run, and return nothing any more."""
+        await self._inner.submit(call)
+        never: Deferred[Run] = Deferred()
+        return await never
 
 
 class HoldTests(DoorCase):
@@ -116,6 +133,17 @@ class RepetitionTests(DoorCase):
     def setUp(self) -> None:
         super().setUp()
         self.service.usual = whole()
+
+    def test_killed(self) -> None:
+        """A daemon that ends as soon as a run is stored has stored its claim: the repetition gets the same run."""
+        self.patch(self.writes, "submission", KilledSubmission(self.runner.submission))
+        self.assertNoResult(self.ask())
+        self.restart()
+        self.parked(caller=TWO)
+        self.assertEqual(1, len(self.runs()))
+        self.approve(self.runs()[0])
+        self.assertEqual(201, self.answered(caller=THREE).status)
+        self.assertEqual(1, self.sent())
 
     def test_undecided(self) -> None:
         """A repetition of an undecided run waits for it; no other run is asked for."""

@@ -12,17 +12,17 @@ from pathlib import Path
 from tests.matrix.crash.lives import Nursery
 from tests.matrix.crash.world import World
 
-from .points import RECOGNISED
+from .points import CLAIM, NO_CLAIM, RECOGNISED
 from .trial import PROMISES, End, ToolTrial
 
 _KILLS_AFTER, _KILLS_BEFORE = End(habit="kills after"), End(habit="kills before")
-_TOLD = ("before claims.keep told", "after claims.keep told")
+_TOLD = ("before claims.note told", "after claims.note told")
 POINTS = (
     RECOGNISED,
     "before runs.receive pending_approval",
+    NO_CLAIM,
+    CLAIM,
     "after runs.receive pending_approval",
-    "before claims.keep asked",
-    "after claims.keep asked",
     "before runs.apply approved",
     "after runs.apply approved",
     "before runs.apply executing",
@@ -33,8 +33,8 @@ POINTS = (
     "answered",
     "before runs.apply completed",
     "after runs.apply completed",
-    "before claims.keep given",
-    "after claims.keep given",
+    "before claims.note given",
+    "after claims.note given",
 )
 """Of a write that is approved while its connection is held, in their order."""
 
@@ -42,8 +42,8 @@ _OF_REPETITION = (
     RECOGNISED,
     "before claims.take_over",
     "after claims.take_over",
-    "before claims.keep given",
-    "after claims.keep given",
+    "before claims.note given",
+    "after claims.note given",
 )
 _OF_APPROVAL = (
     "after runs.apply approved",
@@ -65,7 +65,7 @@ def named() -> Iterator[tuple[End, ...]]:
         yield (End("after runs.apply completed"), End(point))
     for point in _OF_REPETITION[:3]:
         yield (_KILLS_AFTER, End(point))
-    for point in (*_OF_APPROVAL, "before claims.keep given"):
+    for point in (*_OF_APPROVAL, "before claims.note given"):
         yield (End(_TOLD[1], waits=True), End(point))
 
 

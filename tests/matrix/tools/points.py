@@ -8,16 +8,19 @@ from typing import Any
 from attrs import frozen
 
 from aileron.features.own_tools import _door, running
+from aileron.store import _runs
 
 Reached = Callable[[str], None]
 
 RECOGNISED = "after tool.recognised"
+NO_CLAIM, CLAIM = "run without claim, before its commit", "run with claim, before its commit"
+"""The points in the transaction that stores a run: before its claim is written, and after."""
 
 
 def watch_tools(reached: Reached) -> None:
     """Have this process call C{reached} at the points of own tools: once a write is recognised, and at each claim."""
-    changed: tuple[Any, Any] = (_door, running)
-    recognise, writes = changed[0].recognise, changed[1].Writes
+    changed: tuple[Any, Any, Any] = (_door, running, _runs)
+    recognise, writes, insert = changed[0].recognise, changed[1].Writes, changed[2].insert_claim
 
     def recognised(*args: Any) -> Any:
         found = recognise(*args)
@@ -27,7 +30,12 @@ def watch_tools(reached: Reached) -> None:
     def make(submission: Any, store: Any, *rest: Any) -> Any:
         return writes(submission, WatchedClaims(store, reached), *rest)
 
-    changed[0].recognise, changed[1].Writes = recognised, make
+    def insert_claim(*args: Any) -> None:
+        reached(NO_CLAIM)
+        insert(*args)
+        reached(CLAIM)
+
+    changed[0].recognise, changed[1].Writes, changed[2].insert_claim = recognised, make, insert_claim
 
 
 @frozen
@@ -40,12 +48,12 @@ class WatchedClaims:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    async def keep(self, claim: Any) -> None:
-        """Store a claim, between two points that say what about it is new."""
-        what = "given" if claim.given else "told" if claim.told else "asked"
-        self._reached(f"before claims.keep {what}")
-        await self._inner.keep(claim)
-        self._reached(f"after claims.keep {what}")
+    async def note_callers(self, claim: Any) -> None:
+        """Store the callers of a claim, between two points that say what about them is new."""
+        what = "given" if claim.given else "told"
+        self._reached(f"before claims.note {what}")
+        await self._inner.note_callers(claim)
+        self._reached(f"after claims.note {what}")
 
     async def take_over(self, *args: Any) -> Any:
         """Take over a claim. The points are reached also if there is none to take over."""

@@ -27,15 +27,17 @@ from .tool import Got, SessionOver, ToolSession, enter
 _MOST_SECONDS = 60.0
 _LOOK_SECONDS = 0.03
 RESTARTED = "launch the agent again"
-UNASKED, TWICE, NOT_GIVEN, NOT_SAID, UNSOUND, STUCK = (
+_WAITING = (RunState.PENDING, RunState.APPROVED)
+UNASKED, TWICE, ASKED_AGAIN, NOT_GIVEN, NOT_SAID, UNSOUND, STUCK = (
     "sent without approval",
     "sent twice",
+    "asked for again",
     "a recorded answer was not given",
     "an unknown outcome was not said",
     "a record is broken",
     "it did not end",
 )
-PROMISES = (UNASKED, TWICE, NOT_GIVEN, NOT_SAID, UNSOUND, STUCK)
+PROMISES = (UNASKED, TWICE, ASKED_AGAIN, NOT_GIVEN, NOT_SAID, UNSOUND, STUCK)
 
 
 @frozen
@@ -62,11 +64,13 @@ class End:
 class Before:
     """What the database has of a write between two lives.
 
+    :ivar waiting: the run that was stored and not sent yet, or None.
     :ivar owed: the run whose answer is recorded and was not given to any tool, or None.
     :ivar doubtful: the run that was being sent, or None.
     """
 
     runs: frozenset[str]
+    waiting: Run | None
     owed: Run | None
     doubtful: Run | None
     requests: int
@@ -229,13 +233,18 @@ class ToolTrial:
         if not requests <= begun <= approved:
             self._broke(TWICE, f"{text}: {requests} requests, {begun} begun, {approved} approved")
         noted = claims(self.root)
+        for run_id in mine.keys() - noted.keys():
+            self._broke(UNSOUND, f"{text}: the run {run_id} has no claim")
+        waiting = [each for each in mine.values() if each.state in _WAITING]
         owed = [each for each in mine.values() if each.state is RunState.COMPLETED and noted.get(each.id) is False]
         doubtful = [
             each
             for each in mine.values()
             if each.state in (RunState.EXECUTING, RunState.UNKNOWN) and noted.get(each.id) is False
         ]
-        return Before(frozenset(mine), next(iter(owed), None), next(iter(doubtful), None), requests)
+        return Before(
+            frozenset(mine), next(iter(waiting), None), next(iter(owed), None), next(iter(doubtful), None), requests
+        )
 
     def _compare(self, text: str, before: Before, got: Got) -> None:
         """Judge the answer to a repetition by what the database had before."""
@@ -244,6 +253,8 @@ class ToolTrial:
             self._broke(NOT_GIVEN, f"{text}: {before.owed.id} was recorded, and the tool got {got}")
         if before.doubtful is not None and (got.code, now) != ("outcome_unknown", before.requests):
             self._broke(NOT_SAID, f"{text}: {before.doubtful.id} was being sent, and the tool got {got}")
+        if before.waiting is not None and got.run != before.waiting.id:
+            self._broke(ASKED_AGAIN, f"{text}: {before.waiting.id} waited, and the tool got {got}")
         if before.owed is None and before.doubtful is None and got.status != 200:
             self._broke(NOT_GIVEN, f"{text}: nothing was in doubt, and the tool got {got}")
 
