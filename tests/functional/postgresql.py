@@ -88,9 +88,9 @@ class Server:
                     raise
                 time.sleep(0.05)
 
-    def control(self, *command: str) -> None:
+    def control(self, *command: str, settings: str = "-c listen_addresses=") -> None:
         """Run C{pg_ctl}: stop, start, restart."""
-        options = f"-k {self.directory} -c listen_addresses= -c fsync=off -c max_connections=50"
+        options = f"-k {self.directory} -c fsync=off -c max_connections=50 {settings}"
         subprocess.run(
             [self.programs / "pg_ctl", "-D", self.directory / "data", "-w", "-o", options, *command],
             check=True,
@@ -141,7 +141,12 @@ class Server:
 
 @cache
 def start_server() -> Server:
-    """The server of this process.
+    """The server of this process: see `make_server`."""
+    return make_server()
+
+
+def make_server() -> Server:
+    """Start a server, which ends with this process.
 
     :raises SkipTest: if PostgreSQL or psycopg is not installed.
     """
