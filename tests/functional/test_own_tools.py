@@ -237,6 +237,38 @@ class ReadTests(OwnToolsTestCase):
         self.assertNotIn(USERS_TOKEN, json.dumps(refused))
 
 
+class CommandTests(OwnToolsTestCase):
+    """Commands without a sandbox."""
+
+    async def use(self, *words: str) -> Finished:
+        """Run a command with the service, as a user who has a token too."""
+        command = self.home.script("aileron", "own-tools", "run", "--services", "github", *words)
+        return await self.run_command(
+            attrs.evolve(command, environment={**command.environment, "GH_TOKEN": USERS_TOKEN})
+        )
+
+    async def test_run(self) -> None:
+        """gh and curl read at once, a write waits and is repeated by the next command, and exit codes are passed on."""
+        await self.begin()
+        read = await self.use("gh", "api", "repos/acme/web")
+        self.assertEqual((read.exit_code, '"acme/web"' in read.stdout), (0, True), read)
+        looked = await self.use("--", "sh", "-c", 'echo "$GH_TOKEN"; env; exit 7')
+        self.assertEqual((looked.exit_code, looked.stdout.split("\n")[0]), (7, "aileron-placeholder"), looked)
+        self.assertNotIn(USERS_TOKEN, looked.stdout)
+        parked = await self.use("bash", "-c", _COMMENT)
+        self.assertIn('"code": "pending_approval"', parked.stdout)
+        (approval,) = await self.pending()
+        shown = await self.operator("approval", "show", approval["id"])
+        self.assertIn("claimed_command", shown.stdout)
+        await self.approve(approval["id"])
+        await until(self.reactor, partial(self.has_effects, 1), 30, "the effect")
+        repeated = await self.use("bash", "-c", _COMMENT)
+        self.assertIn('"number"', repeated.stdout)
+        self.assertEqual(self.github.effects, ["POST /repos/acme/web/issues/7/comments Hi"])
+        sessions = (await self.told("session", "list"))["items"]
+        self.assertEqual({each["agent"] for each in sessions if each["agent"]}, {"command"})
+
+
 class WriteTests(OwnToolsTestCase):
     """Commands that change something."""
 

@@ -15,7 +15,10 @@ class LaunchFeature(Feature):
     summary = "Runs an agent in a session of its own."
 
     def commands(self) -> Mapping[str, Command]:
-        return {"launch": Command("aileron.features.launch.commands:launch", "Start", 30, front=True)}
+        return {
+            "launch": Command("aileron.features.launch.commands:launch", "Start", 30, front=True),
+            "own-tools run": Command("aileron.features.launch.tool_commands:run"),
+        }
 
     def next_steps(self, state: str) -> Sequence[str]:
         if state == "first":

@@ -8,40 +8,31 @@ from functools import partial
 
 from attrs import evolve, field, frozen
 
-from aileron.client import Daemon, DaemonUnreachable
-from aileron.features.egress.client import open_connection
-from aileron.features.own_tools.client import OpenedServices, open_services
+from aileron.features.own_tools.client import OpenedServices
 from aileron.features.own_tools.logins import hide_logins
 from aileron.features.own_tools.trust import TrustFiles, lay_out_trust
 from aileron.features.sandbox.project import SandboxProject
 from aileron.features.sandbox.sandbox import ProcessPlan, Sandbox
 from aileron.features.sandbox.way_out import WayOut
-from aileron.model.tool_claims import ToolCaller
 
 from ._launch import Enclosed
-from .access import SandboxAccess
+from ._services import SessionServices
 from .plan import LaunchPlan
-
-_OPENED = (
-    "Own tools: {services}. Requests to {hosts} go through Aileron, which adds your credential. Those that change "
-    "something wait for your approval. {variables}."
-)
 
 
 @frozen
 class LaunchSandbox:
     """Puts an agent into a sandbox.
 
+    :ivar services: opens the services and connections of the session.
     :ivar environment: the user's environment.
-    :ivar find_daemon: returns a client of the running daemon, with the launch key, or None if none runs.
     :ivar say: shows the user one line.
     """
 
     sandbox: Sandbox
     project: SandboxProject
-    access: SandboxAccess
+    services: SessionServices
     environment: Mapping[str, str] = field(repr=False)
-    find_daemon: Callable[[], Daemon | None]
     say: Callable[[str], object]
 
     async def open(self, session_id: str) -> Enclosed:
@@ -49,19 +40,15 @@ class LaunchSandbox:
 
         :raises DaemonError: if the daemon does not answer, or refuses.
         """
-        services = self.access.services
-        opened = await open_services(self._connect(), session_id, services) if services else None
-        if opened is not None:
-            self.say(_OPENED.format(**self._describe(opened)))
+        opened = await self.services.open(session_id, "In the sandbox")
         return partial(self._enclose, session_id, opened)
 
     @contextmanager
     def _enclose(
         self, session_id: str, opened: OpenedServices | None, plan: LaunchPlan, url: str
     ) -> Iterator[LaunchPlan]:
-        hosts = () if opened is None else opened.hosts
-        words = (*self.access.egress, *(f"{host} (own tools)" for host in hosts))
-        dial = partial(self._dial, session_id)
+        words = self.services.list_hosts(opened)
+        dial = partial(self.services.dial, session_id)
         way_out = WayOut(words, dial, names_callers=opened is not None) if words else None
         directories = () if plan.directory is None else (plan.directory,)
         with self._lay_out(opened) as trust:
@@ -88,22 +75,3 @@ class LaunchSandbox:
             # guard of own tools: a login that a tool has stored cannot be read in the sandbox
             #    -> features.launch.test_enclosing.LaunchSandboxTests.test_logins, instead yield trust
             yield evolve(trust, mounts={**trust.mounts, **hidden})
-
-    async def _dial(self, session_id: str, caller: ToolCaller) -> tuple[int, bytes]:
-        return await open_connection(self._connect(), session_id, self.access.egress, caller)
-
-    def _connect(self) -> Daemon:
-        daemon = self.find_daemon()
-        if daemon is None:
-            raise DaemonUnreachable("The daemon is not running.")
-        return daemon
-
-    def _describe(self, opened: OpenedServices) -> Mapping[str, str]:
-        names = ", ".join(sorted(opened.variables))
-        theirs = sorted(name for name in opened.variables if self.environment.get(name))
-        stays = f"; your own {' and '.join(theirs)} stays outside" if theirs else ""
-        return {
-            "services": ", ".join(opened.services),
-            "hosts": ", ".join(opened.hosts),
-            "variables": f"In the sandbox {names} contain placeholders{stays}",
-        }

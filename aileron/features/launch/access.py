@@ -89,9 +89,18 @@ def _read_services(text: str | None, *, sandbox: bool) -> tuple[str, ...]:
     #    -> features.launch.test_access.AccessTests.test_sandbox
     if not sandbox:
         raise click.UsageError(_UNPROTECTED)
+    return read_services(text, "--own-tools")
+
+
+def read_services(text: str, option: str) -> tuple[str, ...]:
+    """Read the names of services. Whether there are such services is not checked.
+
+    :param option: the option that has them, for the error.
+    :raises click.UsageError: if there is none.
+    """
     names = tuple(dict.fromkeys(_split(text)))
     if not names:
-        raise click.UsageError("--own-tools needs services, separated by commas. List them: aileron own-tools list")
+        raise click.UsageError(f"{option} needs services, separated by commas. List them: aileron own-tools list")
     return names
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -14,26 +15,19 @@ from aileron.base.json import JSON
 from aileron.cli.context import CliContext, Links, pass_cli
 from aileron.cli.errors import CommandError
 from aileron.cli.output import block, heading, note, say, say_json, values
-from aileron.features.gateway.values import BUILT_IN_PROVIDERS
 from aileron.home.discovery import Discovery, live_discovery
-from aileron.home.ports import load_ports
-from aileron.model.errors import InvalidRequest
 
 from . import completion
 from .access import SandboxAccess, access_options
-from .ensuring import ensure_daemon
 
 if TYPE_CHECKING:
-    from twisted.internet.interfaces import IReactorTime
-
-    from aileron.client import Daemon
     from aileron.features.own_tools.declared import DeclaredTools
     from aileron.features.sandbox.layout import SandboxLayout
 
     from ._launch import Enclose, Restriction
     from ._preview import LaunchPreview
+    from ._services import SessionServices
     from .agent import Agent
-    from .plan import DaemonFacts
     from .registration import Invocation
 
 MOST_WAIT_SECONDS = 3585
@@ -187,36 +181,12 @@ async def _launch(
     wishes: _Wishes,
     **options: bool,
 ) -> int:
-    from twisted.internet import reactor
+    from ._services import SessionServices
+    from .building import find_daemon, make_launcher, say_line
 
-    from aileron.client import Lease
-
-    from ._bell import Bell, is_multiplexed
-    from ._launch import Launcher
-
-    def say(line: str) -> None:
-        note("{line}", line=line)
-
-    def find_pages() -> str | None:
-        found = _find_daemon(cli)
-        return None if found is None else found.operator_url
-
-    bell = Bell(say, _to_terminal, sys.stderr.isatty(), is_multiplexed(cli.environ), find_pages)
-
-    def find_daemon() -> Daemon | None:
-        return _with_launch_key(cli, links)
-
-    launcher = Launcher(
-        reactor=reactor,
-        ensure_daemon=lambda: _facts(cli),
-        connect=links.daemon,
-        say=say,
-        interpreter=sys.executable,
-        lease=Lease(find_daemon, cast("IReactorTime", reactor)),
-        bell=None if options["no_bell"] else bell,
-    )
-
-    enclose = None if layout is None else _enclosing(layout, invocation.environment, access, find_daemon, say)
+    launcher = make_launcher(cli, links, rings=not options["no_bell"])
+    services = SessionServices(access, invocation.environment, partial(find_daemon, cli, links), say_line)
+    enclose = None if layout is None else _enclosing(layout, invocation.environment, services, say_line)
     return await launcher.launch(
         agent,
         invocation,
@@ -263,8 +233,7 @@ def _refuse_off(cli: CliContext, **wanted: bool) -> None:
 def _enclosing(
     layout: SandboxLayout,
     environ: Mapping[str, str],
-    access: SandboxAccess,
-    find_daemon: Callable[[], Daemon | None],
+    services: SessionServices,
     say: Callable[[str], None],
 ) -> Enclose:
     """Return the function that opens for a session what its sandboxes may reach.
@@ -280,7 +249,7 @@ def _enclosing(
     from ._enclosing import LaunchSandbox
 
     sandbox, project = find_sandbox(reactor, environ), SandboxProject(layout, environ, say)
-    return LaunchSandbox(sandbox, project, access, environ, find_daemon, say).open
+    return LaunchSandbox(sandbox, project, services, environ, say).open
 
 
 def _layout(cli: CliContext, agent: Agent, invocation: Invocation) -> SandboxLayout:
@@ -310,64 +279,6 @@ def _layout(cli: CliContext, agent: Agent, invocation: Invocation) -> SandboxLay
     return layout
 
 
-def _to_terminal(text: str) -> None:
-    os.write(sys.stderr.fileno(), text.encode("utf-8"))
-
-
-def _with_launch_key(cli: CliContext, links: Links) -> Daemon | None:
-    """Return a client of the running daemon, or None if none runs."""
-    found = _find_daemon(cli)
-    return None if found is None else links.daemon(found.url, found.launch_key)
-
-
-def _find_daemon(cli: CliContext) -> Discovery | None:
-    """Return the running daemon, or None if none runs or it is being replaced."""
-    try:
-        return live_discovery(cli.home)
-    except InvalidRequest:
-        return None
-
-
-async def _facts(cli: CliContext) -> DaemonFacts:
-    return _facts_of(cli, ensure_daemon(cli))
-
-
-def _facts_of(cli: CliContext, found: Discovery | None) -> DaemonFacts:
-    """Return the facts of the daemon. If no daemon runs, return likely facts: its last ports, and no launch key.
-
-    The likely upstreams are the default ones, or None if config.yaml turns the gateway off. They may be wrong, because
-    only the running daemon knows whether config.yaml is trusted.
-    """
-    from .plan import DaemonFacts
-    from .registration import Upstream
-
-    if found is None:
-        ports = load_ports(cli.home)
-        url, operator_url = f"http://127.0.0.1:{ports.agent or 0}", f"http://localhost:{ports.operator or 0}"
-        built_in = {each.name: Upstream(each.base_url, prefix=each.prefix) for each in BUILT_IN_PROVIDERS}
-        upstreams = None if "gateway" in cli.features.off else built_in
-        off = cli.features.off
-        return DaemonFacts(
-            url, operator_url, "", upstreams, lists_prompts="prompts" not in off, wakes="wake" not in off
-        )
-    status = cli.probe(found.url, "/v1/status", found.launch_key)
-    gateway, prompts, wake = status.get("gateway"), status.get("prompts") or {}, status.get("wake")
-    # None if the feature is off, or the daemon's version is older.
-    upstreams = gateway and {
-        each["name"]: Upstream(each["base_url"], each["credential"], each["prefix"]) for each in gateway["providers"]
-    }
-    return DaemonFacts(
-        found.url,
-        found.operator_url,
-        found.launch_key,
-        upstreams,
-        lists_prompts=prompts.get("inbox") is True,
-        checks_calls=prompts.get("checks") is True,
-        wakes=wake is not None,
-        resumes=wake is not None and wake["resume"] is True,
-    )
-
-
 def _show_plan(
     cli: CliContext,
     agent: Agent,
@@ -385,9 +296,10 @@ def _show_plan(
     :raises InvalidRequest: if the user's own settings cannot be extended.
     """
     from ._preview import preview_launch
+    from .building import facts_of
 
     found, sandbox = live_discovery(cli.home), options["sandbox"]
-    facts, through_gateway = _facts_of(cli, found), not options["no_gateway"]
+    facts, through_gateway = facts_of(cli, found), not options["no_gateway"]
     described = preview_launch(
         agent,
         invocation,

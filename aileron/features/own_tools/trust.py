@@ -69,6 +69,12 @@ class TrustFiles:
     mounts: Mapping[str, str]
     variables: Mapping[str, str] = field(factory=dict)
 
+    @property
+    def variables_outside(self) -> Mapping[str, str]:
+        """The variables for programs outside of a sandbox, where nothing is mounted."""
+        place = self.mounts.get(PLACE, PLACE)
+        return {name: value.replace(PLACE, place) for name, value in self.variables.items()}
+
 
 @contextmanager
 def lay_out_trust(

@@ -17,7 +17,7 @@ from attrs import define, field
 
 from aileron.model.tool_claims import NO_CALLER, ToolCaller
 
-from ._callers import Address, find_caller, read_start_time
+from .callers import Address, find_caller, read_start_time
 
 _SECONDS = 60.0
 _MOST_BYTES = 4096

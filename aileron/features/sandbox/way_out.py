@@ -18,12 +18,14 @@ from twisted.python.failure import Failure
 
 from aileron.model.tool_claims import NO_CALLER, ToolCaller
 
-from ._callers import Address
+from .callers import Address
 
 PROXY_PORT = 3128
 """The proxy's port inside the sandbox. If the agent site has the same port, the proxy gets the next one."""
 
-_LOOPBACK = "127.0.0.1"
+LOOPBACK = "127.0.0.1"
+"""The address at which the proxy is reached, in a sandbox and outside."""
+
 _MOST_CONNECTIONS = 128
 """The most connections of one sandbox. The proxy accepts half as many. Each needs a ticket from the daemon first."""
 
@@ -70,7 +72,7 @@ def proxy_variables(port: int) -> Mapping[str, str]:
 
     Requests to Aileron itself do not go through the proxy.
     """
-    url = f"http://{_LOOPBACK}:{port}"
+    url = f"http://{LOOPBACK}:{port}"
     names = ("http_proxy", "https_proxy", "all_proxy")
     return {
         **dict.fromkeys((*names, *map(str.upper, names)), url),
@@ -79,6 +81,17 @@ def proxy_variables(port: int) -> Mapping[str, str]:
         **dict.fromkeys(("YARN_HTTP_PROXY", "YARN_HTTPS_PROXY"), url),
         "NODE_USE_ENV_PROXY": "1",
         "npm_config_cache": _NPM_CACHE,
+    }
+
+
+def https_variables(port: int) -> Mapping[str, str]:
+    """Return the environment variables that make programs outside of a sandbox use the proxy for HTTPS."""
+    url = f"http://{LOOPBACK}:{port}"
+    names = ("https_proxy", "HTTPS_PROXY", "npm_config_https_proxy", "PIP_PROXY", "CARGO_HTTP_PROXY")
+    return {
+        **dict.fromkeys((*names, "YARN_HTTPS_PROXY"), url),
+        **dict.fromkeys(("no_proxy", "NO_PROXY", "npm_config_noproxy"), _NO_PROXY),
+        "NODE_USE_ENV_PROXY": "1",
     }
 
 
@@ -145,7 +158,7 @@ class _Inside(Proxy):
 
     async def _connect(self) -> None:
         port, opening = await self._dial(self.transport)
-        self._reactor.connectTCP(_LOOPBACK, port, _OutsideFactory(self, opening))
+        self._reactor.connectTCP(LOOPBACK, port, _OutsideFactory(self, opening))
 
 
 @define(eq=False)

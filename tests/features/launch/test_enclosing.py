@@ -13,6 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.client import Daemon, DaemonUnreachable
 from aileron.features.launch._enclosing import LaunchSandbox
+from aileron.features.launch._services import SessionServices
 from aileron.features.launch.access import SandboxAccess
 from aileron.features.launch.plan import LaunchPlan
 from aileron.features.own_tools.trust import PLACE
@@ -80,7 +81,8 @@ class LaunchSandboxTests(SynchronousTestCase):
             daemon: Any = self.daemon
             return daemon if self.is_running else None
 
-        return LaunchSandbox(sandbox, project, access, self.environment, find_daemon, self.said.append)
+        services = SessionServices(access, self.environment, find_daemon, self.said.append)
+        return LaunchSandbox(sandbox, project, services, self.environment, self.said.append)
 
     def enclosed(self, access: SandboxAccess) -> ProcessPlan:
         """Open what there is to be reached, put the plan into the sandbox, and return the plan of its process."""

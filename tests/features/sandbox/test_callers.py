@@ -9,7 +9,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
-from aileron.features.sandbox._callers import find_caller, read_start_time
+from aileron.features.sandbox.callers import find_caller, read_start_time
 from aileron.model.tool_claims import NO_CALLER, ToolCaller
 
 CLIENT, SERVER = ("127.0.0.1", 40000), ("127.0.0.1", 3128)

@@ -13,8 +13,8 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.unthreaded import UnthreadedPool, UnthreadedReactor
-from aileron.features.sandbox._callers import Address
 from aileron.features.sandbox._socket_forwarder import forward_to
+from aileron.features.sandbox.callers import Address
 from aileron.features.sandbox.way_out import WayOut, proxy_variables
 from aileron.model.tool_claims import NO_CALLER, ToolCaller
 
