@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +28,7 @@ from .test_routes import BrokenRunner
 
 SCRAPER = "a-token-that-the-operator-made"
 _FROZEN = Path(__file__).with_name("metrics.txt")
+_DASHBOARD = Path(__file__).parents[2] / "packaging" / "grafana" / "aileron.json"
 WAITS = Histogram((0.1, 1.0), (3, 0, 2), 8.5)
 BUSY = Traffic(
     begun=7,
@@ -125,6 +128,16 @@ class MetricsTests(CountedCase):
         self.assertEqual(ours, _FROZEN.read_text(encoding="utf-8").splitlines())
         if sys.platform == "linux":
             self.assertIn("process_resident_memory_bytes", self.scrape())
+
+    def test_dashboard(self) -> None:
+        """The dashboard for Grafana asks for nothing that is not told."""
+        board = json.loads(_DASHBOARD.read_text(encoding="utf-8"))
+        expressions = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
+        asked = {name for each in expressions for name in re.findall(r"\b(?:aileron|process)_[a-z_]+", each)}
+        told = {line.split("{")[0].split(" ")[0] for line in _FROZEN.read_text(encoding="utf-8").splitlines()}
+        self.assertGreater(len(asked), 10)
+        self.assertEqual(asked - told, {"process_resident_memory_bytes", "process_cpu_seconds_total"})
+        self.assertEqual(len({panel["id"] for panel in board["panels"]}), len(board["panels"]))
 
     def test_little(self) -> None:
         """Where nothing was relayed yet, nobody measures turns, or the store is gone, the rest is told."""
