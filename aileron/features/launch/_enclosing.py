@@ -9,7 +9,7 @@ from functools import partial
 from attrs import evolve, field, frozen
 
 from aileron.features.own_tools.client import OpenedServices
-from aileron.features.own_tools.logins import hide_logins
+from aileron.features.own_tools.logins import lay_out_logins
 from aileron.features.own_tools.trust import TrustFiles, lay_out_trust
 from aileron.features.sandbox.project import SandboxProject
 from aileron.features.sandbox.sandbox import ProcessPlan, Sandbox
@@ -63,15 +63,16 @@ class LaunchSandbox:
     def _lay_out(self, opened: OpenedServices | None) -> Iterator[TrustFiles]:
         """Provide the files that an agent in a sandbox needs for the opened services, within the context.
 
-        By some of them, programs trust the session's certificate authority. Others hide stored logins.
+        By some of them, programs trust the session's certificate authority. Others hide stored logins, or have
+        placeholders in place of them.
         """
         if opened is None:
             yield TrustFiles({})
             return
         with (
             lay_out_trust(opened.certificate, self.environment, self.say) as trust,
-            hide_logins(opened.variables, self.environment) as hidden,
+            lay_out_logins(opened.variables, opened.hosts, self.environment) as logins,
         ):
             # guard of own tools: a login that a tool has stored cannot be read in the sandbox
             #    -> features.launch.test_enclosing.LaunchSandboxTests.test_logins, instead yield trust
-            yield evolve(trust, mounts={**trust.mounts, **hidden})
+            yield TrustFiles({**trust.mounts, **logins.mounts}, {**trust.variables, **logins.variables})

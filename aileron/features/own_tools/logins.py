@@ -1,42 +1,140 @@
-"""Hides the files in which tools store logins that the placeholders of services replace."""
+"""The files of a sandbox from which tools read logins: stored ones are hidden, and npm gets one with its placeholder.
+
+Which tool has which files is fixed here. A connector file can name no path.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from os.path import isfile, join, realpath
-from tempfile import NamedTemporaryFile
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-_GH_VARIABLES = frozenset(("GH_TOKEN", "GITHUB_TOKEN"))
+from attrs import field, frozen
+
+NPMRC = "/tmp/aileron-npmrc"  # noqa: S108  # the sandbox has its own /tmp
+"""The file in the sandbox from which npm reads its settings and its placeholder."""
+
+_NPM_TOKEN = "NPM_TOKEN"
+_NPM_PLACES = ("NPM_CONFIG_USERCONFIG", "npm_config_userconfig")
+_NPM_SETTING = re.compile(
+    r"(?:registry|@[a-z0-9][a-z0-9._-]{0,200}:registry|access|tag|audit|fund|loglevel|engine-strict|ignore-scripts"
+    r"|legacy-peer-deps|strict-peer-deps|package-lock|save-exact|save-prefix|sign-git-tag|update-notifier|workspaces)"
+)
+_MOST_SETTINGS_BYTES = 64 * 1024
+
+
+@frozen
+class LoginFiles:
+    """The files from which tools in a sandbox read logins.
+
+    :ivar mounts: our paths by the paths in the sandbox where they are mounted, read-only.
+    :ivar variables: the environment variables that name them.
+    """
+
+    mounts: Mapping[str, str] = field(factory=dict)
+    variables: Mapping[str, str] = field(factory=dict)
 
 
 @contextmanager
-def hide_logins(variables: Collection[str], environment: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
-    """Provide an empty file by the path of each stored login, within the context.
+def lay_out_logins(
+    placeholders: Mapping[str, str], hosts: Collection[str], environment: Mapping[str, str]
+) -> Iterator[LoginFiles]:
+    """Provide an empty file in place of each stored login, and npm's file if npm gets a placeholder.
 
-    :param variables: the variables that have placeholders.
+    :param placeholders: the placeholders by the variables that have them.
+    :param hosts: the hosts of the services, with their ports unless these are 443.
     :param environment: the user's environment.
     """
-    with NamedTemporaryFile(prefix="aileron-empty-") as empty:
-        yield dict.fromkeys(find_logins(variables, environment), empty.name)
+    with TemporaryDirectory(prefix="aileron-logins-") as place:
+        empty, npmrc = Path(place, "empty"), Path(place, "npmrc")
+        empty.touch()
+        mounts = dict.fromkeys(find_logins(placeholders, environment), str(empty))
+        variables = dict[str, str]()
+        if _NPM_TOKEN in placeholders:
+            theirs = _find_existing(_list_npm_files(environment))
+            npmrc.write_text(write_npmrc(placeholders[_NPM_TOKEN], hosts, map(_read_settings, theirs)), "utf-8")
+            mounts |= dict.fromkeys((NPMRC, *theirs), str(npmrc))
+            variables = {name: NPMRC for name in _NPM_PLACES if name == _NPM_PLACES[0] or environment.get(name)}
+        yield LoginFiles(mounts, variables)
+
+
+def write_npmrc(placeholder: str, hosts: Iterable[str], theirs: Iterable[str]) -> str:
+    """Return the text of npm's file of settings, with a placeholder for each host.
+
+    :param theirs: the texts of the user's own files. Harmless settings are taken over, such as the registry of a scope.
+    """
+    kept = [line for text in theirs for line in _keep_settings(text)]
+    return "".join(f"{line}\n" for line in (*kept, *(f"//{host}/:_authToken={placeholder}" for host in sorted(hosts))))
+
+
+def _keep_settings(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        name, equals, value = (each.strip() for each in line.partition("="))
+        # guard of own tools: no login of the user's settings of npm enters the sandbox
+        #    -> features.own_tools.test_logins.NpmTests.test_settings, instead if equals
+        if equals and _NPM_SETTING.fullmatch(name) and "@" not in value and "$" not in value:
+            yield f"{name}={value}"
 
 
 def find_logins(variables: Collection[str], environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield the files of stored logins that exist, as paths without links."""
-    if not _GH_VARIABLES.isdisjoint(variables):
-        # guard of own tools: a login is hidden also where gh does not look at present
-        #    -> features.own_tools.test_logins.LoginTests.test_all_places,
-        #    instead places = list(_list_gh_places(environment))[:1]
-        places = list(_list_gh_places(environment))
-        paths = (join(place, "hosts.yml") for place in places)
-        yield from dict.fromkeys(realpath(path) for path in paths if isfile(path))
+    """Yield the files of stored logins that exist, as paths without links, but those of npm.
+
+    :param variables: the variables that have placeholders.
+    """
+    for names, list_files in _STORED.items():
+        if not names.isdisjoint(variables):
+            # guard of own tools: a login is hidden also where its tool does not look at present
+            #    -> features.own_tools.test_logins.LoginTests.test_all_places,
+            #    instead yield from _find_existing(list(list_files(environment))[:1])
+            yield from _find_existing(list_files(environment))
 
 
-def _list_gh_places(environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield the directories in which C{gh} may have stored logins: those of its variables, and the usual one."""
+def _find_existing(paths: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(realpath(path) for path in paths if isfile(path)))
+
+
+def _list_gh_files(environment: Mapping[str, str]) -> Iterator[str]:
+    """Yield the files in which C{gh} may have stored logins: those that its variables name, and the usual one."""
     if environment.get("GH_CONFIG_DIR"):
-        yield environment["GH_CONFIG_DIR"]
+        yield join(environment["GH_CONFIG_DIR"], "hosts.yml")
     if environment.get("XDG_CONFIG_HOME"):
-        yield join(environment["XDG_CONFIG_HOME"], "gh")
-    yield join(environment.get("HOME", os.sep), ".config", "gh")
+        yield join(environment["XDG_CONFIG_HOME"], "gh", "hosts.yml")
+    yield join(_home(environment), ".config", "gh", "hosts.yml")
+
+
+def _list_cargo_files(environment: Mapping[str, str]) -> Iterator[str]:
+    for place in (environment.get("CARGO_HOME", ""), join(_home(environment), ".cargo")):
+        yield from (join(place, name) for name in ("credentials.toml", "credentials") if place)
+
+
+def _list_twine_files(environment: Mapping[str, str]) -> Iterator[str]:
+    yield join(_home(environment), ".pypirc")
+
+
+def _list_npm_files(environment: Mapping[str, str]) -> Iterator[str]:
+    yield from (environment[name] for name in _NPM_PLACES if environment.get(name))
+    yield join(_home(environment), ".npmrc")
+
+
+def _home(environment: Mapping[str, str]) -> str:
+    return environment.get("HOME", os.sep)
+
+
+def _read_settings(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return file.read(_MOST_SETTINGS_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+_STORED: Mapping[frozenset[str], Callable[[Mapping[str, str]], Iterator[str]]] = {
+    frozenset(("GH_TOKEN", "GITHUB_TOKEN")): _list_gh_files,
+    frozenset(("TWINE_PASSWORD", "UV_PUBLISH_TOKEN")): _list_twine_files,
+    frozenset(("CARGO_REGISTRY_TOKEN",)): _list_cargo_files,
+}
+"""The files of stored logins, by the variables of which one has a placeholder."""

@@ -56,11 +56,14 @@ class AnsweringDaemon:
     """Answers each route."""
 
     asked: list[tuple[tuple[str, ...], Mapping[str, Any]]] = field(factory=list)
+    variables: Mapping[str, str] = OPENED["variables"]
 
     async def post(self, *path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """Answer."""
         self.asked.append((path, body))
-        return OPENED if path[-1] == "own-tools" else {"port": 4711, "ticket": "a-ticket"}
+        return (
+            {**OPENED, "variables": self.variables} if path[-1] == "own-tools" else {"port": 4711, "ticket": "a-ticket"}
+        )
 
 
 class LaunchSandboxTests(SynchronousTestCase):
@@ -128,6 +131,13 @@ class LaunchSandboxTests(SynchronousTestCase):
         hidden = process.replaced[str(stored)]
         self.assertEqual(self.sandbox.contents[hidden], b"")
         self.assertFalse(Path(hidden).exists())
+
+    def test_npm(self) -> None:
+        """npm is given a file with its placeholder."""
+        self.daemon.variables = {"NPM_TOKEN": "aileron-placeholder"}
+        process = self.enclosed(SandboxAccess(services=("github",)))
+        npmrc = process.replaced[process.environment["NPM_CONFIG_USERCONFIG"]]
+        self.assertEqual(self.sandbox.contents[npmrc], b"//api.github.com/:_authToken=aileron-placeholder\n")
 
     def test_way_out(self) -> None:
         """Connections are asked for with the hosts of the option; those of the services are opened already."""

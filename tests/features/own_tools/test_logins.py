@@ -1,12 +1,13 @@
-"""The files in which tools store logins."""
+"""The files in which tools store logins, and the one from which npm reads its placeholder."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.features.own_tools.logins import find_logins
+from aileron.features.own_tools.logins import NPMRC, LoginFiles, find_logins, lay_out_logins
 
 
 class LoginTests(SynchronousTestCase):
@@ -49,3 +50,62 @@ class LoginTests(SynchronousTestCase):
         lies = usual.rename(self.home / "dotfiles.yml")
         usual.symlink_to(lies)
         self.assertEqual(self.found("GH_TOKEN"), [str(lies)])
+
+    def test_others(self) -> None:
+        """The logins of twine and cargo are found too, if these get a placeholder."""
+        paths = {name: self.home / name for name in (".pypirc", ".cargo/credentials.toml", "other/credentials")}
+        for path in paths.values():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("canary")
+        pypirc, usual, other = map(str, paths.values())
+        self.assertEqual(self.found("TWINE_PASSWORD"), [pypirc])
+        self.assertEqual(self.found("UV_PUBLISH_TOKEN"), [pypirc])
+        self.assertEqual(self.found("CARGO_REGISTRY_TOKEN", CARGO_HOME=f"{self.home}/other"), [other, usual])
+        self.assertEqual(self.found("NPM_TOKEN"), [])
+
+
+class NpmTests(SynchronousTestCase):
+    """A user of npm."""
+
+    def setUp(self) -> None:
+        self.home = Path(self.mktemp()).resolve()
+        self.home.mkdir()
+
+    def laid_out(self, placeholders: Mapping[str, str], **environment: str) -> tuple[LoginFiles, str]:
+        """Return the files of a sandbox, and the text of the one that npm reads."""
+        hosts = ("registry.npmjs.org", "npm.example:8443")
+        with lay_out_logins(placeholders, hosts, {"HOME": str(self.home), **environment}) as files:
+            npmrc = files.mounts.get(NPMRC)
+            return files, "" if npmrc is None else Path(npmrc).read_text()
+
+    def test_placeholder(self) -> None:
+        """npm reads a file that has the placeholder for each host, and no variable of the user's names another."""
+        files, text = self.laid_out({"NPM_TOKEN": "aileron-placeholder"})
+        lines = [f"//{host}/:_authToken=aileron-placeholder" for host in ("npm.example:8443", "registry.npmjs.org")]
+        self.assertEqual(text.splitlines(), lines)
+        self.assertEqual(files.variables, {"NPM_CONFIG_USERCONFIG": NPMRC})
+        files, _ = self.laid_out({"NPM_TOKEN": "aileron-placeholder"}, npm_config_userconfig="/nowhere")
+        self.assertEqual(files.variables, dict.fromkeys(("NPM_CONFIG_USERCONFIG", "npm_config_userconfig"), NPMRC))
+        self.assertEqual(self.laid_out({"GH_TOKEN": "aileron-placeholder"})[0], LoginFiles())
+
+    def test_settings(self) -> None:
+        """Harmless settings of the user are kept. Logins are not, and their files are replaced."""
+        usual, other = self.home / ".npmrc", self.home / "other"
+        usual.write_text(
+            "//registry.npmjs.org/:_authToken=npm_canary\n_auth = canary\nsave-exact=true\n"
+            "; registry=x\n//npm.example/:certfile=/canary\n@acme:registry=https://npm.example/\n"
+            "registry=https://me:canary@npm.example/\nhttps-proxy=http://canary\nsave-prefix=${CANARY}\n"
+        )
+        other.write_text("fund=false\nemail=canary@example.org\n")
+        files, text = self.laid_out({"NPM_TOKEN": "aileron-placeholder"}, NPM_CONFIG_USERCONFIG=str(other))
+        settings = ["fund=false", "save-exact=true", "@acme:registry=https://npm.example/"]
+        self.assertEqual(text.splitlines()[:-2], settings)
+        self.assertEqual(set(files.mounts), {NPMRC, str(usual), str(other)})
+        self.assertEqual(len(set(files.mounts.values())), 1)
+
+    def test_unreadable(self) -> None:
+        """A file that cannot be read is replaced all the same."""
+        usual = self.home / ".npmrc"
+        usual.write_bytes(b"\xff\n")
+        files, text = self.laid_out({"NPM_TOKEN": "aileron-placeholder"})
+        self.assertEqual((len(text.splitlines()), set(files.mounts)), (2, {NPMRC, str(usual)}))

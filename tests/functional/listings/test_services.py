@@ -60,6 +60,7 @@ _BASIC = base64.b64encode(PAIR.encode()).decode()
 _GOOGLE = ("accounts.google.com", "oauth2.googleapis.com")
 _SIGNED_IN = "Bearer access-canary-77a1"
 SERVICES: Mapping[str, Connecting] = {
+    "aileron setup --choose crates": Connecting("crates.io"),
     "aileron setup --choose discord": Connecting("discord.com", sent=f"Bot {KEY}"),
     "aileron setup --choose github": Connecting("api.github.com"),
     "aileron setup --choose gitlab": Connecting("gitlab.com", _USUAL),
@@ -79,8 +80,10 @@ SERVICES: Mapping[str, Connecting] = {
         has_secret=False,
     ),
     "aileron setup --choose notion": Connecting("api.notion.com"),
+    "aileron setup --choose npm": Connecting("registry.npmjs.org"),
     "aileron setup --choose ntfy": Connecting("ntfy.sh", _USUAL),
     "aileron setup --choose pagerduty": Connecting("api.pagerduty.com", sent=f"Token token={KEY}"),
+    "aileron setup --choose pypi": Connecting("upload.pypi.org", (), PAIR, f"Basic {_BASIC}"),
     "aileron setup --choose s3": Connecting("s3.eu-west-1.amazonaws.com", _REGION, AWS, "AKIACANARY000000/"),
     "aileron setup --choose sentry": Connecting("sentry.io", _USUAL),
     "aileron setup --choose slack": Connecting("slack.com"),
