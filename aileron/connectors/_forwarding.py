@@ -80,11 +80,16 @@ def prepare_forwarded(reach: Reach, operation: Operation, inputs: Mapping[str, J
     about = reach.about
     need = about.credential
     host, target = _text(inputs, "host"), _text(inputs, "target")
+    base = reach.find_base_url(find_place(about, host), base_url)
+    tools = about.find_tools(base_url)
     # guard of own tools: requests go only to the hosts that the connector covers
     #    -> connectors.kinds.http.test_forward.PrepareTests.test_host
-    if about.own_tools is None or host not in about.own_tools.hosts:
+    if tools is None or host not in tools.hosts:
         raise CapabilityDenied(f"{about.name} does not cover the host {host}.")
-    base = reach.find_base_url(find_place(about, host), base_url)
+    # guard of own tools: a request goes to the host that was shown
+    #    -> connectors.kinds.http.test_forward.PrepareTests.test_other_base_url
+    if base.origin.host_and_port.removesuffix(":443") != host:
+        raise CapabilityDenied(f"{about.name} would send this to {base.origin.host_and_port}, and not to {host}.")
     return Request(
         connector=about.name,
         operation=operation.name,

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from attrs import field, frozen
 
-from aileron.base.addresses import read_origin
+from aileron.base.addresses import read_base_url, read_origin
 from aileron.base.json import JSON, digest_of_bytes
 
 from .faults import Fault
@@ -159,6 +159,21 @@ class ConnectorDescription:
     template: UrlTemplate | None = None
     places: Mapping[str, str] = field(factory=dict)
     own_tools: ToolDeclaration | None = None
+
+    def find_tools(self, base_url: str | None) -> ToolDeclaration | None:
+        """Return the declarations for own tools if the connector is used at C{base_url}, or None if there are none.
+
+        If a binding has a base URL of its own, its host is in place of the default one's. It is left out if its path is
+        another one, since the declared paths are not there.
+
+        :raises ValueError: if the base URL is invalid.
+        """
+        tools, default = self.own_tools, self.base_url
+        if tools is None or not self.bindable or self.template is not None or default is None or base_url is None:
+            return tools
+        before, after = read_base_url(default), read_base_url(base_url)
+        host = after.origin.host_and_port.removesuffix(":443") if before.path == after.path else ""
+        return tools.moved(before.origin.host_and_port.removesuffix(":443"), host)
 
     def find_presented(
         self, operation: Operation, inputs: Mapping[str, JSON]

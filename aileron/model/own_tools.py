@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from aileron.base.json import JSON
 
@@ -66,6 +66,7 @@ class ToolDeclaration:
     :ivar raw: L{ASK} if a write that is no declared operation can be approved, or L{REFUSE} if it is refused.
     :ivar requests: the requests of the connector's operations.
     :ivar is_git: True if the tool is git, and the hosts are asked nothing but what git asks over HTTP.
+    :ivar paths: the paths under which requests are covered, or empty for all.
     """
 
     service: str
@@ -82,3 +83,15 @@ class ToolDeclaration:
     raw: str = REFUSE
     requests: tuple[RequestTemplate, ...] = ()
     is_git: bool = False
+    paths: frozenset[str] = frozenset()
+
+    def covers(self, target: str) -> bool:
+        """Return whether the target of a request, as it was sent, is under one of the paths."""
+        path = target.partition("?")[0]
+        return not self.paths or any(path == each or path.startswith(f"{each}/") for each in self.paths)
+
+    def moved(self, before: str, after: str) -> ToolDeclaration:
+        """Return the declarations with another host in place of C{before}. It is left out if C{after} is empty."""
+        hosts = [after if each == before else each for each in self.hosts]
+        requests = [evolve(each, host=after) if each.host == before else each for each in self.requests]
+        return evolve(self, hosts=tuple(filter(None, hosts)), requests=tuple(each for each in requests if each.host))

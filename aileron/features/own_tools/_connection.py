@@ -26,9 +26,9 @@ from twisted.python.failure import Failure
 from aileron.model.tool_claims import NO_CALLER, ToolCaller
 
 from ._budget import HeldBytes
-from ._http import MOST_BODY_BYTES, ParsedRequest, RequestParser, UnfitRequest
+from ._http import MOST_BODY_BYTES, MOST_PUSH_BYTES, ParsedRequest, RequestParser, UnfitRequest
 from ._sending import AnswerSender
-from .values import ToolAnswer, ToolDoor, ToolRequest
+from .values import ToolAnswer, ToolDoor, ToolRequest, ToolService
 
 REQUEST_SECONDS = 60
 """The time for the TLS handshake, and for a whole request from its first byte."""
@@ -60,7 +60,7 @@ class ToolSession:
     :ivar host: the host, with its port unless that is 443.
     :ivar held: the bytes that all connections hold in memory.
     :ivar report: records a request that was refused because of its form, with the reason.
-    :ivar most_bytes: the longest body of a request.
+    :ivar services: the services that the session opened at this host.
     :ivar caller: the process that opened the connection.
     """
 
@@ -70,8 +70,13 @@ class ToolSession:
     door: ToolDoor
     held: HeldBytes
     report: Callable[[str], object]
-    most_bytes: int = MOST_BODY_BYTES
+    services: tuple[ToolService, ...] = ()
     caller: ToolCaller = NO_CALLER
+
+    @property
+    def most_bytes(self) -> int:
+        """The longest body of a request."""
+        return MOST_PUSH_BYTES if any(each.is_git for each in self.services) else MOST_BODY_BYTES
 
     def hold(self, before: int, now: int) -> bool:
         """Count the bytes that the connection holds: see L{HeldBytes.change}."""
@@ -159,6 +164,7 @@ class ToolConnection(Protocol):
             parsed.headers,
             parsed.body,
             session.caller,
+            frozenset(each.name for each in session.services),
         )
         try:
             answer = await session.door.handle(request)

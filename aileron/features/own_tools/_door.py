@@ -74,7 +74,7 @@ class Door:
         Cancelling stops the waiting only. A run that was created goes on, and its answer is kept.
         """
         try:
-            session, service = await self._find_session(request.session_id), self._services.find_for_host(request.host)
+            session, service = await self._find_session(request.session_id), self._services.find_for(request)
         except AileronError as error:
             self._recorder.record_refusal(request, error.message)
             return Refusals("text", REST).refused(error.message, error.kind)

@@ -39,16 +39,14 @@ def matches_route(routes: Iterable[ToolRoute], method: str, segments: Sequence[s
     return any(each.method == method and _fits(each.segments, segments) for each in routes)
 
 
-def resembles_route(routes: Iterable[ToolRoute], method: str, resource: Sequence[str]) -> bool:
-    """Return whether a careless server could take a request for one of the routes: by case or encoded slashes.
+def resembles_route(routes: Iterable[ToolRoute], method: str, resources: Iterable[Sequence[str]]) -> bool:
+    """Return whether a server could take a request for one of the routes. C{HEAD} counts as C{GET}.
 
-    C{HEAD} counts as C{GET}.
-
-    :param resource: the segments in lower case.
+    :param resources: see L{RequestTarget.resources<aileron.features.own_tools._target.RequestTarget.resources>}.
     """
     asked = "GET" if method == "HEAD" else method
-    lower = ((each.method, tuple(part and part.casefold() for part in each.segments)) for each in routes)
-    return any(declared == asked and _fits(segments, resource) for declared, segments in lower)
+    lower = [tuple(part and part.casefold() for part in each.segments) for each in routes if each.method == asked]
+    return any(_fits(segments, each) for each in resources for segments in lower)
 
 
 def _fits(declared: Sequence[str | None], segments: Sequence[str]) -> bool:

@@ -122,6 +122,11 @@ class _Recogniser:
         if method not in _METHODS:
             raise _NotRecognised("Only the methods GET, HEAD, POST, PUT, PATCH and DELETE are supported.")
         target = read_target(self.request.target)
+        # guard of own tools: only what the connector declares paths for is sent
+        #    -> features.own_tools.test_recognition.PathTests.test_outside
+        if not declaration.covers(self.request.target):
+            paths = " and ".join(sorted(declaration.paths))
+            raise _NotRecognised(f"Only requests under {paths} are passed on.")
         self._check_credential(target)
         self._check_headers()
         if self.protocol == GIT:
@@ -192,14 +197,14 @@ class _Recogniser:
             raise _NotRecognised("A parameter could change the method of the request.")
 
     def _check_batch(self, target: RequestTarget) -> None:
-        is_batch = self._media_type() in _BATCHES or target.resource[-1] in _BATCH_PATHS
+        is_batch = self._media_type() in _BATCHES or any(each[-1] in _BATCH_PATHS for each in target.resources)
         # guard of own tools: one request is one request -> features.own_tools.test_recognition.EffectTests.test_batch
-        if is_batch or resembles_route(self.declaration.refused, self.request.method, target.resource):
+        if is_batch or resembles_route(self.declaration.refused, self.request.method, target.resources):
             raise _NotRecognised("Batches of requests, and other requests that contain requests, are not supported.")
 
     def _resembles_graphql(self, target: RequestTarget) -> bool:
         paths = {each.casefold().rstrip("/") for each in self.declaration.graphql}
-        return "/" + "/".join(target.resource) in paths
+        return any("/" + "/".join(each) in paths for each in target.resources)
 
     def _recognise_graphql(self) -> Recognised:
         """Return what a GraphQL request does.
@@ -232,7 +237,9 @@ class _Recogniser:
         declaration, request = self.declaration, self.request
         placed = find_operations(declaration.requests, request.host, request.method, target.segments)
         found = None if ";" in request.target else find_match(placed, target.parameters, self._content())
-        returns_credential = resembles_route(declaration.credentials, request.method, target.resource)
+        # guard of own tools: a credential is asked for, however its path is spelled
+        #    -> features.own_tools.test_recognition.EffectTests.test_credentials, instead returns_credential = False
+        returns_credential = resembles_route(declaration.credentials, request.method, target.resources)
         if self._reads(target, placed, found) and not returns_credential:
             return Recognised(READ, operation=found.template.operation if found else "")
         if found is None or found.template.effect == READ:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from aileron.model.connectors import FORWARD, ConnectorDescription
 from aileron.model.errors import BindingRequired, NotFound
@@ -12,7 +12,7 @@ from aileron.model.interfaces.vault import IBindings
 from aileron.model.own_tools import ToolDeclaration
 
 from .action_file import name_action
-from .values import ToolService
+from .values import ToolRequest, ToolService
 
 
 @frozen
@@ -43,14 +43,23 @@ class ToolServices:
         """
         return tuple(map(self._find_named, dict.fromkeys(names)))
 
-    def find_for_host(self, host: str) -> UsedService:
-        """Return the service that has this host.
+    def find_for(self, request: ToolRequest) -> UsedService:
+        """Return the service that a request addresses, of those that its session opened.
+
+        If several are at its host, it is the one that declares its path, or else the one that declares no paths.
 
         :raises NotFound: if there is none, or more than one.
         """
-        found = [each for each in self._list() if host in each.tools.hosts]
+        host = request.host
+        # guard of own tools: a session uses no service that it did not open
+        #    -> features.own_tools.test_door.ServiceTests.test_not_opened
+        opened = [each for each in self._list() if each.tools.service in request.services]
+        found = [each for each in opened if host in each.tools.hosts]
+        if len(found) > 1:
+            placed = [each for each in found if each.tools.paths and each.tools.covers(request.target)]
+            found = placed or [each for each in found if not each.tools.paths] or found
         if not found:
-            raise NotFound(f"No service at {host} is open to the tools of agents.")
+            raise NotFound(f"No service at {host} is open to the tools of this agent.")
         # guard of own tools: a host stands for one credential -> features.own_tools.test_door.ServiceTests.test_two
         if len(found) > 1:
             names = " and ".join(each.about.name for each in found)
@@ -73,11 +82,20 @@ class ToolServices:
         tools = used.tools
         return ToolService(name, used.about.name, frozenset(tools.hosts), tools.variables, tools.is_git)
 
+    def _place(self, about: ConnectorDescription) -> ConnectorDescription:
+        """Return a connector with its own tools at the base URL of its only binding, if that has one."""
+        if about.own_tools is None or not about.bindable:
+            return about
+        bound = self._bindings.for_connector(about.name)
+        base_url = bound[0].base_url if len(bound) == 1 and bound[0].address_problem is None else None
+        return evolve(about, own_tools=about.find_tools(base_url))
+
     def _list(self) -> list[UsedService]:
         """Return all services whose action is offered, each once."""
         found = dict[str, UsedService]()
         offers = self._submission.offering().offers
-        for about in self._connectors.descriptions():
+        for declared in self._connectors.descriptions():
+            about = self._place(declared)
             tools = about.own_tools
             if tools is None:
                 continue

@@ -41,13 +41,16 @@ class RequestTarget:
         return "/" + "/".join(self.segments)
 
     @property
-    def resource(self) -> tuple[str, ...]:
-        """The segments in lower case, without a slash at the end, and with every slash in a segment as a separator.
+    def resources(self) -> frozenset[tuple[str, ...]]:
+        """The paths under which a server may look for the resource, as segments in lower case.
 
-        A careless server may look for the resource in this form.
+        A slash at the end does not count. A slash in a segment separates segments or does not, and a format at the end,
+        such as C{.json}, counts or does not.
         """
-        path = "/".join(self.segments).removesuffix("/")
-        return tuple(path.casefold().split("/"))
+        whole = self.segments[:-1] if len(self.segments) > 1 and not self.segments[-1] else self.segments
+        segments = (*whole[:-1], whole[-1].removesuffix("/"))
+        paths = {tuple(map(str.casefold, each)) for each in (segments, "/".join(segments).split("/"))}
+        return frozenset(paths | {(*each[:-1], each[-1].rpartition(".")[0] or each[-1]) for each in paths})
 
 
 def read_target(target: str) -> RequestTarget:

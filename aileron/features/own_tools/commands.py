@@ -76,13 +76,13 @@ def add(command: OperatorCommand, /, service: str, yes: bool) -> None:
 @reading_command
 def list_services(command: OperatorCommand, /) -> None:
     """List the services that agents' own tools can use, and those that you can add."""
-    answer = command.get("actions")
+    answer, bindings = command.read(_read_both)
     items = [
         {
             "service": each.tools.service,
             "state": _find_state(command.cli, each, answer),
             "connector": each.about.name,
-            "hosts": list(each.tools.hosts),
+            "hosts": _list_hosts(each, bindings),
             "action": each.action,
         }
         for each in list_declared(command.cli)
@@ -111,12 +111,8 @@ def remove(command: OperatorCommand, /, service: str, yes: bool) -> None:
 def check(command: OperatorCommand, /, service: str) -> None:
     """Check whether agents' own tools can use SERVICE now, and show what to do otherwise."""
     found = find_declared(command.cli, service)
-
-    async def read(operator: Operator) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
-        return await operator.get("actions"), (await operator.get("bindings"))["items"]
-
     environ = command.cli.environ
-    problems = [*_list_problems(command.cli, found, *command.read(read)), *list_lacking(found.tools, environ)]
+    problems = [*_list_problems(command.cli, found, *command.read(_read_both)), *list_lacking(found.tools, environ)]
     tools: list[dict[str, Any]] = [asdict(each) for each in find_tools(found.tools, environ)]
     if command.as_json:
         told = [{"what": what, "command": typed} for what, typed in problems]
@@ -128,6 +124,18 @@ def check(command: OperatorCommand, /, service: str) -> None:
         note("{what} {typed}", what=what, typed=typed)
     if problems:
         click.get_current_context().exit(FAILED)
+
+
+async def _read_both(operator: Operator) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
+    """Return the daemon's actions, and its bindings."""
+    return await operator.get("actions"), (await operator.get("bindings"))["items"]
+
+
+def _list_hosts(found: DeclaredTools, bindings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the hosts of a service: at the base URL of its only binding, if that has one."""
+    bound = [each.get("base_url") for each in bindings if each["connector"] == found.about.name]
+    tools = found.about.find_tools(bound[0] if len(bound) == 1 else None)
+    return [] if tools is None else list(tools.hosts)
 
 
 def _list_problems(

@@ -98,12 +98,24 @@ def _find_existing(paths: Iterable[str]) -> list[str]:
 
 
 def _list_gh_files(environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield the files in which C{gh} may have stored logins: those that its variables name, and the usual one."""
-    if environment.get("GH_CONFIG_DIR"):
-        yield join(environment["GH_CONFIG_DIR"], "hosts.yml")
+    return _list_files("GH_CONFIG_DIR", "gh", "hosts.yml", environment)
+
+
+def _list_glab_files(environment: Mapping[str, str]) -> Iterator[str]:
+    return _list_files("GLAB_CONFIG_DIR", "glab-cli", "config.yml", environment)
+
+
+def _list_files(variable: str, directory: str, name: str, environment: Mapping[str, str]) -> Iterator[str]:
+    """Yield the files in which a tool may have stored logins: those that its variables name, and the usual one.
+
+    :param variable: the variable that names the directory of the tool's settings.
+    :param directory: the name of that directory among the user's settings.
+    """
+    if environment.get(variable):
+        yield join(environment[variable], name)
     if environment.get("XDG_CONFIG_HOME"):
-        yield join(environment["XDG_CONFIG_HOME"], "gh", "hosts.yml")
-    yield join(_home(environment), ".config", "gh", "hosts.yml")
+        yield join(environment["XDG_CONFIG_HOME"], directory, name)
+    yield join(_home(environment), ".config", directory, name)
 
 
 def _list_cargo_files(environment: Mapping[str, str]) -> Iterator[str]:
@@ -134,6 +146,7 @@ def _read_settings(path: str) -> str:
 
 _STORED: Mapping[frozenset[str], Callable[[Mapping[str, str]], Iterator[str]]] = {
     frozenset(("GH_TOKEN", "GITHUB_TOKEN")): _list_gh_files,
+    frozenset(("GITLAB_TOKEN",)): _list_glab_files,
     frozenset(("TWINE_PASSWORD", "UV_PUBLISH_TOKEN")): _list_twine_files,
     frozenset(("CARGO_REGISTRY_TOKEN",)): _list_cargo_files,
 }

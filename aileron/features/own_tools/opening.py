@@ -17,7 +17,6 @@ from aileron.model.tool_claims import ToolCaller
 from ._authority import SessionAuthority
 from ._budget import HeldBytes
 from ._connection import ToolSession, serve_tool
-from ._http import MOST_BODY_BYTES, MOST_PUSH_BYTES
 from ._recorder import ToolRecorder
 from .values import ToolDoor, ToolService
 
@@ -50,9 +49,9 @@ class OpenedTools:
         """The hosts of all services, each with its port unless that is 443."""
         return frozenset(host for each in self.services for host in each.hosts)
 
-    def find_service(self, host: str) -> ToolService | None:
-        """Return the service of a host, given with its port unless that is 443, or None if there is none."""
-        return next((each for each in self.services if host in each.hosts), None)
+    def find_services(self, host: str) -> tuple[ToolService, ...]:
+        """Return the services at a host, given with its port unless that is 443."""
+        return tuple(each for each in self.services if host in each.hosts)
 
 
 @define(eq=False)
@@ -130,7 +129,7 @@ class ToolSessions:
 
     def find_basis(self, session_id: str, host: str) -> str:
         found = self._find(session_id, host)
-        return "" if found is None else f"own tools: {found[1].name}"
+        return "" if found is None else f"own tools: {', '.join(each.name for each in found[1])}"
 
     def serve(self, session_id: str, host: str, transport: ITransport, caller: ToolCaller) -> IProtocol | None:
         found = self._find(session_id, host)
@@ -141,18 +140,17 @@ class ToolSessions:
         def report(why: str) -> None:
             self._recorder.record_unreadable(session_id, name, why)
 
-        most = MOST_PUSH_BYTES if found[1].is_git else MOST_BODY_BYTES
         number = next(self._numbers)
-        session = ToolSession(session_id, number, name, self._door, self._held, report, most, caller)
+        session = ToolSession(session_id, number, name, self._door, self._held, report, found[1], caller)
         options = found[0].authority.make_options(name.partition(":")[0])
         return serve_tool(session, options, transport, self._clock)
 
-    def _find(self, session_id: str, host: str) -> tuple[OpenedTools, ToolService] | None:
+    def _find(self, session_id: str, host: str) -> tuple[OpenedTools, tuple[ToolService, ...]] | None:
         opened = self._opened.get(session_id)
         # guard of own tools: a session opens the hosts of its own services alone
         #    -> features.own_tools.test_opening.OpeningTests.test_other_session
-        service = None if opened is None else opened.find_service(_shorten(host))
-        return None if opened is None or service is None else (opened, service)
+        services = () if opened is None else opened.find_services(_shorten(host))
+        return (opened, services) if opened is not None and services else None
 
 
 def _shorten(host: str) -> str:

@@ -25,6 +25,7 @@ class ToolRequest:
         C{Host}, C{Content-Length} and C{Transfer-Encoding} and what C{Connection} names are left out.
     :ivar body: the whole content, without its transfer coding.
     :ivar caller: the process that opened the connection. It is shown, and tells repetitions apart.
+    :ivar services: the names of the services that the session opened at this host.
     """
 
     session_id: str
@@ -35,6 +36,7 @@ class ToolRequest:
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = field(default=b"", repr=False)
     caller: ToolCaller = NO_CALLER
+    services: frozenset[str] = frozenset()
 
 
 def _ignore() -> None:

@@ -91,6 +91,7 @@ class DoorCase(ToolsCase):
     ) -> ToolRequest:
         """Return a request on a new connection."""
         given = {"session_id": "session-1", "connection": next(self.connections), "host": HOST, **more}
+        given.setdefault("services", frozenset({"tracker", "twin", "site"}))
         headers = given.pop("headers", (JSON_TYPE,) if body else ())
         return ToolRequest(method=method, target=target, headers=headers, body=body, caller=caller, **given)
 

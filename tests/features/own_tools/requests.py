@@ -90,10 +90,15 @@ GH_HEADERS = (
 
 
 @lru_cache
+def shipped(name: str) -> ConnectorDescription:
+    """Return the description of a connector that comes with Aileron."""
+    found = {each.name: each for each, _ in read_descriptions(Path("no-such-directory"))}
+    return found[f"builtin://{name}"]
+
+
 def github() -> ConnectorDescription:
     """Return the description of the shipped GitHub connector."""
-    found = {each.name: each for each, _ in read_descriptions(Path("no-such-directory"))}
-    return found["builtin://github"]
+    return shipped("github")
 
 
 def declared(about: ConnectorDescription) -> ToolDeclaration:
@@ -134,3 +139,9 @@ def see_github(*given: object) -> Recognised:
 def see_tracker(method: str, target: str, body: object = b"", *headers: tuple[str, str]) -> Recognised:
     """Return what a request to the tracker is recognised as."""
     return recognise(ask_tracker(method, target, body, *headers), tracker())
+
+
+def see(name: str, method: str, target: str, body: object = b"", *headers: tuple[str, str]) -> Recognised:
+    """Return what a request to the first host of a shipped connector is recognised as."""
+    about = shipped(name)
+    return recognise(ask_tracker(method, target, body, *headers, host=declared(about).hosts[0]), about)

@@ -96,6 +96,14 @@ class OwnToolsTests(TrustCase):
         listed = next(each for each in found if each["service"] == "github")
         self.assertEqual(("not trusted", "builtin://github"), (listed["state"], listed["connector"]))
 
+    def test_own_server(self) -> None:
+        """A service is listed with the host of the binding's base URL, if it has one."""
+        for base_url, hosts in ((None, ["gitlab.com"]), ("https://git.example", ["git.example"])):
+            bound = {"connector": "builtin://gitlab", "base_url": base_url}
+            self.site.answer("GET", "/v1/bindings", {"items": [bound]})
+            found = json.loads(self.as_operator("own-tools", "list", "--json")[1])["items"]
+            self.assertEqual([hosts], [each["hosts"] for each in found if each["service"] == "gitlab"])
+
     def written(self) -> str:
         """Return the text of the action, without leaving it in the home."""
         self.add()

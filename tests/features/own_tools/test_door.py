@@ -17,6 +17,7 @@ from aileron.model.connectors import FORWARD_READ, Outcome
 from aileron.model.errors import BindingRequired, ExternalApiError, NotFound
 from aileron.model.faults import Fault
 from aileron.model.interfaces.runner import ISubmission
+from aileron.model.own_tools import ToolDeclaration
 from aileron.model.queries import RunQuery
 from aileron.model.runs import Call, Run, RunState
 from aileron.model.sessions import SessionEnding
@@ -708,6 +709,22 @@ class ServiceTests(DoorCase):
         self.assertEqual(("tracker", FQN, frozenset({HOST})), (found.name, found.connector, found.hosts))
         self.assertEqual({"TRACKER_TOKEN": "aileron-placeholder"}, found.variables)
 
+    def test_base_url(self) -> None:
+        """If the binding has a base URL of its own, the service is at that host, and a request goes there."""
+        bindable = evolve(self.service.description, bindable=True)
+        self.service.description = bindable
+        self.believe_connectors()
+        self.runner.check_changes()
+        scope = Scope(("my.example:443",), "https://my.example", "X-Key", "{key}")
+        given = NewBinding("api_key", "tools", "me", FQN, b"secret", scope=scope, base_url="https://my.example")
+        self.bindings.add(given)
+        (found,) = self.door.find_services(("tracker",))
+        self.assertEqual(frozenset({"my.example"}), found.hosts)
+        self.ask("POST", "/items", host="my.example")
+        self.assertEqual(["my.example"], [each.arguments["host"] for each in self.runs()])
+        self.assertEqual(403, self.answered("POST", "/items", caller=TWO).status)
+        self.assertEqual(1, len(self.runs()))
+
     def test_missing(self) -> None:
         """A service that no connector declares is an error, and one that was not added says how to add it."""
         self.bind()
@@ -719,12 +736,40 @@ class ServiceTests(DoorCase):
 
     def test_two(self) -> None:
         """If two services are at one host, neither is used: it would not be known whose credential is sent."""
-        other = "local://test/twin"
-        description = evolve(self.service.description, name=other, content_hash=digest(other))
-        self.connectors.add(ScriptedConnector(description=description, clock=self.clock))
-        self.believe_connectors()
-        self.write("twin-tools", write_action(description, DECLARED).replace("tracker-tools", "twin-tools"))
-        self.runner.check_changes()
+        self.add_twin(DECLARED)
         answer = self.answered()
         self.assertIn("aileron own-tools list", answer.body.decode())
         self.assertEqual([], self.runs())
+
+    def test_paths(self) -> None:
+        """Of two services at one host, a request is for the one that declares its path, or else for the other."""
+        self.add_twin(evolve(DECLARED, service="twin", paths=frozenset({"/api"})))
+        self.service.usual = whole()
+        for target, action in (
+            ("/api/items", "twin-tools"),
+            ("/api?a=/b", "twin-tools"),
+            ("/apis", "tracker-tools"),
+            ("/%61pi/items", "tracker-tools"),
+            ("/x?/api/", "tracker-tools"),
+        ):
+            self.ask("POST", target, caller=ToolCaller(len(target), 1, "curl"))
+            self.assertEqual(action, self.runs()[-1].action, target)
+
+    def test_not_opened(self) -> None:
+        """A service that the session did not open is not used, though it is at a host that the session opened."""
+        self.add_twin(evolve(DECLARED, service="twin", paths=frozenset({"/api"})))
+        self.ask("POST", "/api/items", services=frozenset({"tracker"}))
+        self.assertEqual(["tracker-tools"], [each.action for each in self.runs()])
+        answer = self.answered("POST", "/items", services=frozenset({"other"}))
+        self.assertEqual(403, answer.status)
+        self.assertEqual(1, len(self.runs()))
+
+    def add_twin(self, declared: ToolDeclaration) -> None:
+        """Add a service at the same host."""
+        other = "local://test/twin"
+        description = evolve(self.service.description, name=other, content_hash=digest(other), own_tools=declared)
+        self.connectors.add(ScriptedConnector(description=description, clock=self.clock))
+        self.believe_connectors()
+        written = write_action(description, evolve(declared, service="twin"))
+        self.write("twin-tools", written)
+        self.runner.check_changes()

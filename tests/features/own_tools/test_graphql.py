@@ -141,7 +141,7 @@ class RequestTests(SynchronousTestCase):
 
     def test_spelling(self) -> None:
         """A path that only resembles that of GraphQL is refused."""
-        for path in ("/graphql/", "/GraphQL", "/%67raphql"):
+        for path in ("/graphql/", "/GraphQL", "/%67raphql", "/graphql.json", "/graphql%2Ejson/"):
             for method in ("GET", "POST"):
                 found = see_github(method, path, {"query": "mutation{a}"} if method == "POST" else b"")
                 self.assertIn("resembles that of GraphQL", found.problem)

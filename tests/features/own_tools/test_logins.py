@@ -11,14 +11,14 @@ from aileron.features.own_tools.logins import NPMRC, LoginFiles, find_logins, la
 
 
 class LoginTests(SynchronousTestCase):
-    """A user of C{gh}."""
+    """A user of C{gh} and C{glab}."""
 
     def setUp(self) -> None:
         self.home = Path(self.mktemp()).resolve()
 
-    def put(self, directory: str) -> str:
-        """Have C{gh} store a login in a directory, and return its file."""
-        path = self.home / directory / "hosts.yml"
+    def put(self, directory: str, name: str = "hosts.yml") -> str:
+        """Have a tool store a login in a directory, and return its file."""
+        path = self.home / directory / name
         path.parent.mkdir(parents=True)
         path.write_text("github.com: {oauth_token: gho_canary}")
         return str(path)
@@ -36,6 +36,12 @@ class LoginTests(SynchronousTestCase):
         usual = self.put(".config/gh")
         self.assertEqual(self.found("GH_TOKEN"), [usual])
         self.assertEqual(self.found("GITLAB_TOKEN"), [])
+
+    def test_glab(self) -> None:
+        """The login of glab is found at each of its places, if glab gets a placeholder."""
+        usual, other = self.put(".config/glab-cli", "config.yml"), self.put("own", "config.yml")
+        self.assertEqual(self.found("GITLAB_TOKEN", GLAB_CONFIG_DIR=f"{self.home}/own"), [other, usual])
+        self.assertEqual(self.found("GH_TOKEN"), [])
 
     def test_all_places(self) -> None:
         """Every login that gh could have stored is found, for the agent may read a file that gh ignores now."""

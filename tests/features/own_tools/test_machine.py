@@ -49,6 +49,8 @@ class MachineTests(SynchronousTestCase):
         self.assertEqual((found["curl"].path, found["curl"].credential), ("", ""))
         other = evolve(GITHUB, service="x", variables={"X_TOKEN": "placeholder"})
         self.assertEqual([each.tool for each in find_tools(other, self.environment)], ["curl"])
+        gitlab = evolve(GITHUB, variables={"GITLAB_TOKEN": "aileron-placeholder"})
+        self.assertEqual([each.tool for each in find_tools(gitlab, self.environment)], ["glab", "curl"])
         host = evolve(other, variables={}, is_git=True)
         self.assertEqual([each.tool for each in find_tools(host, self.environment)], ["git"])
 

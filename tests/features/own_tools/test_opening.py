@@ -108,7 +108,7 @@ class OpeningTests(OpeningCase):
         self.assertEqual(("github", "tracker"), opened.names)
         hosts = ["api.example", "api.example:8443", "tracker.example"]
         self.assertEqual([{"services": ["github", "tracker"], "hosts": hosts}], self.records("own_tools.opened"))
-        self.assertIs(GITHUB, opened.find_service("api.example"))
+        self.assertEqual((GITHUB,), opened.find_services("api.example"))
         self.assertEqual(["once"], self.prepared)
 
     def test_not_recorded(self) -> None:

@@ -14,7 +14,7 @@ from aileron.features.own_tools._recognition import Recognised, recognise
 from aileron.features.own_tools.values import ToolRequest
 from tests.extent import examples
 
-from .requests import ask_github, ask_tracker, github, see_github, see_tracker, tracker
+from .requests import ask_github, ask_tracker, github, see, see_github, see_tracker, tracker
 
 _FORM = ("Content-Type", "application/x-www-form-urlencoded")
 _MERGE = {
@@ -214,7 +214,11 @@ class EffectTests(SynchronousTestCase):
             "/v2/projects/p/token",
             "/V2/Projects/p/TOKEN",
             "/v2/projects/p/token/",
+            "/v2/projects/p/token%2F",
             "/v2%2Fprojects/p%2Ftoken",
+            "/v2/projects/p%2Fq/token",
+            "/v2/projects/p%2Fq/Token.json",
+            "/v2/projects/p/token%2Exml/",
         ):
             for method in ("GET", "HEAD"):
                 found = see_tracker(method, target)
@@ -290,6 +294,11 @@ class PathTests(SynchronousTestCase):
         found = see_github("DELETE", "/repos/o/r/git/refs/heads%2Ff%C3%BCr?a=1")
         self.assertEqual(found.to_json(), {"protocol": "rest", "decoded_path": "/repos/o/r/git/refs/heads/für"})
         self.assertEqual(see_github("DELETE", "/repos/o/r?a=1").to_json(), {"protocol": "rest"})
+
+    def test_outside(self) -> None:
+        """If the connector declares paths, requests under others are refused, however they are spelled."""
+        for target in ("/", "/me/web.git/info/refs", "/jwt/auth", "/API/v4/user", "/api%2Fv4/user", "/api/v4x/user"):
+            self.assertIn("Only requests under /api/graphql and /api/v4", see("gitlab", "GET", target).problem, target)
 
     def test_override(self) -> None:
         """Headers and parameters that change the method or the path are refused."""

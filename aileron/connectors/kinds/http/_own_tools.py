@@ -19,6 +19,7 @@ VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{0,60}_(?:TOKEN|KEY|KEY_ID|PASSWORD|SECRET
 """Names of variables that hold credentials. Other names could change what a tool does, such as C{LD_PRELOAD}."""
 PLACEHOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{7,99}")
 PATH = re.compile(r"(?:/[A-Za-z0-9_.~$-]+)+")
+GRAPHQL_PATH = re.compile(rf"{PATH.pattern}/?")
 FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 ROUTE = re.compile(r"(GET|HEAD|POST|PUT|PATCH|DELETE) ((?:/(?:[A-Za-z0-9_.~$-]+|\{[a-z][a-z0-9_]*\}))+)")
 RAW = (ASK, REFUSE)
@@ -41,7 +42,8 @@ def read_own_tools(
         hosts=_hosts(table, description),
         variables=_variables(table.table("variables", required=True)),
         headers=_headers(table, "headers", required=True),
-        graphql=_paths(table, "graphql"),
+        paths=_paths(table, "paths", PATH),
+        graphql=_paths(table, "graphql", GRAPHQL_PATH),
         reads=_routes(table, "reads"),
         credentials=_routes(table, "credentials"),
         credential_fields=_fields(table, "credential_fields"),
@@ -86,10 +88,10 @@ def _headers(table: FileTable, key: str, *, required: bool = False) -> frozenset
     return frozenset(each.lower() for each in names)
 
 
-def _paths(table: FileTable, key: str) -> frozenset[str]:
+def _paths(table: FileTable, key: str, pattern: re.Pattern[str]) -> frozenset[str]:
     paths = table.texts(key, required=False)
     for each in paths:
-        if not PATH.fullmatch(each):
+        if not pattern.fullmatch(each):
             table.fault(key, f"has {quote(each)}, which must be a path such as /graphql")
     return frozenset(paths)
 

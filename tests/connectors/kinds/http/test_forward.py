@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from hypothesis import given
@@ -117,6 +118,29 @@ class PrepareTests(ForwardCase):
         self.assertEqual("https://files.example/x", self.prepare(host="files.example", target="/x").url)
         for host in ("evil.example", "files.example:443", "127.0.0.1:8081", ""):
             self.assertRaises(CapabilityDenied, self.prepare, host=host)
+
+    def test_other_base_url(self) -> None:
+        """If a binding may choose the base URL, a request goes to that host, and under its name alone."""
+        bindable = TRACKER.replace(
+            f'base_url = "{BASE}/api"', f'base_url = {{ default = "{BASE}/api", bindable = true }}'
+        )
+        self.connector = self.service.connector(spec_of(bindable))
+        self.assertEqual(f"{BASE}{WRITTEN['target']}", self.prepare().url)
+        inputs = {**WRITTEN, "host": "my.example"}
+        prepare = partial(self.connector.prepare, FORWARD, effect_key="effect-1")
+        sent = prepare(inputs, base_url="https://my.example/api")
+        self.assertEqual(f"https://my.example{WRITTEN['target']}", sent.url)
+        for written, base_url in (
+            (WRITTEN, "https://my.example/api"),
+            (inputs, "https://my.example/other"),
+            (inputs, "https://my.example:8443/api"),
+            (inputs, f"{BASE}/api"),
+        ):
+            self.assertRaises(CapabilityDenied, prepare, written, base_url=base_url)
+        hosts = [BASE[7:], "files.example:443", "old.example:443"]
+        listed = TRACKER.replace("private_network = true", f"private_network = true\nhosts = {json.dumps(hosts)}")
+        self.connector = self.service.connector(spec_of(listed))
+        self.assertRaises(CapabilityDenied, self.prepare, host="old.example")
 
     def test_target(self) -> None:
         """A target that would not be sent as it is shown is refused."""
