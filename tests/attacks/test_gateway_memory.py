@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import resource
-import socket
 from typing import ClassVar
 from urllib.parse import urlsplit
 
@@ -13,6 +12,7 @@ from twisted.internet.protocol import Protocol, ServerFactory
 
 from tests.attacks.case import AttackTestCase
 from tests.attacks.provider import SAID, RawProvider
+from tests.functional.ports import another_port
 
 _RELAYS, _BODY_BYTES = 600, 1_000_000
 # Sends so many requests with large bodies as one session, and reads no answer.  It is the provider as well: one that
@@ -64,11 +64,6 @@ print(json.dumps(sum(length - each for each in left.values())), flush=True)
 time.sleep(60)
 """
 _DESCRIPTORS = 8192
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 class _Silent(Protocol):
@@ -137,7 +132,7 @@ class GatewayMemoryTests(AttackTestCase):
         before = resource.getrlimit(resource.RLIMIT_NOFILE)
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, before)
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(_DESCRIPTORS, before[1]), before[1]))
-        self.provider, port = RawProvider.listen(self.reactor), _free_port()
+        self.provider, port = RawProvider.listen(self.reactor), another_port()
         self.finally_(self.provider.stop)
         await self.operator("vault", "init")
         await self.set_config(

@@ -13,7 +13,8 @@ from twisted.web.server import Request, Site
 from aileron.base.json import utc
 from aileron.features.phone._certificates import make_certificate
 from tests.functional.chromium import Page
-from tests.functional.phoned import NAME, PhonedTestCase, fetch, free_port, spki
+from tests.functional.phoned import NAME, PhonedTestCase, fetch, spki
+from tests.functional.ports import free_port
 from tests.functional.test_phone_proxy import ProxyTestCase, why_not
 
 _GET = """(async ([site, tag, instance, nonce]) => {

@@ -7,7 +7,8 @@ from twisted.internet.defer import maybeDeferred
 from twisted.internet.task import deferLater
 
 from tests.functional.chromium import Page
-from tests.functional.phoned import LOOPBACK, PhonedTestCase, config, free_port
+from tests.functional.phoned import PhonedTestCase, config
+from tests.functional.ports import LOOPBACK, free_port
 from tests.functional.traffic import PENDING, TIMES, WATCHED, Counter
 
 SLOW = {"offline": False, "latency": 150, "downloadThroughput": 1_600_000 / 8, "uploadThroughput": 750_000 / 8}

@@ -6,7 +6,6 @@ import json
 import re
 import socket
 import ssl
-from functools import cache
 from http.client import HTTPSConnection
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -17,10 +16,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from tests.functional.browsed import BrowsedTestCase
 from tests.functional.chromium import Chromium, Page
 from tests.functional.operated import PASSPHRASE
+from tests.functional.ports import LOOPBACK, free_port
 from tests.functional.process import Running
 
 NAME = "phone.example.org"
-LOOPBACK = "127.0.0.1"
 _AUTHENTICATOR = {
     "protocol": "ctap2",
     "transport": "internal",
@@ -29,15 +28,6 @@ _AUTHENTICATOR = {
     "isUserVerified": True,
     "automaticPresenceSimulation": True,
 }
-
-
-@cache
-def free_port(_which: str = "") -> int:
-    """Return a port that is free now, the same at each call of this process."""
-    with socket.socket() as free:
-        free.bind((LOOPBACK, 0))
-        port: int = free.getsockname()[1]
-    return port
 
 
 def config(tls: str = "own", public: int | None = None) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.extent import seldom
 from tests.functional import opencode, servers
 from tests.functional.operated import OperatedTestCase
+from tests.functional.ports import another_port
 from tests.functional.process import Command
 from tests.functional.reactor import until
 from tests.functional.script import Call, Say
@@ -34,9 +35,7 @@ class McpSessionTests(OperatedTestCase):
 
     async def serve(self) -> str:
         """Start the server over HTTP; its URL."""
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port: int = free.getsockname()[1]
+        port = another_port()
         arguments = servers.of_node(servers.EVERYTHING, "streamableHttp")
         environment = {**self.home.environment(), "PORT": str(port), "PATH": os.environ["PATH"]}
         running = self.start(Command(arguments=arguments, environment=environment, directory=self.home.project))

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from tests.functional import canary
 from tests.functional.operated import PASSPHRASE, OperatedTestCase
+from tests.functional.ports import another_port
 from tests.functional.process import Command
 from tests.functional.reactor import until
 
@@ -59,9 +60,7 @@ class OAuthOfMcpTests(OperatedTestCase):
         """Start the server; its URL."""
         self.directory = self.home.root / "server"
         self.directory.mkdir()
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port: int = free.getsockname()[1]
+        port = another_port()
         program = Path(__file__).with_name("oauth_mcp_server.py")
         arguments = (sys.executable, str(program), str(port), str(self.directory))
         running = self.start(

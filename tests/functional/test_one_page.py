@@ -87,7 +87,8 @@ class BackTests(PagesTestCase):
     async def test_focus(self) -> None:
         """A copy button, a fold and a link keep the focus when the page is drawn again."""
         page = await self.entered(f"/runs/{(await self.run_some(1))[0]}")
-        for element in ("button[data-copy]", "#details-of-run > summary", "main a[href]"):
+        await page.click("#details-of-run summary")
+        for element in ("#details-of-run button[data-copy]", "#details-of-run > summary", "main a[href]"):
             await page.until(f"document.querySelector('{element}:not(:disabled)') !== null")
             focused = await page.evaluate(
                 f"import('/static/view.js').then(({{ showFragment, main }}) => {{ document.querySelector('{element}')"

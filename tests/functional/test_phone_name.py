@@ -7,7 +7,8 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from tests.functional.operated import kinds
-from tests.functional.phoned import LOOPBACK, NAME, PhonedTestCase, free_port
+from tests.functional.phoned import NAME, PhonedTestCase
+from tests.functional.ports import LOOPBACK, free_port
 
 
 class PhoneNameTests(PhonedTestCase):

@@ -15,7 +15,8 @@ from aileron.base.json import utc
 from aileron.features.phone._certificates import Certificate, make_certificate
 from tests.functional import nginx
 from tests.functional.listings.reading import pages
-from tests.functional.phoned import LOOPBACK, NAME, PhonedTestCase, config, fetch, free_port, spki
+from tests.functional.phoned import NAME, PhonedTestCase, config, fetch, spki
+from tests.functional.ports import LOOPBACK, free_port
 from tests.functional.process import Command
 from tests.functional.reactor import Patience, until
 

@@ -16,7 +16,7 @@ from aileron.model.errors import StoreUnavailable
 from aileron.store import Tuning, read_address
 from aileron.testing import unopened_store
 from tests.extent import seldom
-from tests.functional.phoned import free_port
+from tests.functional.ports import free_port
 from tests.functional.postgresql import make_server
 
 PASSWORD = "tls-password-4815162342"
