@@ -21,6 +21,7 @@ from aileron.model.tool_claims import KEPT, NewClaim, ToolClaim
 
 from ._claims import ClaimStore, SessionClaims, load_claims, name_caller
 from ._contents import ToolContents
+from ._patience import limit_hold
 from .values import ToolRequest
 
 MOST_BYTES_OF_SESSION, MOST_BYTES = 8 * 1024 * 1024, 64 * 1024 * 1024
@@ -98,7 +99,7 @@ class Writes:
 
     :ivar submission: the runner's interface for new calls, which an agent's calls use too.
     :param life: a text that is unique to this process of the daemon.
-    :ivar hold_seconds: how long a connection waits for its run.
+    :ivar hold_seconds: how long a connection waits for its run, unless its tool gives up earlier.
     """
 
     submission: ISubmission
@@ -127,7 +128,7 @@ class Writes:
             #    instead assigning = Deferred.fromCoroutine(self._assign(write, caller, held))
             assigning = uncancelled(Deferred.fromCoroutine(self._assign(write, caller, held)))
             claims, run_id, repeated = await assigning
-            run = await self._wait(run_id)
+            run = await self._wait(run_id, limit_hold(write.request, self.hold_seconds))
         finally:
             held.end()
         if not run.state.settled:
@@ -146,13 +147,13 @@ class Writes:
         self._claims.pop(session_id, None)
         self._locks.pop(session_id, None)
 
-    async def _wait(self, run_id: str) -> Run:
+    async def _wait(self, run_id: str, seconds: float) -> Run:
         """Return a run when it is settled or the time is up: if a person approved its repetition, the newest one."""
-        run = await self.submission.wait(run_id, self.hold_seconds)
+        run = await self.submission.wait(run_id, seconds)
         for _ in range(_MOST_AGAIN):
             if run.superseded_by is None:
                 break
-            run = await self.submission.wait(run.superseded_by, self.hold_seconds)
+            run = await self.submission.wait(run.superseded_by, seconds)
         return run
 
     async def _assign(self, write: Write, caller: str, held: _Held) -> tuple[SessionClaims, str, bool]:

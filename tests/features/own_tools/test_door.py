@@ -63,6 +63,15 @@ class HoldTests(DoorCase):
         self.assertEqual((run.id, "x"), (header(answer, "Aileron-Run"), header(answer, "ETag")))
         self.assertEqual((1, RunState.COMPLETED), (self.sent(), self.state(run)))
 
+    def test_patience(self) -> None:
+        """A tool that gives up early is told before it does."""
+        for caller, agent, seconds in ((ONE, "python-httpx/0.27.2", 4.0), (TWO, "PyGithub/Python", 12.0)):
+            asked = self.ask(headers=(("User-Agent", agent), ("Content-Type", "text/plain")), caller=caller)
+            self.clock.advance(seconds - 0.5)
+            self.assertNoResult(asked)
+            self.clock.advance(0.5)
+            self.assertEqual("Waits for approval", self.delivered(asked).reason)
+
     def test_exact(self) -> None:
         """The run has the request as it was written, without the placeholder; it is the session's own."""
         headers = (("Content-Type", "text/plain"), ("X-Key", "aileron-placeholder"), ("X-More", "1"))
