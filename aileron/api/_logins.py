@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from aileron.model.people import AccountLogin
 from aileron.model.sessions import (
     HandOver,
     HandOverState,
@@ -197,11 +198,23 @@ class OperatorLogins(Protocol):
         :raises InvalidRequest: if the key is invalid.
         """
 
+    def admit_account(self, public_key: str, account: AccountLogin, before: str = "") -> tuple[str, OperatorSession]:
+        """Start the login of a person's browser at the public name. The caller has verified the passphrase.
+
+        :param public_key: an uncompressed P-256 point, as unpadded base64url.
+        :param before: the cookie of the browser's present login, which ends, or empty.
+        :return: the cookie's value, and the session.
+        :raises InvalidRequest: if the key is invalid.
+        """
+
     def knows_passkey_cookie(self, cookie: str) -> bool:
-        """Return whether this cookie belongs to a login by a passkey."""
+        """Return whether this cookie belongs to a login at the public name, by a passkey or by an account."""
 
     def by_passkey(self, asked: SignedRequest, renew: bool = True) -> OperatorSession | None:
-        """Return the session by a passkey that signed this request, or None if none did or the request was sent before.
+        """Return the session at the public name that signed this request, by a passkey or by an account.
+
+        Return None if none did or the request was sent before. The caller must check that the passkey or the account is
+        still valid.
 
         :param asked: a signed request, as in L{by_browser}.
         :param renew: True if the request restarts the session's idle time.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, Protocol
 
@@ -21,6 +21,7 @@ from aileron.model.interfaces.governance import IGrantService, ILimitService, IR
 from aileron.model.interfaces.runner import IDecisions, ISubmission
 from aileron.model.interfaces.store import IAudit, IBindingFlags, ISessions
 from aileron.model.interfaces.vault import IBindings, IVault
+from aileron.model.people import AccountLogin, Role
 from aileron.model.reactor import LongTurns
 from aileron.model.runs import Decision, Run
 from aileron.model.sessions import LapsedLogin, Session, SignIn
@@ -327,6 +328,11 @@ def _has_all_of(protocol: type) -> Callable[[Any, Attribute[Any], object], None]
     return check
 
 
+async def find_no_role(account: AccountLogin) -> Role | None:
+    """Return None: where no feature serves accounts, no login of one is valid."""
+    return None
+
+
 _SHA256: Any = and_(min_len(32), max_len(32))
 
 
@@ -347,6 +353,8 @@ class Dependencies:
     :ivar long_turns: returns the long turns of the reactor, or None if they are not measured.
     :ivar cookie_prefix: the beginning of the browser's cookie's name, such as C{__Host-}.
     :ivar forget_places: is called with the owner of each credential that becomes invalid.
+    :ivar find_role: a coroutine function that returns the present role of a login's account, or None if the account was
+        removed or changed since the login.
     :ivar access_log: the record of logins.
     :ivar leases: the leases of sessions.
     :ivar waits: the long polls of agents.
@@ -388,6 +396,7 @@ class Dependencies:
     long_turns: Callable[[], LongTurns | None] = lambda: None
     forget_places: Callable[[str], object] = lambda _: None
     cookie_prefix: str = ""
+    find_role: Callable[[AccountLogin], Awaitable[Role | None]] = find_no_role
     access_log: AccessLog = field(
         init=False, default=Factory(lambda deps: AccessLog(deps.audit, deps.clock, deps.ids), takes_self=True)
     )

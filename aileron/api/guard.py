@@ -11,17 +11,19 @@ from collections.abc import Awaitable, Callable, Iterator
 from enum import Flag, auto
 from typing import TypeAlias
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from twisted.web.iweb import IRequest
 
 from aileron.base.converter import to_json
 from aileron.base.json import JSON
 from aileron.model.audit import Actor
 from aileron.model.errors import Forbidden, LoginLapsed, Unauthorized
+from aileron.model.people import AccountLogin, Role
 from aileron.model.sessions import IN_BAND_KEY, OperatorSession, Session, SignedRequest
 
 from .channels.request import MemoryRequest
 from .dependencies import Dependencies
+from .roles import require_role
 from .tokens import AGENT_TOKEN, OPERATOR_TOKEN, token_digest
 
 PROOF = "X-Aileron-Proof"
@@ -29,6 +31,9 @@ PROOF = "X-Aileron-Proof"
 
 LEVEL = "X-Aileron-Level"
 """The header by which a browser's page learns what its login may do: C{deciding} or C{reading}."""
+
+ROLE = "X-Aileron-Role"
+"""The header by which the page of a person's login learns the role of the account."""
 
 INSTANCE = "X-Aileron-Instance"
 """The header by which a refused page learns that the daemon was restarted since the login."""
@@ -71,12 +76,14 @@ class Caller:
     :ivar session: the agent's session, or None.
     :ivar operator: the operator's session, or None.
     :ivar token: the operator's token, if one was sent.
+    :ivar role: the role of the person whose account it is, or None for the operator, who may do everything.
     """
 
     who: Who
     session: Session | None = None
     operator: OperatorSession | None = None
     token: str | None = field(default=None, repr=False)
+    role: Role | None = None
 
     @property
     def actor(self) -> Actor:
@@ -159,7 +166,7 @@ async def on_operator_site(request: IRequest, deps: Dependencies) -> Caller:
     if header(request, _AUTHORIZATION) is None:
         asked = signed_request(request, deps)
         if asked.proof:  # a cookie of another daemon process has another name; its browser must learn of the restart
-            return _in_browser(request, deps, asked)
+            return await _in_browser(request, deps, asked)
     token = bearer(request)
     if hmac.compare_digest(token_digest(token), deps.local_key_digest):
         return Caller(Who.LOCAL)
@@ -178,7 +185,7 @@ async def by_passkey(request: IRequest, deps: Dependencies) -> Caller:
 
     :raises Unauthorized: if no such login signed the request.
     """
-    return _in_browser(request, deps, signed_request(request, deps))
+    return await _in_browser(request, deps, signed_request(request, deps))
 
 
 def signed_request(request: IRequest, deps: Dependencies, *, waiting: bool = False) -> SignedRequest:
@@ -210,27 +217,52 @@ def _cookies(request: IRequest, name: bytes) -> Iterator[str]:
                 yield value.decode("latin-1")
 
 
-def browser_session(request: IRequest, deps: Dependencies, asked: SignedRequest) -> OperatorSession:
-    """Return the session of the browser that signed a request.
+async def browser_session(
+    request: IRequest, deps: Dependencies, asked: SignedRequest
+) -> tuple[OperatorSession, Role | None]:
+    """Return the session of the browser that signed a request, and the role of its account, or None for the operator.
 
-    A header of the response says whether the browser may decide or only read.
+    The session of a viewer decides nothing. Headers of the response say whether the browser may decide or only read,
+    and the role.
 
-    :raises Unauthorized: if no session matches.
+    :raises Unauthorized: if no session matches, or its account was removed or changed.
+    :raises StoreUnavailable: if the account cannot be read.
     """
     used = header(request, POLL.encode("ascii")) is None
     session = deps.operators.by_browser(asked, renew=used)
     if session is None:
         request.setHeader(INSTANCE, deps.instance)
         raise Unauthorized("You are not logged in.")
+    # guard of roles: the account is read for each request -> features.people.test_roles.RoleTests.test_removed
+    role = None if session.account is None else await _find_role(request, deps, session, session.account)
+    if role is not None:
+        # guard of roles: a viewer only watches -> features.people.test_roles.RoleTests.test_viewer
+        session = evolve(session, decides=session.decides and role.covers(Role.APPROVER))
+        request.setHeader(ROLE, role.value.encode("ascii"))
     request.setHeader(LEVEL, b"deciding" if session.decides else b"reading")
-    return session
+    return session, role
 
 
-def _in_browser(request: IRequest, deps: Dependencies, asked: SignedRequest) -> Caller:
-    session = browser_session(request, deps, asked)
+async def _find_role(request: IRequest, deps: Dependencies, session: OperatorSession, account: AccountLogin) -> Role:
+    """Return the present role of a login's account. If the account was removed or changed, end the login.
+
+    :raises Unauthorized: if it was.
+    :raises StoreUnavailable: if the account cannot be read.
+    """
+    role = await deps.find_role(account)
+    if role is None:
+        deps.operators.log_out(session.id)
+        deps.forget_places(session.id)
+        request.setHeader(INSTANCE, deps.instance)
+        raise Unauthorized("Your account was changed or removed. Sign in again.")
+    return role
+
+
+async def _in_browser(request: IRequest, deps: Dependencies, asked: SignedRequest) -> Caller:
+    session, role = await browser_session(request, deps, asked)
     # guard against attack: a login that may only read decides nothing -> test_watching.WatchingTests.test_every_route,
     #    instead return Caller(Who.OPERATOR, operator=session)
-    return Caller(Who.OPERATOR if session.decides else Who.WATCHER, operator=session)
+    return Caller(Who.OPERATOR if session.decides else Who.WATCHER, operator=session, role=role)
 
 
 def login_payload(deps: Dependencies, session: OperatorSession) -> dict[str, JSON]:
@@ -240,19 +272,25 @@ def login_payload(deps: Dependencies, session: OperatorSession) -> dict[str, JSO
     return told if key is None else {**told, "key": to_json(key)}
 
 
-async def admit(allowed: Who, identify: Callable[[], Awaitable[Caller]], keep: Callable[[str], object]) -> Caller:
-    """Return the caller if its kind is allowed on this route.
+async def admit(
+    allowed: Who, identify: Callable[[], Awaitable[Caller]], keep: Callable[[str], object], route: str = ""
+) -> Caller:
+    """Return the caller if its kind, and the role of its account, are allowed on this route.
 
     :param identify: reads the credential. It is not called if anyone is allowed.
     :param keep: called with the owner of the credential, to protect the connection while the site is full.
+    :param route: the name of the route, from which its least role follows.
     :raises Unauthorized: if the credential is unknown.
     :raises LoginLapsed: if the browser's login may only read, and this route needs one that may decide.
-    :raises Forbidden: if the kind of caller is not allowed.
+    :raises Forbidden: if the kind of caller, or its role, is not allowed.
     """
     if Who.ANYONE in allowed:
         return ANONYMOUS
     caller = await identify()
     keep(caller.actor.id)
+    if caller.role is not None:
+        # guard of roles: a route is called with its least role -> features.people.test_roles.RoleTests.test_every_route
+        require_role(route, caller.role)
     if caller.who is Who.WATCHER and caller.who not in allowed:
         raise LoginLapsed("You can watch; to decide, run `aileron open`.")
     if caller.who not in allowed:

@@ -143,7 +143,7 @@ async def respond(
     :param identify: reads the request's credential.
     """
     try:
-        caller = await admit(allowed, identify, received.keep_place)
+        caller = await admit(allowed, identify, received.keep_place, endpoint.name)
         return await endpoint.route(_read(endpoint, received, caller, deps, path), deps, **path)
     except AileronError as error:
         return describe_failure(error)

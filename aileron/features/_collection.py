@@ -42,6 +42,7 @@ BUILT_IN = (
     "notices",
     "push",
     "phone",
+    "people",
     "packages",
     "backup",
     "service",

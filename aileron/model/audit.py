@@ -20,11 +20,17 @@ class Actor:
     :ivar type: C{agent}, C{human} or C{service}.
     :ivar id: for an agent the session's id, for a person the operator session's public id, and for a service its name:
         C{aileron} for the daemon, C{grant:…} for a grant that approved a run, or C{local} or C{launch} for a caller
-        without a session.
+        without a session. The public id of a login with an account begins with the account's name and a dot.
     """
 
     type: str
     id: str
+
+    @property
+    def person(self) -> str | None:
+        """The name of the account that acted, or None if the operator, an agent or a service did."""
+        name, dot, _ = self.id.partition(".")
+        return name if self.type == "human" and dot else None
 
 
 DAEMON = Actor("service", "aileron")

@@ -9,6 +9,9 @@ from enum import StrEnum
 
 from attrs import Factory, field, frozen
 
+from aileron.base.converter import OMITTED, differ
+from aileron.model.people import AccountLogin
+
 SANDBOX_ADDRESS = "127.65.76.1"
 """The address from which launchers forward connections from sandboxes."""
 
@@ -150,6 +153,7 @@ class OperatorSession:
     :ivar proved_at: when the passphrase or the two words were last typed for it. A passkey that lets the login decide
         again does not change this time.
     :ivar passkey: the id of the passkey that alone opened it, on the phone's pages, or None.
+    :ivar account: the account of the person who opened it at the public name, or None for the operator.
     """
 
     id: str
@@ -161,6 +165,12 @@ class OperatorSession:
     decides: bool = True
     proved_at: datetime = field(default=Factory(lambda self: self.started_at, takes_self=True))
     passkey: str | None = None
+    account: AccountLogin | None = None
+
+    @property
+    def is_public(self) -> bool:
+        """True for a login at the public name, which opens nothing at the desk."""
+        return self.passkey is not None or self.account is not None
 
 
 @frozen
@@ -250,3 +260,6 @@ class NewPasskeyPage:
 
     login: str
     words: str = field(repr=False)
+
+
+differ(OperatorSession, account=OMITTED)

@@ -22,6 +22,7 @@ from ._engine import EnginePool, Threads, Tuning
 from ._in_band import SQLiteInBandMemories
 from ._memories import SQLiteBindingFlags, SQLiteContents, SQLiteUsage, SQLiteWatermarks
 from ._migration import Schema, migrate, shipped
+from ._people import SQLitePeople
 from ._runs import SQLiteRuns
 from ._sessions import SQLiteSessions
 from ._snoozes import SQLiteSnoozes
@@ -68,6 +69,7 @@ class Store:
     :ivar in_band: replies hidden by in-band mode.
     :ivar snoozes: the times until which pending requests are put aside.
     :ivar tool_claims: the answers that requests of agents' own tools may claim.
+    :ivar people: the accounts of people.
     """
 
     runs: IRuns
@@ -82,6 +84,7 @@ class Store:
     in_band: IInBandMemories
     snoozes: SQLiteSnoozes
     tool_claims: SQLiteToolClaims
+    people: SQLitePeople
     _pools: _Pools
     _migrate: Callable[[], Deferred[None]]
     _writer: Writer
@@ -146,6 +149,7 @@ def make_store(
         in_band=SQLiteInBandMemories(writer, readers, clock),
         snoozes=SQLiteSnoozes(writer, readers, clock, seals),
         tool_claims=SQLiteToolClaims(writer, readers, clock),
+        people=SQLitePeople(writer, readers, seals),
         pools=pools,
         migrate=opening,
         writer=writer,

@@ -20,6 +20,7 @@ from ._grants_contract import GrantsContract
 from ._key_source_contract import KeySourceContract
 from ._operator_limits import MemoryOperatorLimits, OperatorLimitsContract, example_caps, example_pauses
 from ._passkeys import MemoryPasskeyBook, SoftwareAuthenticator, public_key_of
+from ._people import MemoryPeopleBook
 from ._record_keys import MemoryRecordKeys, RecordKeysContract
 from ._run_lists_contract import RunsContract
 from ._runner import ScriptedRunner, scripted_offer
@@ -51,6 +52,7 @@ __all__ = [
     "MemoryOperatorLimits",
     "MemoryOperators",
     "MemoryPasskeyBook",
+    "MemoryPeopleBook",
     "MemoryRecordKeys",
     "MemorySshKeyBook",
     "MemoryTrust",

@@ -1,7 +1,7 @@
 """The encrypted file of credentials, each bound to a connector, and the operator's logins, which depend on its key."""
 
 from ._approvers import EXPORT_SECONDS, Approvers, Nonces
-from ._cipher import DataKey, read_key
+from ._cipher import SALT_BYTES, DataKey, KdfParameters, read_key, stretch
 from ._control import ControlKey
 from ._credential import Renewals
 from ._grants import find_grant as grant_found
@@ -12,15 +12,18 @@ from ._logins import generate_letters
 from ._names import binding_of, check_address, check_binding, check_scope, check_secret, check_target
 from ._operators import Operators
 from ._passkeys import Passkeys
+from ._passphrase import check_passphrase
 from ._proofs import LoginExchange, client_proof, daemon_proof
 from ._ssh_keys import SshKeys
 from ._vault import Vault
 
 __all__ = [
     "EXPORT_SECONDS",
+    "SALT_BYTES",
     "Approvers",
     "ControlKey",
     "DataKey",
+    "KdfParameters",
     "LoginExchange",
     "Nonces",
     "Operators",
@@ -31,6 +34,7 @@ __all__ = [
     "binding_of",
     "check_address",
     "check_binding",
+    "check_passphrase",
     "check_scope",
     "check_secret",
     "check_target",
@@ -42,4 +46,5 @@ __all__ = [
     "grants_with_new",
     "grants_with_use",
     "read_key",
+    "stretch",
 ]

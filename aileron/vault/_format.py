@@ -95,6 +95,7 @@ class VaultDocument:
     :ivar passkey_rule: the approvals that require a passkey.
     :ivar ssh_keys: the enrolled SSH keys, oldest first.
     :ivar key_sources: the sources that unlock the vault beside the passphrase, oldest first.
+    :ivar people: the digests of the accounts in force, by the account's ID.
     :ivar mac: the MAC of everything else, under the data key.
     """
 
@@ -116,6 +117,7 @@ class VaultDocument:
     passkey_rule: PasskeyRule = field(factory=PasskeyRule)
     ssh_keys: tuple[EnrolledSshKey, ...] = ()
     key_sources: tuple[KeySourceEntry, ...] = ()
+    people: Mapping[str, str] = field(factory=dict)
     mac: bytes = field(default=b"", repr=False)
 
     def find(self, name: str) -> VaultEntry | None:
@@ -159,7 +161,7 @@ _VERSION_BEFORE = 1
 
 
 def _needed_version(document: VaultDocument) -> int:
-    return VERSION if document.ssh_keys or document.key_sources else _VERSION_BEFORE
+    return VERSION if document.ssh_keys or document.key_sources or document.people else _VERSION_BEFORE
 
 
 def _to_json(document: VaultDocument) -> dict[str, JSON]:
@@ -267,7 +269,13 @@ def _read_object(value: Any) -> JSON:
 
 
 _FORMAT = JsonConverter()
-_FORMAT.differ(VaultDocument, ssh_keys=Member(optional=True), key_sources=Member(optional=True), mac=Member())
+_FORMAT.differ(
+    VaultDocument,
+    ssh_keys=Member(optional=True),
+    key_sources=Member(optional=True),
+    people=Member(optional=True),
+    mac=Member(),
+)
 _FORMAT.differ(KeySourceEntry, source=INLINE, sealed=INLINE)
 _FORMAT.differ(KeySource, security_key=Member(optional=True))
 _FORMAT.differ(KdfParameters, constants={"algorithm": "argon2id"}, salt=Member())

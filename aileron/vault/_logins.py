@@ -16,6 +16,7 @@ from attrs import evolve, field, frozen
 from twisted.internet.interfaces import IReactorTime
 
 from aileron.base.json import utc
+from aileron.model.people import AccountLogin
 from aileron.model.sessions import HandOverState, OperatorSession
 
 from ._cipher import Randomness
@@ -136,6 +137,7 @@ class Logins:
         until: float | None = None,
         signs_with: str = "",
         passkey: str | None = None,
+        account: AccountLogin | None = None,
     ) -> OperatorSession:
         """Start a login and return its session.
 
@@ -144,12 +146,13 @@ class Logins:
         :param until: the latest time at which it may decide, or None for twelve hours from now.
         :param signs_with: see L{Login}.
         :param passkey: the id of the passkey that opens it, or None.
+        :param account: the account of the person who opens it, or None for the operator.
         """
         now = self._clock.seconds()
         end = now + ABSOLUTE_SECONDS if until is None else until
-        session_id = "ops_" + self._randomness(_ID_BYTES).hex()
+        session_id = ("ops_" if account is None else f"{account.name}.") + self._randomness(_ID_BYTES).hex()
         times = utc(now), utc(now), utc(end), utc(end)
-        session = OperatorSession(session_id, *times, browser=bool(key), passkey=passkey)
+        session = OperatorSession(session_id, *times, browser=bool(key), passkey=passkey, account=account)
         login = self.renewed(Login(session, secret, key, end, end, signs_with=signs_with))
         self._await_lapse(login)
         return login.session
@@ -193,17 +196,19 @@ class Logins:
 
         The caller must also verify the key with which the browser signs its requests.
         C{session.decides} of the login is true if it may decide, not only read.
-        A login by a passkey alone is left out: see L{of_passkey}.
+        A login at the public name is left out: see L{of_passkey}.
 
         :param secret: SHA-256 of the browser's cookie.
         """
         login = self._live(secret, browser=True)
         # guard of the phone: a phone's login opens nothing at the desk
         #    -> phone.test_door.LoginTests.test_at_the_desk, instead return login
-        return None if login is None or login.session.passkey is not None else login
+        return None if login is None or login.session.is_public else login
 
     def of_passkey(self, secret: str) -> Login | None:
-        """Return the live login that a passkey opened in a browser, or None. Other logins are left out.
+        """Return the live login of a browser at the public name, or None. Logins at the desk are left out.
+
+        A passkey or a person's passphrase opened it.
 
         The caller must also verify the key with which the browser signs its requests. C{session.decides} of the login
         is true if it may decide, not only read.
@@ -213,7 +218,7 @@ class Logins:
         login = self._live(secret, browser=True)
         # guard of the phone: a desk's login opens nothing at the public name
         #    -> phone.test_door.LoginTests.test_of_the_desk, instead return login
-        return None if login is None or login.session.passkey is None else login
+        return login if login is not None and login.session.is_public else None
 
     def of_session(self, session_id: str) -> Login | None:
         """Return the live login of a session, or None if there is none."""

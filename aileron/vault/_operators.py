@@ -16,6 +16,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from aileron.base.signatures import check_public_key, write_base64url, write_point
 from aileron.model.errors import Conflict, Forbidden, InvalidRequest, Unauthorized
+from aileron.model.people import AccountLogin
 from aileron.model.sessions import (
     HandOver,
     HandOverState,
@@ -301,7 +302,7 @@ class Operators:
         if login is None or not login.key or login.session.decides:
             raise Conflict(_NOT_LAPSED)
         # guard of signing: a phone's login is raised nowhere but there -> vault.test_raise.RaiseTests.test_of_a_phone
-        if login.session.passkey is not None:
+        if login.session.is_public:
             raise Conflict(_NOT_LAPSED)
         return login
 
@@ -321,11 +322,23 @@ class Operators:
         return self._logins.renewed(login).session if renew else login.session
 
     def admit_passkey(self, public_key: str, passkey: str, before: str = "") -> tuple[str, OperatorSession]:
+        return self._admit(public_key, before, passkey=passkey)
+
+    def admit_account(self, public_key: str, account: AccountLogin, before: str = "") -> tuple[str, OperatorSession]:
+        return self._admit(public_key, before, account=account)
+
+    def _admit(
+        self, public_key: str, before: str, passkey: str | None = None, account: AccountLogin | None = None
+    ) -> tuple[str, OperatorSession]:
+        """Start the login of a browser at the public name, in the place of its present one.
+
+        :raises InvalidRequest: if the key is invalid.
+        """
         point, cookie = read_public_key(public_key), self._make_fresh()
         replaced = self._logins.of_passkey(_hash(before))
         if replaced is not None:
             self._logins.end(replaced.session.id)
-        return cookie, self._logins.start(_hash(cookie), point, passkey=passkey)
+        return cookie, self._logins.start(_hash(cookie), point, passkey=passkey, account=account)
 
     def knows_passkey_cookie(self, cookie: str) -> bool:
         return self._logins.of_passkey(_hash(cookie)) is not None

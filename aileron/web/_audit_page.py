@@ -162,6 +162,8 @@ def _row(record: Record) -> tuple[Cell, ...]:
 
 
 def _name_actor(event: Event) -> str:
+    if event.actor.person is not None:
+        return event.actor.person
     return "You" if event.actor.type == PERSON else f"{event.actor.type} {event.actor.id}"
 
 

@@ -16,6 +16,7 @@ from aileron.api import Dependencies, browser_session, keep_place, login_payload
 from aileron.base.json import JSON, loads_strict, timestamp
 from aileron.model.audit import DAEMON, Actor
 from aileron.model.errors import Conflict, InvalidRequest, Unauthorized
+from aileron.model.people import Role
 from aileron.model.sessions import HandOverState, OperatorSession
 from aileron.model.vault import VaultState
 
@@ -34,23 +35,26 @@ _FIRST = "|".join(sorted({path.split("/")[1] for path in PAGES}))
 _local_path = re.compile(rf"/(({_FIRST})(/[0-9A-Za-z_-]{{1,64}})?)?").fullmatch
 
 
-def admit(request: IRequest, deps: Dependencies) -> OperatorSession:
-    """Return the login of an authenticated browser, and set headers with its expiry, its latest end and L{RAISE}.
+async def admit(request: IRequest, deps: Dependencies) -> tuple[OperatorSession, Role | None]:
+    """Return the login of an authenticated browser, and the role of its account, or None for the operator.
 
-    :raises Unauthorized: if no login matches the request.
+    Headers say when the login expires and ends, and whether a passkey can raise it (L{RAISE}).
+
+    :raises Unauthorized: if no login matches the request, or its account was removed or changed.
+    :raises StoreUnavailable: if the account cannot be read.
     """
-    session = browser_session(request, deps, signed_request(request, deps))
+    session, role = await browser_session(request, deps, signed_request(request, deps))
     keep_place(request, session.id)
     request.setHeader(EXPIRES, timestamp(session.expires_at).encode("ascii"))
     request.setHeader(ENDS, timestamp(session.ends_at).encode("ascii"))
     if _can_be_raised(session, deps):
         request.setHeader(RAISE, b"passkey")
-    return session
+    return session, role
 
 
 def _can_be_raised(session: OperatorSession, deps: Dependencies) -> bool:
     """Return whether a passkey can let a login that may only read decide again. A phone signs in again instead."""
-    if session.decides or session.passkey is not None:
+    if session.decides or session.is_public:
         return False
     return deps.vault.state() is VaultState.UNLOCKED and deps.passkeys.has_usable()
 

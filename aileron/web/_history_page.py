@@ -197,7 +197,7 @@ def _agent(session_id: str, sessions: Mapping[str, Session]) -> str:
 def _about(record: Record, sessions: Mapping[str, Session]) -> Iterator[Part]:
     event = record.event
     if event.actor.type == PERSON:
-        yield ", by you"
+        yield f", by {visible(event.actor.person or 'you')}"
     if event.session_id is not None and event.run_id is not None:
         yield ", session of "
         yield link(f"/sessions/{event.session_id}", _agent(event.session_id, sessions))

@@ -139,7 +139,8 @@ def _guard(draw: Draw, deps: Dependencies, in_thread: InThread) -> Callable[...,
     """
 
     async def fragment(request: IRequest, path: Mapping[str, str]) -> bytes:
-        visit = Visit(admit(request, deps), _query(request), request.content.read())
+        operator, role = await admit(request, deps)
+        visit = Visit(operator, _query(request), request.content.read(), role)
         found = await draw(deps, visit, **path)
         if isinstance(found, Drawing):
             body = await in_thread(lambda: _flat(found.draw()))

@@ -12,7 +12,7 @@ from aileron.api import Dependencies
 from aileron.base.attachments import Attachment, set_apart
 from aileron.base.json import JSON
 from aileron.base.text import visible
-from aileron.model.audit import Event, EventName, Record
+from aileron.model.audit import Actor, Event, EventName, Record
 from aileron.model.authority import StandingGrant
 from aileron.model.faults import Fault
 from aileron.model.queries import AuditQuery, RunQuery
@@ -256,7 +256,10 @@ def _describe_outcome(record: RunRecord) -> Iterator[Part]:
     if approval is not None and approval.decided_at is not None:
         word = "Approved" if approval.approved else "Denied"
         waited = took(approval.requested_at, approval.decided_at)
-        yield f"{word} by you after {waited}. " if approval.grant_id is None else f"{word} by a grant. "
+        by = (
+            "a grant" if approval.grant_id is not None else f"{visible(_find_person(approval) or 'you')} after {waited}"
+        )
+        yield f"{word} by {by}. "
     elif not run.gated:
         yield "Needed no approval. "
     elif run.state in _NEVER_SENT:
@@ -285,12 +288,17 @@ def _about(run: Run) -> Iterator[tuple[str, Cell]]:
     yield "Audit log", link(f"/audit?run={run.id}", "Records of this run")
 
 
+def _find_person(approval: Approval) -> str | None:
+    """Return the name of the account that decided, or None if the operator or nobody did."""
+    return Actor("human", approval.decided_by or "").person
+
+
 def _describe_decision(approval: Approval) -> Iterator[tuple[str, Cell]]:
     said = {None: "Pending", True: "Approved", False: "Denied"}[approval.approved]
     yield "Decision", said
     yield "Decided", approval.decided_at
-    by_you = approval.grant_id is None and approval.approved is not None
-    yield "Decided by", "You" if by_you else None
+    by_person = approval.grant_id is None and approval.approved is not None
+    yield "Decided by", _find_person(approval) or "You" if by_person else None
     yield "Grant", approval.grant_id
     yield "Reason", approval.reason
     yield "Not before", approval.not_before

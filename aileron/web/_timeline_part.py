@@ -40,7 +40,7 @@ def _draw_event(record: Record, time: Tag, names: Mapping[str, EventName]) -> Ta
         tags.div(chip(known.words, known.colour), *_describe_event(event)),
         tags.small(
             time,
-            ", by you" if event.actor.type == PERSON else "",
+            f", by {visible(event.actor.person or 'you')}" if event.actor.type == PERSON else "",
             ", ",
             link(f"/audit/{event.id}", f"record {record.sequence:,}"),
             **{"class": "quiet"},

@@ -20,6 +20,7 @@ from twisted.web.iweb import IRequest
 from twisted.web.template import Element, Flattenable, Tag, XMLString
 
 from aileron.model.faults import ADVICE
+from aileron.model.people import Role
 from aileron.model.sessions import OperatorSession
 
 from .scripts import join_scripts
@@ -35,11 +36,13 @@ class Visit:
     :ivar operator: the operator's login.
     :ivar query: the query string, each name once.
     :ivar body: the request body of a page drawn from posted data.
+    :ivar role: the role of the login's account, or None for the operator.
     """
 
     operator: OperatorSession
     query: Mapping[str, str]
     body: bytes = b""
+    role: Role | None = None
 
     @property
     def only_reads(self) -> bool:

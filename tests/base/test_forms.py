@@ -13,6 +13,7 @@ from aileron.model.audit import Break, Checkpoint, Verdict
 from aileron.model.authority import Pause, Predicate, PredicateKind
 from aileron.model.connectors import Request
 from aileron.model.faults import Fault
+from aileron.model.people import AccountLogin, Invitation, Verifier
 from aileron.model.reviews import (
     Cut,
     Preview,
@@ -28,7 +29,7 @@ from aileron.model.reviews import (
     ReviewedStep,
 )
 from aileron.model.runs import Change
-from aileron.model.sessions import Process, SessionTally
+from aileron.model.sessions import OperatorSession, Process, SessionTally
 from aileron.model.signing import KeyKind, SignedDecisions
 from aileron.model.vault import (
     Binding,
@@ -127,6 +128,7 @@ _REVIEW_JSON: dict[str, JSON] = {
     "preview": _PREVIEW_JSON,
 }
 _NOTICE = Notice(FLOOD, _NOON, "ship", "session-1", "run-1", "It asks.", "claude", "to=you")
+_VERIFIER_JSON: dict[str, JSON] = {"salt": "00", "key": "01", "iterations": 3, "memory_kib": 65536, "lanes": 4}
 _NOTICE_JSON: dict[str, JSON] = {
     "kind": "session_floods",
     "at": _AT,
@@ -229,6 +231,8 @@ _READ: tuple[tuple[AttrsInstance, dict[str, JSON]], ...] = (
     (_FAULT, _FAULT_JSON),
     (_PREVIEW, _PREVIEW_JSON),
     (_REVIEW, _REVIEW_JSON),
+    (Invitation("ab", _NOON), {"code_digest": "ab", "ends_at": _AT}),
+    (Verifier("00", "01", 3, 65536, 4), _VERIFIER_JSON),
 )
 """What is read back as well."""
 
@@ -237,6 +241,17 @@ _WRITTEN: tuple[tuple[AttrsInstance, dict[str, JSON]], ...] = (
         # The credential of a security key stands in the vault's file alone, and in no answer.
         KeySource("S", KeySourceKind.SECURITY_KEY, "blue", "ab", _NOON, SecurityKey(b"id", bytes(32), verified=True)),
         {"id": "S", "kind": "security_key", "name": "blue", "public_key": "ab", "made_at": _AT},
+    ),
+    (
+        # The account of a login stands in the login's id, and in no answer of its own.
+        OperatorSession("S", _NOON, _NOON, _NOON, _NOON, account=AccountLogin("per_1", "alice", 1)),
+        {
+            "id": "S",
+            **dict.fromkeys(("started_at", "used_at", "expires_at", "ends_at", "proved_at"), _AT),
+            "browser": False,
+            "decides": True,
+            "passkey": None,
+        },
     ),
     (_NOTICE, _NOTICE_JSON),
     (evolve(_NOTICE, arguments=None), {name: value for name, value in _NOTICE_JSON.items() if name != "arguments"}),

@@ -44,6 +44,9 @@ SPENDING = "of spending"
 WAKING = "of waking"
 """Marks the guards of waking agents (ADR 91)."""
 
+ROLES = "of roles"
+"""Marks the guards of accounts and their roles (ADR 101)."""
+
 STORE = "of the store"
 """Marks the guards of where the store is (ADR 93)."""
 
@@ -52,6 +55,7 @@ _MODULES = {
     OWN_TOOLS: "tests",
     PHONE: "tests.features",
     PROMPTS: "tests.features.prompts",
+    ROLES: "tests",
     RELAY: "tests.connectors.kinds.mcp.test_mcp_api",
     SIGNING: "tests",
     SPENDING: "tests.features.spending",

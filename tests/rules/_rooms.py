@@ -70,6 +70,7 @@ FEATURES: Mapping[str, frozenset[str]] = {
     "notices": frozenset(),
     "own_tools": frozenset({"egress"}),
     "packages": frozenset(),
+    "people": frozenset({"phone"}),
     "phone": frozenset(),
     "portable": frozenset(),
     "profiles": frozenset(),

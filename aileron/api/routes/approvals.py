@@ -9,6 +9,7 @@ from operator import attrgetter
 from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext
 from aileron.api.faults import Answer, answer
 from aileron.api.guard import READERS, Who
+from aileron.api.roles import require_role
 from aileron.api.shapes.schemas import (
     ANY,
     ANY_OBJECT,
@@ -153,6 +154,9 @@ async def decide(context: RequestContext, deps: Dependencies, approval_id: str) 
     :raises InvalidRequest: if a time is not valid or too far ahead, or a grant is requested with a denial.
     """
     wish = read_wish(context)
+    # guard of roles: a grant needs an administrator -> features.people.test_roles.DecidingTests.test_grant
+    if wish is not None and context.caller.role is not None:
+        require_role("make_grant", context.caller.role)
     decision = sign_decision(context, deps, approval_id, read_decision(context), wish)
     approval, grant = await take_decision(deps, approval_id, decision, wish)
     shown = approval_json(approval, deps.review_url)

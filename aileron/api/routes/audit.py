@@ -121,9 +121,9 @@ async def follow_events(context: RequestContext, deps: Dependencies) -> Streamed
 
 async def _stream(context: RequestContext, deps: Dependencies, after: int) -> AsyncIterator[bytes]:
     yield f"id: {after}\nevent: ready\ndata: {{}}\n\n".encode("ascii")
-    while _is_logged_in(context, deps):
+    while await _is_logged_in(context, deps):
         news = await deps.audit.news(after, STILL_HERE_SECONDS)
-        if not _is_logged_in(context, deps):  # the wait may have been long
+        if not await _is_logged_in(context, deps):  # the wait may have been long
             return
         if not news:
             yield b": still here\n\n"
@@ -132,10 +132,13 @@ async def _stream(context: RequestContext, deps: Dependencies, after: int) -> As
         yield b"".join(map(_event, news))
 
 
-def _is_logged_in(context: RequestContext, deps: Dependencies) -> bool:
+async def _is_logged_in(context: RequestContext, deps: Dependencies) -> bool:
     caller = context.caller.operator
     if caller is None:  # a command without a login, which used the local key
         return context.caller.is_reader
+    # guard of roles: a stream ends when its account is removed -> features.people.test_roles.RoleTests.test_stream
+    if caller.account is not None and await deps.find_role(caller.account) is None:
+        return False
     return any(each.id == caller.id for each in deps.operators.list())
 
 

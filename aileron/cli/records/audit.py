@@ -20,7 +20,7 @@ from aileron.cli.ids import id_argument, id_option
 from aileron.cli.output import Columns, block, heading, in_words, note, say, say_json, time_at, values, when
 from aileron.cli.session import OperatorCommand, reading_command
 from aileron.cli.things import RECORD, RUN, SESSION
-from aileron.model.audit import Checkpoint
+from aileron.model.audit import Actor, Checkpoint
 
 from .confirming import ask_daemon, fingerprints, held_against, is_unconfirmed, tell
 
@@ -34,6 +34,9 @@ _END = 6
 
 def _actor(record: Mapping[str, Any]) -> str:
     actor = record["actor"]
+    person = Actor(actor["type"], actor["id"]).person
+    if person is not None:
+        return person
     return "you" if actor["type"] == "human" else f"{actor['type']} {actor['id']}"
 
 

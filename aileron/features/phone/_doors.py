@@ -16,6 +16,7 @@ from aileron.model.audit import Actor
 from aileron.model.authority import Grant, NewGrant, Predicate, decision_item
 from aileron.model.errors import Forbidden
 from aileron.model.interfaces.runner import IDecisions
+from aileron.model.people import AccountLogin
 from aileron.model.precedents import Precedents
 from aileron.model.queries import Page, RunQuery
 from aileron.model.reviews import Card
@@ -46,8 +47,15 @@ class PhoneLogins:
         """
         return self._operators.admit_passkey(public_key, passkey, before)
 
+    def admit_account(self, public_key: str, account: AccountLogin, before: str = "") -> tuple[str, OperatorSession]:
+        """Start a person's login, and return the cookie's value and the session: see L{OperatorLogins.admit_account}.
+
+        :raises InvalidRequest: if the key is invalid.
+        """
+        return self._operators.admit_account(public_key, account, before)
+
     def knows_cookie(self, cookie: str) -> bool:
-        """Return whether this cookie belongs to a login by a passkey."""
+        """Return whether this cookie belongs to a login at the public name."""
         return self._operators.knows_passkey_cookie(cookie)
 
     def by_browser(self, asked: SignedRequest, renew: bool = True) -> OperatorSession | None:
@@ -64,7 +72,7 @@ class PhoneLogins:
 
     def list(self) -> tuple[OperatorSession, ...]:
         """Return the live sessions of registered passkeys."""
-        return tuple(each for each in self._operators.list() if each.passkey is not None and self._stays(each))
+        return tuple(each for each in self._operators.list() if each.is_public and self._stays(each))
 
     def key_of(self, session_id: str) -> EnrolledKey | None:
         """Return the key of a login, or None: see L{OperatorLogins.key_of}."""
@@ -75,7 +83,8 @@ class PhoneLogins:
         self._operators.log_out(session_id)
 
     def _stays(self, session: OperatorSession) -> bool:
-        return session.passkey is not None and self._is_registered(session.passkey)
+        """Return whether the passkey is registered. An account is checked with each request, in the database."""
+        return session.account is not None or (session.passkey is not None and self._is_registered(session.passkey))
 
     challenge: Any = _refused
     login: Any = _refused
@@ -187,9 +196,16 @@ class PhoneDecisions:
 def _require_passkey(decision: Decision) -> None:
     """Raise L{Forbidden} unless a passkey has signed the approval. The runner verifies the signature.
 
+    The key of a person's page signs in its place, if an account logged in. The passkeys are the operator's.
+
     :raises Forbidden: if none has. C{details["passkey"]} is true.
     """
     is_signed = decision.assertion is not None and decision.assertion.credential is not None
+    if Actor("human", decision.decided_by).person is not None:
+        # guard of roles: the operator's passkey signs for nobody else -> features.people.test_roles.DecidingTests.test_passkey
+        if is_signed:
+            raise Forbidden("An account decides with the key of its own login. Nothing was decided.")
+        return
     # guard of the phone: an approval takes the passkey -> phone.test_door.DecidingTests.test_without_passkey
     if decision.approved and not is_signed:
         raise Forbidden("At this address each approval needs your passkey. Nothing was decided.", {"passkey": True})

@@ -213,6 +213,11 @@ def _answer(request: IRequest, told: Mapping[str, Any]) -> bytes:
     return json.dumps(told).encode("ascii")
 
 
+def read_sign_in_page() -> str:
+    """Return the page for signing in with a passkey."""
+    return (_STATIC / "signin.html").read_text(encoding="utf-8")
+
+
 def _page(name: str) -> Serve:
     """Return the handler of a page that does nothing before its button is pressed."""
     content = (_STATIC / name).read_bytes()

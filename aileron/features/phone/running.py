@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
@@ -19,14 +20,15 @@ from aileron.features.core import Core, ListeningSites
 from aileron.features.feature import RunningFeature
 from aileron.model.errors import AileronError
 from aileron.model.interfaces.vault import IVault
+from aileron.model.people import AccountLogin, Role
 from aileron.model.vault import VaultState
 from aileron.vault import Passkeys
-from aileron.web import LANDING_POLICY, landing, pages
+from aileron.web import LANDING_POLICY, Entrance, landing, pages
 
 from ._certificate_store import CertificateStore
 from ._certificates import Certificate
 from ._doors import PhoneApprovers, PhoneDecisions, PhoneLogins
-from ._entrance import ROUTES, PhoneEntrance
+from ._entrance import ROUTES, PhoneEntrance, Serve, read_sign_in_page
 from ._listener import ClosedFactory, PublicRules, PublicSite, options_of, over_tls
 from ._pairing import Pairings
 from ._signing_in import SignIns, StrangerLimit
@@ -35,9 +37,37 @@ from .values import TARGET, PhoneSettings, PhoneTls
 if TYPE_CHECKING:
     from aileron.api import Dependencies
 
+__all__ = ["PhoneListener", "PublicAccounts", "RunningPhone", "StrangerLimit", "read_sign_in_page", "start_phone"]
+
 _log = Logger()
 _NONE_YET = "There is no certificate yet. Make one: aileron phone certificate"
 _LOCKED = "The vault is locked."
+
+
+@frozen
+class PublicAccounts:
+    """The accounts of people at the public name, as another feature serves them.
+
+    :ivar serve: the handlers of signing in, each a path, a method and a function as in L{Entrance}. A handler replaces
+        that of the phone's pages with the same path and method.
+    :ivar files: further static files.
+    :ivar routes: the names of further routes of the operator that are served at the public name.
+    :ivar shown: the paths of further pages.
+    :ivar find_role: see L{Dependencies}.
+    """
+
+    serve: Sequence[tuple[str, str, Serve]]
+    files: Sequence[Path]
+    routes: Sequence[str]
+    shown: Sequence[str]
+    find_role: Callable[[AccountLogin], Awaitable[Role | None]]
+
+    def extend(self, entrance: Entrance) -> Entrance:
+        """Return the entrance of the phone's pages with that of the accounts."""
+        replaced = {(path, method) for path, method, _ in self.serve}
+        kept = [each for each in entrance.routes if each[:2] not in replaced]
+        shown = (*(entrance.shown or ()), *self.shown)
+        return evolve(entrance, routes=(*self.serve, *kept), shown=shown, files=(*entrance.files, *self.files))
 
 
 class PhoneListener:
@@ -122,6 +152,7 @@ class RunningPhone(RunningFeature):
     """The phone's pages as a feature that runs in the daemon.
 
     :ivar passkeys: the passkeys that can be used at these pages.
+    :ivar accounts: the accounts of people who use these pages, at most one object. A feature adds it before L{serve}.
     """
 
     core: Core = field(repr=False)
@@ -130,6 +161,7 @@ class RunningPhone(RunningFeature):
     pairings: Pairings
     store: CertificateStore
     listener: PhoneListener
+    accounts: list[PublicAccounts] = field(factory=list)
 
     @property
     def is_unlocked(self) -> bool:
@@ -181,6 +213,7 @@ class RunningPhone(RunningFeature):
             metrics_token_digest=None,
             review_url=lambda run_id: f"{self.settings.public_url}/approvals/{run_id}",
             cookie_prefix="__Host-",
+            find_role=self.accounts[0].find_role if self.accounts else parts.find_role,
         )
         clock = process.reactor
         entrance = PhoneEntrance(
@@ -190,12 +223,11 @@ class RunningPhone(RunningFeature):
             parts.operators.key_of,
             self.settings.tls is PhoneTls.NONE,
         )
-        workers = deps.features.features.workers()
+        workers, shown, routes = deps.features.features.workers(), entrance.entrance(), list(ROUTES)
+        for accounts in self.accounts:
+            shown, routes = accounts.extend(shown), [*routes, *accounts.routes]
         resource = chosen_site(
-            deps,
-            ROUTES,
-            by_passkey,
-            lambda: pages(deps, process.in_thread(at_once=1), workers, entrance=entrance.entrance()),
+            deps, routes, by_passkey, lambda: pages(deps, process.in_thread(at_once=1), workers, entrance=shown)
         )
         return PublicSite(resource, public_rules(self.settings, workers), clock)
 

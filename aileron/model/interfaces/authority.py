@@ -45,7 +45,7 @@ class ITrust(Interface):
         """
 
     def void() -> None:
-        """Remove all entries, because the vault turned out to be an older copy.
+        """Remove all entries, and those of L{IPeopleBook}, because the vault turned out to be an older copy.
 
         :raises VaultLocked: if the vault is not unlocked.
         :raises BindingFailed: if the vault file is damaged, or another program wrote it.
@@ -292,6 +292,24 @@ class ISshKeyBook(Interface):
 
     def keep_ssh_keys(keys: Sequence[EnrolledSshKey]) -> None:
         """Replace the stored SSH keys in one durable write.
+
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises BindingFailed, StoreUnavailable: if its file is damaged, or cannot be written. Nothing was stored.
+        """
+
+
+class IPeopleBook(Interface):
+    """The digests of the accounts in force, stored in the vault, where no other program can write.
+
+    An account in the database counts only while its digest is here. As with L{IPasskeyBook}, the digests stay in memory
+    after a lock.
+    """
+
+    def people() -> Mapping[str, str]:
+        """Return the digest of each account in force, by the account's ID."""
+
+    def keep_people(people: Mapping[str, str]) -> None:
+        """Replace the stored digests in one durable write.
 
         :raises VaultLocked: if the vault is not unlocked.
         :raises BindingFailed, StoreUnavailable: if its file is damaged, or cannot be written. Nothing was stored.

@@ -1,0 +1,179 @@
+"""Serves the requests that need no login: setting a passphrase by a link, and signing in with name and passphrase."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from attrs import frozen
+from twisted.web.iweb import IRequest
+
+from aileron.api import Dependencies, login_payload
+from aileron.api.guard import signed_request
+from aileron.base.json import JSON, loads_strict
+from aileron.features.phone.running import read_sign_in_page
+from aileron.model.audit import Actor
+from aileron.model.errors import Conflict, InvalidRequest, Unauthorized
+from aileron.model.people import NAME, AccountLogin
+from aileron.web import set_cookie
+from aileron.web.parts import Shell
+
+from ._accounts import Accounts
+from ._attempts import SignInAttempts
+
+Serve = Callable[[IRequest, Dependencies, Shell], Awaitable[bytes]]
+
+FILES = (Path(__file__).with_name("static") / "people.js",)
+_STATIC = Path(__file__).with_name("static")
+_POLICY = (
+    b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    b"manifest-src 'self'; worker-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_MOST_BYTES = 16 * 1024
+_HINT = "</main>", '<p><a href="/signin/account">Sign in with your name and passphrase</a></p>\n</main>'
+_is_name = re.compile(NAME).fullmatch
+_PLAIN = "Passphrases are not accepted here: something else than Aileron ends TLS (phone.tls in config.yaml)."
+
+
+@frozen(eq=False)
+class AccountEntrance:
+    """The handlers of setting a passphrase by a link, and of signing in.
+
+    :ivar limit: counts a request of somebody without a login, and raises L{LimitExceeded} if there are too many.
+    :ivar is_plain: whether the daemon is reached by plain HTTP. No passphrase is accepted then.
+    """
+
+    _accounts: Accounts
+    _attempts: SignInAttempts
+    _limit: Callable[[], None]
+    _is_plain: bool = False
+
+    def routes(self) -> Sequence[tuple[str, str, Serve]]:
+        """Return the handlers, each with its path and method."""
+        return (
+            ("/join", "GET", _page("join.html")),
+            ("/signin/account", "GET", _page("account.html")),
+            ("/signin", "GET", self.show_sign_in),
+            ("/join", "POST", self.join),
+            ("/signin/account", "POST", self.sign_in),
+        )
+
+    async def show_sign_in(self, request: IRequest, deps: Dependencies, shell: Shell) -> bytes:
+        """Return the phone's page for signing in. If there are accounts, it has a link to sign in with one.
+
+        :raises StoreUnavailable: if the accounts cannot be read.
+        """
+        content = read_sign_in_page()
+        return _send_page(request, content.replace(*_HINT) if await self._accounts.list() else content)
+
+    async def join(self, request: IRequest, deps: Dependencies, shell: Shell) -> bytes:
+        """Set the passphrase of the account that was invited, and sign its page in. The code is used up.
+
+        The answer is 401 if the code is unknown, used or too old.
+
+        :raises InvalidRequest: if the body is something else, or the passphrase is too weak.
+        :raises LimitExceeded: if strangers send too much.
+        :raises Conflict: if passphrases are not accepted here.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: if it cannot be stored.
+        """
+        code, passphrase, public_key = self._read(request, "code", "passphrase", "public_key")
+        self._attempts.begin("")
+        try:
+            login = await self._accounts.join(code, passphrase)
+        except Unauthorized as error:
+            return await _refuse(request, deps, error.message)
+        finally:
+            self._attempts.end("", is_right=True)
+        return await self._let_in(request, deps, login, public_key)
+
+    async def sign_in(self, request: IRequest, deps: Dependencies, shell: Shell) -> bytes:
+        """Sign a page in with the name and the passphrase of an account. The login, or its refusal, is recorded.
+
+        The answer is 401 if the name or the passphrase is wrong.
+
+        :raises InvalidRequest: if the body is something else.
+        :raises LimitExceeded: if there were too many attempts.
+        :raises Conflict: if passphrases are not accepted here.
+        :raises StoreUnavailable: if the accounts cannot be read, or the login cannot be recorded.
+        """
+        name, passphrase, public_key = self._read(request, "name", "passphrase", "public_key")
+        if not _is_name(name):
+            name = "-"  # no account can have it
+        self._attempts.begin(name)
+        login = None
+        try:
+            login = await self._accounts.check(name, passphrase)
+        finally:
+            self._attempts.end(name, is_right=login is not None)
+        if login is None:
+            return await _refuse(request, deps, "The name or the passphrase is wrong.")
+        return await self._let_in(request, deps, login, public_key)
+
+    async def _let_in(self, request: IRequest, deps: Dependencies, login: AccountLogin, public_key: str) -> bytes:
+        before = signed_request(request, deps).cookie
+        cookie, session = deps.operators.admit_account(public_key, login, before)
+        payload: dict[str, JSON] = {**login_payload(deps, session), "account": login.account, "name": login.name}
+        try:
+            await deps.access_log.record("operator.login", Actor("human", session.id), payload)
+        except BaseException:
+            # guard of roles: a login that is not on record ends -> features.people.test_entrance.SignInTests.test_unrecorded
+            deps.operators.log_out(session.id)
+            raise
+        set_cookie(request, deps, cookie, "/")
+        request.setHeader(b"Content-Type", b"application/json")
+        request.setHeader(b"Cache-Control", b"no-store")
+        return json.dumps({"instance": deps.instance}).encode("ascii")
+
+    def _read(self, request: IRequest, *names: str) -> list[str]:
+        """Return the texts of the body, which has exactly these members.
+
+        :raises LimitExceeded: if strangers send too much.
+        :raises Conflict: if passphrases are not accepted here.
+        :raises InvalidRequest: if the body is something else.
+        """
+        self._limit()
+        # guard of roles: no passphrase in plain text -> features.people.test_entrance.PlainTests.test_refused
+        if self._is_plain:
+            raise Conflict(_PLAIN)
+        data = request.content.read()
+        request.content.seek(0)
+        try:
+            told = loads_strict(data) if len(data) <= _MOST_BYTES else None
+        except ValueError:
+            told = None
+        if not isinstance(told, dict) or set(told) != set(names):
+            raise InvalidRequest("The request body is not valid.")
+        texts = [told[name] for name in names]
+        if not all(isinstance(text, str) for text in texts):
+            raise InvalidRequest("The request body is not valid.")
+        return [str(text) for text in texts]
+
+
+async def _refuse(request: IRequest, deps: Dependencies, words: str) -> bytes:
+    """Answer with 401 and these words, without the advice for the operator, and record a refused login.
+
+    :raises StoreUnavailable: if it cannot be recorded.
+    """
+    await deps.access_log.refuse()
+    request.setResponseCode(401)
+    request.setHeader(b"Content-Type", b"text/plain; charset=utf-8")
+    return words.encode()
+
+
+def _page(name: str) -> Serve:
+    """Return the handler of a page that is the same for everybody. Opening it does nothing."""
+    content = (_STATIC / name).read_bytes()
+
+    async def serve(request: IRequest, deps: Dependencies, shell: Shell) -> bytes:
+        return _send_page(request, content.decode())
+
+    return serve
+
+
+def _send_page(request: IRequest, content: str) -> bytes:
+    request.setHeader(b"Content-Type", b"text/html; charset=utf-8")
+    request.setHeader(b"Content-Security-Policy", _POLICY)
+    request.setHeader(b"Cache-Control", b"no-store")
+    return content.encode()

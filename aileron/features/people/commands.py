@@ -1,0 +1,83 @@
+"""The group of commands C{aileron people}: the accounts of the people who decide together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from aileron.cli import options as _options
+from aileron.cli.output import Columns, note, say, time_at
+from aileron.cli.session import OperatorCommand, operator_command, reading_command
+from aileron.model.people import Role
+
+_ROLES = click.Choice([role.value for role in Role])
+_NOTHING = "No accounts: you decide alone. Add one: aileron people add NAME --role approver"
+_STATES = {"active": "active", "invited": "invited", "altered": "altered outside of Aileron: remove it"}
+_COLUMNS: Columns = {
+    "NAME": "name",
+    "ROLE": "role",
+    "STATE": lambda item: _STATES[item["state"]],
+    "SINCE": time_at("created_at"),
+}
+
+
+@click.group()
+def people() -> None:
+    """Let several people decide, each with an account and a role, at the address `phone.public_url`."""
+
+
+@people.command("list")
+@_options.exact_times
+@reading_command
+def list_people(command: OperatorCommand, /) -> None:
+    """List the accounts with their roles."""
+    command.list(command.get("people"), _COLUMNS, _NOTHING)
+
+
+@people.command("add")
+@click.argument("name")
+@click.option("--role", type=_ROLES, default=Role.APPROVER.value, show_default=True, help="What the person may do.")
+@operator_command
+def add(command: OperatorCommand, /, name: str, role: str) -> None:
+    """Make an account, and show the link by which its person sets a passphrase.
+
+    A viewer sees requests and runs. An approver also decides. An administrator also issues grants and manages accounts.
+    """
+    _show(command, command.post("people", body={"name": name, "role": role}))
+
+
+@people.command("invite")
+@click.argument("name")
+@operator_command
+def invite(command: OperatorCommand, /, name: str) -> None:
+    """Replace the passphrase of an account by a new link, such as for a person who forgot it."""
+    _show(command, command.post("people", name, "invite"))
+
+
+@people.command("role")
+@click.argument("name")
+@click.argument("role", type=_ROLES)
+@operator_command
+def change_role(command: OperatorCommand, /, name: str, role: str) -> None:
+    """Give an account another role. Its person signs in again."""
+    changed = command.post("people", name, "role", body={"role": role})
+    command.say(changed, "{name} is now {role}.", name=name, role=role)
+
+
+@people.command("remove")
+@click.argument("name")
+@operator_command
+def remove(command: OperatorCommand, /, name: str) -> None:
+    """Remove an account. Its person is logged out at once."""
+    command.say(command.delete("people", name), "The account {name} is removed.", name=name)
+
+
+def _show(command: OperatorCommand, invited: Mapping[str, Any]) -> None:
+    def print_link(told: Mapping[str, Any]) -> None:
+        say("{name} ({role}) sets a passphrase here, once, within three days:", name=told["name"], role=told["role"])
+        say("  {url}", url=told["url"])
+        note("Whoever opens the link first has the account. Send it to this person alone.")
+
+    command.show(invited, print_link)

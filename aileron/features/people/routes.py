@@ -1,0 +1,148 @@
+"""The routes of accounts, for the operator at the desk and for administrators at the public name."""
+
+from __future__ import annotations
+
+from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext, Schema
+from aileron.api.faults import Answer, answer
+from aileron.api.guard import READERS, Who
+from aileron.api.shapes.schemas import MOMENT, TEXT, list_of, made_of, or_null
+from aileron.api.shapes.values import moment
+from aileron.base.json import JSON
+from aileron.model.errors import Forbidden, NotFound
+from aileron.model.people import NAME, PersonAccount, Role
+
+from .running import RunningPeople
+
+TABLE = EndpointTable()
+
+_ROLE: Schema = {"enum": [role.value for role in Role]}
+_NAME: Schema = {"type": "string", "pattern": NAME}
+_STATE: Schema = {
+    "enum": ["active", "invited", "altered"],
+    "description": "invited: no passphrase was set yet; altered: something else changed it, so it has no rights",
+}
+_PERSON = made_of(
+    {"name": TEXT, "role": _ROLE, "state": _STATE, "created_at": MOMENT, "invited_until": or_null(MOMENT)}
+)
+_INVITED = made_of({"name": TEXT, "role": _ROLE, "url": TEXT, "invited_until": MOMENT})
+
+
+@TABLE.route("GET", "/v1/people", operators=READERS, answers={200: made_of({"items": list_of(_PERSON)})})
+async def list_people(context: RequestContext, deps: Dependencies) -> Answer:
+    """List the accounts, by name. Passphrases and links are not listed.
+
+    :raises NotFound: if there is no public name.
+    """
+    running = _running(context, deps)
+    items: list[JSON] = [_person(running, each) for each in await running.accounts.list()]
+    return answer({"items": items})
+
+
+@TABLE.route(
+    "POST",
+    "/v1/people",
+    operators=Who.OPERATOR,
+    body=made_of({"name": _NAME, "role": _ROLE}),
+    answers={201: _INVITED},
+)
+async def add_person(context: RequestContext, deps: Dependencies) -> Answer:
+    """Make an account. The answer has the link by which its person sets a passphrase, once, within three days.
+
+    :raises Conflict: if the name is taken, or there are too many accounts.
+    :raises NotFound: if there is no public name.
+    :raises VaultLocked, BindingFailed, StoreUnavailable: if it cannot be stored.
+    """
+    running = _running(context, deps)
+    account, code = await running.accounts.add(
+        str(context.body["name"]), Role(str(context.body["role"])), context.caller.actor
+    )
+    return answer(_invited(running, account, code), status=201)
+
+
+@TABLE.route("POST", "/v1/people/<name>/invite", operators=Who.OPERATOR, answers={200: _INVITED})
+async def invite_person(context: RequestContext, deps: Dependencies, name: str) -> Answer:
+    """Replace the passphrase of an account by a new link. Its logins end.
+
+    :raises NotFound: if there is no such account, or no public name.
+    :raises Conflict: if something else changed the account.
+    :raises VaultLocked, BindingFailed, StoreUnavailable: if it cannot be stored.
+    """
+    running = _running(context, deps)
+    account, code = await running.accounts.invite(name, context.caller.actor)
+    _end_logins(deps, account)
+    return answer(_invited(running, account, code))
+
+
+@TABLE.route(
+    "POST",
+    "/v1/people/<name>/role",
+    operators=Who.OPERATOR,
+    body=made_of({"role": _ROLE}),
+    answers={200: _PERSON},
+)
+async def change_person(context: RequestContext, deps: Dependencies, name: str) -> Answer:
+    """Give an account another role. Its logins end.
+
+    :raises NotFound: if there is no such account, or no public name.
+    :raises Conflict: if something else changed the account.
+    :raises VaultLocked, BindingFailed, StoreUnavailable: if it cannot be stored.
+    """
+    running = _running(context, deps)
+    account = await running.accounts.change_role(name, Role(str(context.body["role"])), context.caller.actor)
+    _end_logins(deps, account)
+    return answer(_person(running, account))
+
+
+@TABLE.route("DELETE", "/v1/people/<name>", operators=Who.OPERATOR, answers={200: made_of({"name": TEXT})})
+async def remove_person(context: RequestContext, deps: Dependencies, name: str) -> Answer:
+    """Remove an account. Its logins end, and its name can be given to another account.
+
+    :raises NotFound: if there is no such account, or no public name.
+    :raises Conflict: if the account was changed meanwhile.
+    :raises VaultLocked, BindingFailed, StoreUnavailable: if it cannot be stored.
+    """
+    running = _running(context, deps)
+    account = await running.accounts.remove(name, context.caller.actor)
+    _end_logins(deps, account)
+    return answer({"name": account.name})
+
+
+def _running(context: RequestContext, deps: Dependencies) -> RunningPeople:
+    """Return the feature that runs.
+
+    :raises NotFound: if there is no public name.
+    :raises Forbidden: if a phone asks.
+    """
+    found = deps.features.find(RunningPeople)
+    if found is None:
+        raise NotFound("People sign in at a public name, and none is configured. Add phone.public_url to config.yaml.")
+    operator = context.caller.operator
+    # guard of roles: a phone manages no accounts -> features.people.test_routes.RouteTests.test_phone
+    if operator is not None and operator.passkey is not None:
+        raise Forbidden("Accounts are managed at the desk, or by an administrator.")
+    return found
+
+
+def _end_logins(deps: Dependencies, account: PersonAccount) -> None:
+    """End the logins of an account in this process. In another one, the next request of each finds the change."""
+    for session in deps.operators.list():
+        if session.account is not None and session.account.account == account.id:
+            deps.operators.log_out(session.id)
+            deps.forget_places(session.id)
+
+
+def _person(running: RunningPeople, account: PersonAccount) -> dict[str, JSON]:
+    ends_at = None if account.invitation is None else account.invitation.ends_at
+    return {
+        "name": account.name,
+        "role": account.role.value,
+        "state": running.describe(account),
+        "created_at": moment(account.created_at),
+        "invited_until": moment(ends_at),
+    }
+
+
+def _invited(running: RunningPeople, account: PersonAccount, code: str) -> dict[str, JSON]:
+    ends_at = None if account.invitation is None else account.invitation.ends_at
+    told: dict[str, JSON] = {"name": account.name, "role": account.role.value}
+    return {**told, "url": running.write_link(code), "invited_until": moment(ends_at)}

@@ -1,0 +1,70 @@
+"""The accounts of people, as a feature that runs in the daemon."""
+
+from __future__ import annotations
+
+import secrets
+
+from attrs import field, frozen
+
+from aileron.features.core import Core
+from aileron.features.feature import RunningFeature
+from aileron.features.phone.running import PublicAccounts, RunningPhone, StrangerLimit
+from aileron.features.phone.values import PhoneTls
+from aileron.model.people import PersonAccount
+from aileron.vault import stretch
+
+from ._accounts import Accounts
+from ._attempts import SignInAttempts
+from ._entrance import FILES, AccountEntrance
+
+ROUTES = ("list_people", "add_person", "invite_person", "change_person", "remove_person")
+"""The routes that are served at the public name too, for administrators."""
+
+SHOWN = ("/settings/people",)
+
+
+@frozen(eq=False)
+class RunningPeople(RunningFeature):
+    """The accounts of people, who sign in at the public name.
+
+    :ivar public_url: the origin of the pages at which people sign in.
+    """
+
+    accounts: Accounts = field(repr=False)
+    public_url: str
+
+    @property
+    def parts(self) -> tuple[object, ...]:  # type: ignore[override]
+        """The objects that routes and pages look up by class: only this one."""
+        return (self,)
+
+    def write_link(self, code: str) -> str:
+        """Return the link by which a person sets the passphrase. The code is after the C{#}, so no server gets it."""
+        return f"{self.public_url}/join#{code}"
+
+    def describe(self, account: PersonAccount) -> str:
+        """Return the state of an account: C{active}, C{invited}, or C{altered} if it cannot be used."""
+        if not self.accounts.is_in_force(account):
+            return "altered"
+        return "active" if account.verifier is not None else "invited"
+
+
+def start_people(core: Core) -> RunningPeople | None:
+    """Serve accounts at the public name, or return None if there is none."""
+    phone, process = core.find(RunningPhone), core.process
+    if phone is None:
+        return None
+    in_thread = process.in_thread(at_once=1)
+    accounts = Accounts(
+        core.store.people,
+        core.vault,
+        process.reactor,
+        process.ids,
+        secrets.token_bytes,
+        lambda passphrase, parameters: in_thread(stretch, passphrase, parameters),
+    )
+    clock = process.reactor
+    is_plain = phone.settings.tls is PhoneTls.NONE
+    entrance = AccountEntrance(accounts, SignInAttempts(clock), StrangerLimit(clock).take, is_plain)
+    phone.accounts.append(PublicAccounts(entrance.routes(), FILES, ROUTES, SHOWN, accounts.find_role))
+    return RunningPeople(accounts, phone.settings.public_url)

@@ -1,0 +1,107 @@
+"""The accounts of the people who use one daemon together, and their roles."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from attrs import field, frozen
+
+from aileron.base.converter import Member, differ, to_json
+from aileron.base.json import digest, timestamp
+
+NAME = r"^[a-z][a-z0-9-]{0,31}$"
+"""The pattern of an account's name. It has no dot, which ends the name in the ID of a login."""
+
+
+class Role(StrEnum):
+    """The roles of people. Each may do what those before it may.
+
+    C{VIEWER}: sees requests and runs.  C{APPROVER}: also decides.  C{ADMINISTRATOR}: also manages accounts.
+    """
+
+    VIEWER = "viewer"
+    APPROVER = "approver"
+    ADMINISTRATOR = "administrator"
+
+    def covers(self, least: Role) -> bool:
+        """Return whether this role may do what needs at least the role C{least}."""
+        order = tuple(Role)
+        return order.index(self) >= order.index(least)
+
+
+@frozen
+class Invitation:
+    """A link by which a person sets the passphrase of an account, once.
+
+    :ivar code_digest: SHA-256 of the code in the link, in hexadecimal.
+    """
+
+    code_digest: str = field(repr=False)
+    ends_at: datetime
+
+
+@frozen
+class Verifier:
+    """A passphrase as it is stored: a key that Argon2id derives from it, and the parameters of the derivation.
+
+    :ivar salt: the salt, in hexadecimal.
+    :ivar key: the derived key, in hexadecimal.
+    """
+
+    salt: str = field(repr=False)
+    key: str = field(repr=False)
+    iterations: int
+    memory_kib: int
+    lanes: int
+
+
+@frozen
+class PersonAccount:
+    """The account of one person.
+
+    :ivar id: a random ID, which another account of the same name does not have.
+    :ivar revision: a number that grows with each change. Logins of an earlier revision are refused.
+    :ivar verifier: the stored passphrase, or None if none was set yet.
+    :ivar invitation: the link that sets the passphrase, or None if it was used.
+    """
+
+    id: str
+    name: str
+    role: Role
+    revision: int
+    created_at: datetime
+    verifier: Verifier | None = field(default=None, repr=False)
+    invitation: Invitation | None = None
+
+    @property
+    def digest(self) -> str:
+        """The digest of the whole account, which the vault stores for the accounts in force."""
+        return digest(
+            {
+                "id": self.id,
+                "name": self.name,
+                "role": self.role.value,
+                "revision": self.revision,
+                "created_at": timestamp(self.created_at),
+                "verifier": None if self.verifier is None else to_json(self.verifier),
+                "invitation": None if self.invitation is None else to_json(self.invitation),
+            }
+        )
+
+
+@frozen
+class AccountLogin:
+    """The account of a login, as it was when the person signed in.
+
+    :ivar account: the account's ID.
+    """
+
+    account: str
+    name: str
+    revision: int
+
+
+# Both are written into the database, which an account as a whole is not: no answer may have them.
+differ(Invitation, code_digest=Member())
+differ(Verifier, salt=Member(), key=Member())

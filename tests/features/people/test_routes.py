@@ -1,0 +1,122 @@
+"""The routes by which accounts are managed, at the desk and at the public name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aileron.model.people import Role
+from tests.features.phone.case import PUBLIC
+
+from .case import PASSPHRASE, PeopleCase
+
+
+class RouteTests(PeopleCase):
+    """The operator and administrators manage accounts."""
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """Ask the operator's site, with a login of the operator."""
+        return self.operator.ask(method, path, self.operator_token(), body)
+
+    def test_whole(self) -> None:
+        """An account is added, joined, listed, changed, invited again and removed."""
+        made = self.ask("POST", "/v1/people", {"name": "alice", "role": "approver"})
+        self.assertEqual(made.status, 201, made.text)
+        base, _, code = made.json["url"].partition("/join#")
+        self.assertEqual(base, PUBLIC)
+        self.assertEqual(self.ask("GET", "/v1/people").json["items"][0]["state"], "invited")
+        page, heard = self.enter("/join", {"code": code, "passphrase": PASSPHRASE})
+        self.assertEqual(heard.status, 200)
+        [item] = self.ask("GET", "/v1/people").json["items"]
+        self.assertEqual((item["state"], item["role"], item["invited_until"]), ("active", "approver", None))
+        changed = self.ask("POST", "/v1/people/alice/role", {"role": "viewer"})
+        self.assertEqual(changed.json["role"], "viewer")
+        self.assertEqual([each for each in self.operators.list() if each.account], [])
+        self.assertEqual(self.send("GET", "/fragments/approvals", browser=page).status, 401)
+        again = self.ask("POST", "/v1/people/alice/invite")
+        self.assertNotEqual(again.json["url"], made.json["url"])
+        self.assertEqual(self.ask("DELETE", "/v1/people/alice").json, {"name": "alice"})
+        self.assertEqual(self.ask("GET", "/v1/people").json["items"], [])
+        self.assertEqual(self.ask("DELETE", "/v1/people/alice").status, 404)
+
+    def test_taken(self) -> None:
+        """A name can be given once."""
+        self.add()
+        self.assertEqual(self.ask("POST", "/v1/people", {"name": "alice", "role": "viewer"}).status, 409)
+
+    def test_names(self) -> None:
+        """A name is short and plain: no dot, no slash, nothing that could pass for another one."""
+        for name in ("", "Alice", "a.b", "a/b", "ops_1", "álice", "a b", "-a", "a" * 33, "alice\n"):
+            self.assertEqual(self.ask("POST", "/v1/people", {"name": name, "role": "viewer"}).status, 400, name)
+        self.assertEqual(self.ask("POST", "/v1/people", {"name": "alice", "role": "owner"}).status, 400)
+
+    def test_administrator(self) -> None:
+        """An administrator manages accounts at the public name, on the page too."""
+        page = self.joined("root", Role.ADMINISTRATOR)
+        made = self.send("POST", "/v1/people", {"name": "bob", "role": "viewer"}, page)
+        self.assertEqual(made.status, 201, made.text)
+        self.assertEqual(self.send("GET", "/fragments/settings/people", browser=page).status, 200)
+        self.assertEqual(self.send("DELETE", "/v1/people/bob", {}, page).status, 200)
+
+    def test_forged_role(self) -> None:
+        """No header and no member of a body gives a role."""
+        page = self.joined(role=Role.VIEWER)
+        forged = {**page.headers("__Host-aileron_life", "GET", "/v1/people"), "X-Aileron-Role": "administrator"}
+        self.assertEqual(self.send("GET", "/v1/people", headers=forged).status, 403)
+
+    def test_cross_site(self) -> None:
+        """A page of another site cannot make a browser that is signed in change an account."""
+        page = self.joined("root", Role.ADMINISTRATOR)
+        cookie = {"Cookie": f"__Host-aileron_life={page.cookie}", "Content-Type": "application/json"}
+        heard = self.send("POST", "/v1/people", {"name": "evil", "role": "administrator"}, headers=cookie)
+        self.assertEqual(heard.status, 401)
+
+    def test_phone(self) -> None:
+        """The operator's phone manages no accounts, and has no page of them."""
+        self.add_phone()
+        page = self.sign_in()
+        for method, path, body in (
+            ("GET", "/v1/people", None),
+            ("POST", "/v1/people", {"name": "bob", "role": "administrator"}),
+            ("GET", "/fragments/settings/people", None),
+        ):
+            self.assertEqual(self.send(method, path, body, page).status, 403, path)
+
+
+class PageTests(PeopleCase):
+    """The page of accounts."""
+
+    def test_roles(self) -> None:
+        """Only an administrator sees it at the public name."""
+        for role in Role:
+            page = self.joined(role.value, role)
+            expected = 200 if role is Role.ADMINISTRATOR else 403
+            self.assertEqual(self.send("GET", "/fragments/settings/people", browser=page).status, expected)
+
+    def test_drawn(self) -> None:
+        """It lists the accounts with buttons, and the settings lead to it."""
+        self.add()
+        browser, _ = self.operators.open_browser()
+        drawn = self.desk("/fragments/settings/people", browser)
+        self.assertIn("alice", drawn)
+        self.assertIn("DELETE /v1/people/alice", drawn)
+        self.assertIn("Invited", drawn)
+        self.assertIn("/settings/people", self.desk("/fragments/settings", browser))
+
+    def desk(self, path: str, browser: Any) -> str:
+        """The text of a page at the desk."""
+        from treq.testing import StubTreq
+        from twisted.internet.defer import Deferred
+
+        from aileron.web import pages
+        from tests.api.case import COOKIE
+
+        treq: Any = StubTreq(pages(self.deps, self.in_thread()))
+        sent = treq.get("http://localhost:7001" + path, headers=browser.headers(COOKIE, "GET", path))
+        treq.flush()
+
+        async def read() -> str:
+            response = await sent
+            self.assertEqual(response.code, 200)
+            return str((await treq.content(response)).decode())
+
+        return str(self.successResultOf(Deferred.fromCoroutine(read())))
