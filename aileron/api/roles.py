@@ -27,7 +27,8 @@ OPERATOR_ONLY = frozenset({"ask_for_list", "ask_passkey", "register_browser", "r
 
 def find_least_role(route: str) -> Role:
     """Return the least role for a route, by the route's name."""
-    # guard of roles: a route that is not listed needs an administrator -> features.people.test_roles.TableTests.test_unlisted,
+    # guard of roles: a route that is not listed needs an administrator
+    #    -> features.people.test_roles.TableTests.test_unlisted,
     #    instead return LEAST_ROLES.get(route, Role.VIEWER)
     return LEAST_ROLES.get(route, Role.ADMINISTRATOR)
 

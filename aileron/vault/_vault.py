@@ -119,7 +119,7 @@ class FileAuthority:
         self._file.change(trust=tuple(kept))
 
     def void(self) -> None:
-        # guard against attack: an older vault puts no account in force -> vault.test_people.PeopleTests.test_void,
+        # guard of roles: an older vault puts no account in force -> vault.test_people.PeopleTests.test_void,
         #    instead self._file.change(trust=())
         self._file.change(trust=(), people={})
 

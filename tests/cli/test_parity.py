@@ -131,6 +131,10 @@ ELSEWHERE = {
     "POST /v1/phone/pairing",
     "POST /v1/phone/pairing/confirm",
     "DELETE /v1/phone/{phone_id}",
+    "POST /v1/people",  # C{people}, with a public name
+    "POST /v1/people/{name}/invite",
+    "POST /v1/people/{name}/role",
+    "DELETE /v1/people/{name}",
 }
 """Routes whose commands other tests drive."""
 

@@ -15,18 +15,22 @@ from twisted.internet.defer import Deferred
 
 from aileron.base.json import JSON, utc
 from aileron.features import FeatureSet
+from aileron.features.people._accounts import Accounts
+from aileron.features.people.running import RunningPeople
 from aileron.model.audit import Actor, Event
 from aileron.model.authority import NewGrant, PasskeyRule, Predicate, PredicateKind
 from aileron.model.faults import Fault
+from aileron.model.people import PersonAccount, Role
 from aileron.model.reviews import Cut, PreviewFault, PreviewField, PreviewStatus, Review, ReviewedArgument
 from aileron.model.runs import Change, Decision, RunState
 from aileron.model.trust import TrustKind
-from aileron.testing import SoftwareAuthenticator
+from aileron.testing import MemoryPeopleBook, SoftwareAuthenticator
 from aileron.web import pages
 from aileron.web._table import fragments
 from tests.api.case import NOW, running
 from tests.extent import is_all, place_among
 from tests.features.gateway.running import relaying
+from tests.features.people.case import derive_fast
 from tests.hostile import MANY, hostile_strings
 
 from .case import ADDRESS, Heard, Reading, WebCase, bound, notifying, planned, previewed, sent
@@ -130,7 +134,7 @@ class HostileCase(WebCase):
     def setUp(self) -> None:
         """Have something of everything to show."""
         super().setUp()
-        self.build(features=running(*notifying("x").running, relaying()))
+        self.build(features=running(*notifying("x").running, relaying(), self.inhabited()))
         self.runs = list(self.furnish())
         self.known: Mapping[str, Sequence[str]] = {
             "run_id": self.runs,
@@ -182,6 +186,15 @@ class HostileCase(WebCase):
         self.successResultOf(Deferred.fromCoroutine(word))
         self.runner.put_file(TrustKind.ACTION, "changed", "y")
         self.add_passkey()
+
+    def inhabited(self) -> RunningPeople:
+        """Accounts with one person."""
+        accounts = Accounts(
+            self.store.people, MemoryPeopleBook(), self.clock, self.fresh_id, self.randomness, derive_fast
+        )
+        person = PersonAccount("x", "x", Role.VIEWER, 1, utc(NOW))
+        self.successResultOf(Deferred.fromCoroutine(self.store.people.add(person, ())))
+        return RunningPeople(accounts, "https://phone.example.org")
 
     def add_passkey(self) -> None:
         """A passkey, and a rule that names an action."""

@@ -82,7 +82,8 @@ class Accounts:
 
     def is_in_force(self, account: PersonAccount) -> bool:
         """Return whether the account is as Aileron stored it. An altered one has no rights."""
-        # guard of roles: a row that Aileron did not store has no rights -> features.people.test_accounts.ForgedTests.test_role
+        # guard of roles: a row that Aileron did not store has no rights
+        #    -> features.people.test_accounts.ForgedTests.test_role
         return self._book.people().get(account.id) == account.digest
 
     async def find_role(self, login: AccountLogin) -> Role | None:
@@ -92,7 +93,7 @@ class Accounts:
         """
         account = await self._store.get(login.account)
         # guard of roles: a login ends when its account is changed -> features.people.test_roles.RoleTests.test_changed,
-        #    instead if account is None or not self.is_in_force(account):
+        #    instead if account is None or not self.is_in_force(account)
         if account is None or account.revision != login.revision or not self.is_in_force(account):
             return None
         return account.role
@@ -204,7 +205,7 @@ class Accounts:
             if invitation is None or not hmac.compare_digest(invitation.code_digest, digest):
                 continue
             # guard of roles: a link lasts three days -> features.people.test_accounts.JoinTests.test_late,
-            #    instead if self.is_in_force(account):
+            #    instead if self.is_in_force(account)
             if self._now() < invitation.ends_at and self.is_in_force(account):
                 return account
         raise _refuse_code()
@@ -214,7 +215,8 @@ class Accounts:
     ) -> PersonAccount:
         async def store() -> PersonAccount:
             account = await self._find(name)
-            # guard of roles: an altered row is not put in force -> features.people.test_accounts.ForgedTests.test_changed
+            # guard of roles: an altered row is not put in force
+            #    -> features.people.test_accounts.ForgedTests.test_changed
             if not self.is_in_force(account):
                 raise Conflict(_ALTERED.format(name=name))
             changed = evolve(change(account), revision=account.revision + 1)

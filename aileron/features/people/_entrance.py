@@ -118,7 +118,8 @@ class AccountEntrance:
         try:
             await deps.access_log.record("operator.login", Actor("human", session.id), payload)
         except BaseException:
-            # guard of roles: a login that is not on record ends -> features.people.test_entrance.SignInTests.test_unrecorded
+            # guard of roles: a login that is not on record ends
+            #    -> features.people.test_entrance.SignInTests.test_unrecorded
             deps.operators.log_out(session.id)
             raise
         set_cookie(request, deps, cookie, "/")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
+from aileron.base.text import visible
 from aileron.model.errors import Forbidden
 from aileron.model.people import PersonAccount, Role
 from aileron.web.blocks import Cell, Part, act, answer, chip, command_line, heading, page, quiet, table
@@ -46,7 +47,7 @@ async def draw_people(deps: Dependencies, visit: Visit) -> Tag:
         "People",
         "People",
         heading("People"),
-        quiet("Each person signs in at ", tags.code(running.public_url), " with a name and a passphrase."),
+        quiet("Each person signs in at ", tags.code(visible(running.public_url)), " with a name and a passphrase."),
         tags.p(answer()),
         table("People", _COLUMNS, _draw_rows(running, accounts), "No accounts: you decide alone."),
         quiet("A viewer sees requests. An approver also decides. An administrator also manages accounts. To add one:"),

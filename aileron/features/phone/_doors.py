@@ -202,7 +202,8 @@ def _require_passkey(decision: Decision) -> None:
     """
     is_signed = decision.assertion is not None and decision.assertion.credential is not None
     if Actor("human", decision.decided_by).person is not None:
-        # guard of roles: the operator's passkey signs for nobody else -> features.people.test_roles.DecidingTests.test_passkey
+        # guard of roles: the operator's passkey signs for nobody else
+        #    -> features.people.test_roles.DecidingTests.test_passkey
         if is_signed:
             raise Forbidden("An account decides with the key of its own login. Nothing was decided.")
         return

@@ -1,0 +1,114 @@
+"""C{doc/team.md}, played: people are added, set their passphrases, decide at the public name, and are removed."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import ssl
+import time
+from http.client import HTTPSConnection
+from typing import Any
+
+from attrs import evolve
+
+from aileron.client import item_of
+from aileron.model.signing import write_statement
+from aileron.testing import SigningBrowser
+from tests.functional.listings.page import LOG_IN, PageTestCase, Play
+from tests.functional.operated import GATED
+from tests.functional.phoned import LOOPBACK, NAME, config, free_port
+
+PASSPHRASE = "marmot velvet canyon thirty"
+
+
+class TeamTests(PageTestCase):
+    """A daemon with a public name, an agent, and people with browsers elsewhere."""
+
+    page = "team.md"
+
+    async def test_played(self) -> None:
+        """Who was added decides as the role allows, the record names the person, and who was removed is nobody."""
+        await self.furnish(config())
+        place = self.home.root / "ca.pem"
+        await self.operator("phone", "certificate", "--output", str(place))
+        self.trusted = ssl.create_default_context(cadata=place.read_text())
+        self.public = f"https://{NAME}:{free_port()}"
+        shown = await self.play(
+            Play(
+                "aileron people add alice --role approver",
+                answers=[LOG_IN],
+                varies={"https://aileron.example.org/join#…": rf"{re.escape(self.public)}/join#[\w-]+"},
+            )
+        )
+        alice = self.join(shown)
+        bob = self.join((await self.operator("people", "add", "bob", "--role", "viewer")).stdout)
+        await self.decide_both(alice, bob)
+        again = self.join(await self.play(Play("aileron people invite alice", answers=[LOG_IN])))
+        self.assertEqual(self.send(alice, "GET", "/fragments/approvals")[0], 401)
+        await self.play(
+            Play("aileron people list", shows=["alice", "approver", "bob", "viewer"]),
+            Play("aileron people role alice viewer", answers=[LOG_IN], shows=["alice is now viewer."]),
+        )
+        self.assertEqual(self.send(again, "GET", "/fragments/approvals")[0], 401)
+        await self.play(Play("aileron people remove alice", answers=[LOG_IN], shows=["alice is removed."]))
+        self.assertEqual(self.send(bob, "GET", "/fragments/approvals")[0], 200)
+
+    async def decide_both(self, alice: SigningBrowser, bob: SigningBrowser) -> None:
+        """The viewer is refused, the approver approves, and the record proves who did."""
+        agent = await self.session("opencode")
+        reply = await self.run_action(agent, GATED)
+        [waiting] = (await self.json("approval", "list", "--json"))["items"]
+        self.assertEqual(reply.status, 202)
+        status, text = self.decide(bob, waiting)
+        self.assertEqual(status, 403, text)
+        status, text = self.decide(alice, waiting)
+        self.assertEqual(status, 200, text)
+        found = await self.json("audit", "list", "--type", "approval.approved", "--json")
+        self.assertTrue(found["items"][0]["actor"]["id"].startswith("alice."))
+        self.assertEqual((await self.aileron("audit", "verify")).exit_code, 0)
+
+    async def json(self, *arguments: str) -> Any:
+        """What a command shows as JSON."""
+        return json.loads((await self.aileron(*arguments)).stdout)
+
+    def join(self, shown: str) -> SigningBrowser:
+        """Set a passphrase by the link that a command has shown."""
+        [code] = re.findall(rf"{re.escape(self.public)}/join#([\w-]+)", shown)
+        page = SigningBrowser.generate("", time.time)
+        body = {"code": code, "passphrase": PASSPHRASE, "public_key": page.public_key}
+        status, text, cookie = self.exchange("POST", "/join", json.dumps(body).encode(), {})
+        self.assertEqual(status, 200, text)
+        self.cookie, _, value = cookie.partition(";")[0].partition("=")
+        return evolve(page.with_instance(json.loads(text)["instance"]), cookie=value)
+
+    def send(self, page: SigningBrowser, method: str, path: str, body: Any = None) -> tuple[int, str]:
+        """Send a page's signed request, and return the status and the text."""
+        data = b"" if body is None else json.dumps(body).encode()
+        return self.exchange(method, path, data, dict(page.headers(self.cookie, method, path, data)))[:2]
+
+    def exchange(self, method: str, path: str, data: bytes, headers: dict[str, Any]) -> tuple[int, str, str]:
+        """Send a request to the public name as a browser does; return the status, the text and the cookie."""
+        connection = HTTPSConnection(NAME, free_port(), timeout=20, context=self.trusted)
+        connection._create_connection = lambda address, *more: _connect(address[1])  # type: ignore[attr-defined]
+        fields = {"Host": f"{NAME}:{free_port()}", **headers}
+        if data:
+            fields |= {"Origin": self.public, "Content-Type": "application/json"}
+        try:
+            connection.request(method, path, data or None, fields)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode("utf-8", "replace"), answer.headers.get("Set-Cookie", "")
+        finally:
+            connection.close()
+
+    def decide(self, page: SigningBrowser, run: dict[str, Any]) -> tuple[int, str]:
+        """Approve a request with the signature of the page's key."""
+        decision = {"approved": True, "digest": run["digest"]}
+        items = [item_of(run["id"], decision)]
+        text, signature = page.sign_text(lambda nonce: write_statement(str(page.instance), nonce, items))
+        signed = {**decision, "signed": {"statement": text, "signature": signature}}
+        return self.send(page, "POST", f"/v1/action-approvals/{run['id']}/decide", signed)
+
+
+def _connect(port: int) -> socket.socket:
+    return socket.create_connection((LOOPBACK, port), 20)
