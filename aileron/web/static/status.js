@@ -14,6 +14,7 @@ const STATES = {
 };
 const LOCKED = "The vault is locked, so nothing runs. You can watch; to decide, run aileron open in your terminal.";
 const READING = "You can watch; to decide, run aileron open in your terminal.";
+const VIEWER = "You can watch. Your role is viewer, so you do not decide.";
 const BY_TOUCH = "You can watch; to decide, continue with your passkey, or run aileron open in your terminal.";
 const icon = document.querySelector("link[rel=icon]");
 const holds = new Set();
@@ -57,8 +58,9 @@ function showLevel({ headers }) {
   document.documentElement.dataset.raise = byTouch ? "passkey" : "";
   document.getElementById("raise").hidden = !byTouch;
   if (!byTouch) say("raise-refused", "");
-  document.getElementById("enter-again").hidden = level !== "reading" || byTouch || holds.has("locked");
-  const reading = document.getElementById("level").dataset.reading ?? (byTouch ? BY_TOUCH : READING); // where one signs in otherwise
+  const views = headers.get("X-Aileron-Role") === "viewer";
+  document.getElementById("enter-again").hidden = level !== "reading" || byTouch || views || holds.has("locked");
+  const reading = views ? VIEWER : document.getElementById("level").dataset.reading ?? (byTouch ? BY_TOUCH : READING); // where one signs in otherwise
   say("level", level === "reading" ? (holds.has("locked") ? LOCKED : reading) : "");
 }
 
