@@ -50,6 +50,13 @@ _URLLIB = f"""
 import urllib.request as u
 print(u.urlopen(u.Request("https://{HOST}/repos/acme/web", headers={{"User-Agent": "x"}})).read().decode())
 """
+# It ignores the variables that name a proxy.
+_HTTP_CLIENT = f"""
+import http.client as c
+each = c.HTTPSConnection("{HOST}", timeout=20)
+each.request("GET", "/repos/acme/web", headers={{"User-Agent": "x"}})
+print(each.getresponse().read().decode())
+"""
 _ISSUER = """
 import os, socket, ssl, sys, urllib.parse
 proxy, host = urllib.parse.urlsplit(os.environ["HTTPS_PROXY"]), sys.argv[1]
@@ -68,6 +75,38 @@ for method, path, body in (("POST", "7/comments", b'{{"body": "Draft"}}'), ("DEL
         u.urlopen(u.Request(url, body, {{"User-Agent": "x", "Content-Type": "application/json"}}, method=method))
     except e.HTTPError as error:
         print(error.read().decode())
+"""
+# What a program at the sandbox's port of HTTPS may try. Each attempt prints what came back.
+_HOSTILE = f"""
+import socket, ssl
+def send(data, size=65536):
+    with socket.create_connection(("127.0.0.1", 443), 20) as each:
+        try:
+            for start in range(0, len(data), size):
+                each.sendall(data[start:start + size])
+            return each.recv(100).hex() or "closed"
+        except OSError:
+            return "closed"
+def hello(name, most=None):
+    context, out = ssl.create_default_context(), ssl.MemoryBIO()
+    context.check_hostname = False
+    if most: context.minimum_version = context.maximum_version = most; context.set_ciphers("ALL:@SECLEVEL=0")
+    try:
+        context.wrap_bio(ssl.MemoryBIO(), out, server_hostname=name).do_handshake()
+    except ssl.SSLWantReadError:
+        return out.read()
+def ask(name, host):
+    context = ssl.create_default_context()
+    with context.wrap_socket(socket.create_connection((name, 443), 20), server_hostname=name) as each:
+        each.sendall(f"GET / HTTP/1.1\\r\\nHost: {{host}}\\r\\n\\r\\n".encode())
+        return each.recv(100).split(b"\\r\\n")[0].decode()
+print("other", send(hello("{OTHER}")))
+print("none", send(hello(None)))
+print("plain", send(b"GET / HTTP/1.1\\r\\nHost: {HOST}\\r\\n\\r\\n"))
+print("large", send(b"\\x16\\x03\\x01\\x40\\x00\\x01\\x10\\x00\\x00" + bytes(1 << 20)))
+print("old", send(hello("{HOST}", ssl.TLSVersion.TLSv1_1))[:4])
+print("pieces", send(hello("{HOST}"), 1)[:4])
+print("host", ask("{HOST}", "{OTHER}"))
 """
 # Each pattern in a form that does not find itself.
 _LOOK = f"""
@@ -201,6 +240,7 @@ class ReadTests(OwnToolsTestCase):
             ("gh issue list -R acme/web", "Crash at start"),
             (f"curl -sS https://{HOST}/repos/acme/web", '"acme/web"'),
             (f"{_PYTHON} -c '{_URLLIB}'", '"acme/web"'),
+            (f"{_PYTHON} -c '{_HTTP_CLIENT}'", '"acme/web"'),
             (f"cat {stored}/hosts.yml && echo nothing", "nothing"),
         ):
             finished = await inside.run(script)
@@ -214,12 +254,36 @@ class ReadTests(OwnToolsTestCase):
         said = await inside.end()
         self.assertIn("your own GH_TOKEN stays outside", said)
         self.assertIn(f"Its proxy allows: {HOST} (own tools).", said)
-        self.assertEqual((len(self.github.reads), self.github.refused), (4, []))
+        self.assertEqual((len(self.github.reads), self.github.refused), (5, []))
         events = await self.audit()
-        self.assertEqual(kinds(events).count("own_tools.read"), 4)
+        self.assertEqual(kinds(events).count("own_tools.read"), 5)
         for secret in (TOKEN, USERS_TOKEN):
             self.assertNotIn(secret, json.dumps(events))
             self.assertEqual(canary.in_files(self.home.aileron, secret), [])
+
+    @seldom
+    async def test_hostile(self) -> None:
+        """At the sandbox's port of HTTPS nothing but a hello of TLS 1.2 for a service's host is served."""
+        await self.begin()
+        inside = self.enter()
+        (self.home.project / "hostile.py").write_text(_HOSTILE)
+        finished = await inside.run(f"{_PYTHON} -W ignore hostile.py")
+        refused = "15030300020270"
+        self.assertEqual(
+            [line.split(" ", 1) for line in finished.stdout.splitlines()],
+            [
+                ["other", refused],
+                ["none", refused],
+                ["plain", refused],
+                ["large", refused],
+                ["old", "1503"],
+                ["pieces", "1603"],
+                ["host", "HTTP/1.1 421 The Host header does not name the host of this connection"],
+            ],
+            finished,
+        )
+        await inside.end()
+        self.assertEqual((self.github.reads, self.github.refused), ([], []))
 
     @seldom
     async def test_refused(self) -> None:

@@ -18,8 +18,8 @@ from aileron.model.tool_claims import NO_CALLER
 from ._counted import CountedTransport
 from ._dialer import Dialer, Unreachable
 from ._head import ConnectRequest, HeadRefused, read_head, write_refusal
-from ._hello import SERVER_HELLO_BYTES, HelloRefused, asks_again, read_hello
 from ._sessions import MOST_TUNNELS, Access, EgressRefused, EgressSessions
+from .hello import SERVER_HELLO_BYTES, HelloRefused, asks_again, read_hello
 from .values import TunnelOpener
 
 HEAD_SECONDS = 15

@@ -96,8 +96,8 @@ class TunnelOpener(Protocol):
         :raises StoreUnavailable: if the database cannot be read.
         """
 
-    def has_hosts(self, session_id: str) -> bool:
-        """Return whether this part answers a session's connections to some hosts, or did before a restart."""
+    def list_hosts(self, session_id: str) -> frozenset[str]:
+        """Return the hosts, with their ports, in whose place this part answers a session, or did before a restart."""
 
     def find_problem(self, session_id: str, host: str) -> str:
         """Return the reason why a session may not connect to a host, even if it is allowed otherwise, or an empty text.

@@ -16,7 +16,7 @@ from aileron.features.sandbox.sandbox import ProcessPlan, Sandbox
 from aileron.features.sandbox.way_out import WayOut
 
 from ._launch import Enclosed
-from ._services import SessionServices
+from ._services import SessionServices, find_direct
 from .plan import LaunchPlan
 
 
@@ -49,7 +49,7 @@ class LaunchSandbox:
     ) -> Iterator[LaunchPlan]:
         words = self.services.list_hosts(opened)
         dial = partial(self.services.dial, session_id)
-        way_out = WayOut(words, dial, names_callers=opened is not None) if words else None
+        way_out = WayOut(words, dial, opened is not None, find_direct(opened)) if words else None
         directories = () if plan.directory is None else (plan.directory,)
         with self._lay_out(opened) as trust:
             environment = plan.environment if opened is None else opened.replace_credentials(plan.environment)

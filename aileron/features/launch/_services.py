@@ -8,7 +8,9 @@ from attrs import field, frozen
 
 from aileron.client import Daemon, DaemonUnreachable
 from aileron.features.egress.client import open_connection
+from aileron.features.egress.hello import HelloRefused, read_hello
 from aileron.features.own_tools.client import OpenedServices, open_services
+from aileron.features.sandbox.direct import DirectHosts
 from aileron.model.tool_claims import ToolCaller
 
 from .access import SandboxAccess
@@ -73,3 +75,24 @@ class SessionServices:
         theirs = sorted(name for name in opened.variables if self.environment.get(name))
         stays = f"; your own {' and '.join(theirs)} stays outside" if theirs else ""
         return _PLACEHOLDERS.format(place=place, names=", ".join(sorted(opened.variables)), stays=stays)
+
+
+def find_direct(opened: OpenedServices | None) -> DirectHosts | None:
+    """Return the hosts that programs in a sandbox reach even if they ignore the proxy, or None if there are none.
+
+    These are the hosts of services whose port is that of HTTPS.
+    """
+    names = frozenset() if opened is None else frozenset(each for each in opened.hosts if ":" not in each)
+    return DirectHosts(names, _read_name) if names else None
+
+
+def _read_name(data: bytes) -> str | None:
+    """Return the server's name in the first bytes of a TLS client, or None if more bytes are needed.
+
+    :raises ValueError: if the bytes cannot be the beginning of a hello with exactly one visible name.
+    """
+    try:
+        hello = read_hello(data)
+    except HelloRefused as refused:
+        raise ValueError(refused.why) from None
+    return None if hello is None else hello.name

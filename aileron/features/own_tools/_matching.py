@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import unquote
 
-from attrs import define, field, frozen
+from attrs import field, frozen
 
 from aileron.base.json import JSON
-from aileron.model.own_tools import ANY_METHOD, RequestTemplate, ToolRoute
+from aileron.model.own_tools import RequestTemplate, ToolRoute
 from aileron.model.titles import REFERENCE
 
 _EACH = frozenset({"each", "as"})
-_EFFECT = re.compile(r"\$\{effect\.[a-z_]+\}")
 
 
 @frozen
@@ -38,7 +36,7 @@ class Content:
 
 def matches_route(routes: Iterable[ToolRoute], method: str, segments: Sequence[str]) -> bool:
     """Return whether one of the routes has this method and these segments."""
-    return any(each.method in (method, ANY_METHOD) and _fits(each.segments, segments) for each in routes)
+    return any(each.method == method and _fits(each.segments, segments) for each in routes)
 
 
 def resembles_route(routes: Iterable[ToolRoute], method: str, resources: Iterable[Sequence[str]]) -> bool:
@@ -47,8 +45,7 @@ def resembles_route(routes: Iterable[ToolRoute], method: str, resources: Iterabl
     :param resources: see L{RequestTarget.resources<aileron.features.own_tools._target.RequestTarget.resources>}.
     """
     asked = "GET" if method == "HEAD" else method
-    declared = (each.segments for each in routes if each.method in (asked, ANY_METHOD))
-    lower = [tuple(part and part.casefold() for part in segments) for segments in declared]
+    lower = [tuple(part and part.casefold() for part in each.segments) for each in routes if each.method == asked]
     return any(_fits(segments, each) for each in resources for segments in lower)
 
 
@@ -77,16 +74,14 @@ def find_match(
 ) -> OperationMatch | None:
     """Return the operation whose whole request was sent, with all its inputs, or None.
 
-    Of several, the one with the most literal parts is returned, and of those the one of whose body the fewest members
-    are missing, or None if that does not decide.
+    Of several, the one with the most literal parts is returned, or None if that does not decide.
     """
     found = []
     for each in matches:
         reader = _InputReader(dict(each.inputs))
         if reader.read_parameters(each.template.query, parameters) and _read_content(reader, each.template, content):
             literal = sum("${" not in part for part in each.template.segments)
-            rank = (literal, reader.literals, -reader.missing)
-            found.append((rank, OperationMatch(each.template, reader.inputs)))
+            found.append(((literal, reader.literals), OperationMatch(each.template, reader.inputs)))
     found.sort(key=lambda each: each[0], reverse=True)
     if not found or (len(found) > 1 and found[0][0] == found[1][0]):
         return None
@@ -113,17 +108,19 @@ def _split_lone(template: str) -> tuple[str, str, str] | None:
     return (pieces[0], pieces[1], pieces[2]) if len(pieces) == 3 else None
 
 
-@define
+@frozen
 class _InputReader:
     """Reads inputs back from the parts of a request. Each method returns False if a part does not match.
 
     :ivar literals: the number of literal values that matched.
-    :ivar missing: the number of members of a JSON body that were not sent.
     """
 
     inputs: dict[str, JSON] = field(factory=dict)
-    literals: int = field(default=0, init=False)
-    missing: int = field(default=0, init=False)
+    _literals: list[JSON] = field(factory=list, init=False)
+
+    @property
+    def literals(self) -> int:
+        return len(self._literals)
 
     def read_segment(self, template: str, segment: str) -> bool:
         """Match one segment of a path, decoded."""
@@ -149,13 +146,13 @@ class _InputReader:
             elif reference is None:
                 if "${" in str(template) or isinstance(template, list | dict | bool) or str(template) != sent[name]:
                     return False
-                self.literals += 1
+                self._literals.append(sent[name])
             elif not self._bind(REFERENCE.sub(r"\1", reference), sent[name]):
                 return False
         return True
 
     def read_value(self, template: JSON, value: JSON) -> bool:
-        """Match a JSON value: every member is declared, and only an input or a mark of the effect may be missing."""
+        """Match a JSON value: every member is declared, and only a member that is an input may be missing."""
         if isinstance(template, str) and "${" in template:
             return self._read_text(template, value)
         if isinstance(template, Mapping):
@@ -164,7 +161,7 @@ class _InputReader:
             if not isinstance(value, list) or len(value) != len(template):
                 return False
             return all(map(self.read_value, template, value))
-        self.literals += 1
+        self._literals.append(template)
         return _same(template, value)
 
     def _read_members(self, template: Mapping[str, JSON], value: JSON) -> bool:
@@ -176,9 +173,8 @@ class _InputReader:
             return False
         for name, part in template.items():
             if name not in value:
-                if not (isinstance(part, str) and (_names_input(part) or _EFFECT.fullmatch(part))):
+                if not (isinstance(part, str) and _names_input(part)):
                     return False
-                self.missing += 1
             elif not self.read_value(part, value[name]):
                 return False
         return True

@@ -124,8 +124,10 @@ class ToolSessions:
         known = _shorten(host) in self._lost.get(session_id, ())
         return _RESTARTED.format(what=_shorten(host)) if known else ""
 
-    def has_hosts(self, session_id: str) -> bool:
-        return session_id in self._opened or session_id in self._lost
+    def list_hosts(self, session_id: str) -> frozenset[str]:
+        opened = self._opened.get(session_id)
+        hosts = self._lost.get(session_id, frozenset()) if opened is None else opened.hosts
+        return frozenset(each if ":" in each else f"{each}:{HTTPS_PORT}" for each in hosts)
 
     def find_basis(self, session_id: str, host: str) -> str:
         found = self._find(session_id, host)

@@ -28,10 +28,11 @@ class BoundaryCheck:
     """A check that a sandbox reaches nothing outside, with sockets as targets that the script inside must not reach.
 
     :ivar proxy_port: the proxy's port inside.
+    :ivar listening: the descriptor of a further socket that listens inside, or None if there is none.
     """
 
-    def __init__(self, proxy_port: int) -> None:
-        self.proxy_port = proxy_port
+    def __init__(self, proxy_port: int, listening: int | None = None) -> None:
+        self.proxy_port, self.listening = proxy_port, listening
         self._tcp = socket.create_server((_LOOPBACK, 0))
         self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._udp.bind((_LOOPBACK, 0))
@@ -46,8 +47,10 @@ class BoundaryCheck:
 
     def question(self) -> str:
         """Return, as JSON, the ports and the network that the script in the sandbox must try to reach."""
+        further = {} if self.listening is None else {"listening": self.listening}
         return json.dumps(
             {
+                **further,
                 "tcp": self._tcp.getsockname()[1],
                 "udp": self._udp.getsockname()[1],
                 "network": os.stat("/proc/self/ns/net").st_ino,

@@ -5,7 +5,8 @@ own. The script listens on C{PORT} there, and passes the listening socket to the
 launcher accepts connections to that port and forwards them to the daemon.
 
 C{BOUNDARY} is C{-}, or the launcher's instructions as JSON. With instructions, this script also listens on the proxy's
-port, and before it becomes the agent, it tries every other way to reach something outside and reports the results.
+port, and passes on the listening socket of C{_network.py}, if there is one. Before it becomes the agent, it tries every
+other way to reach something outside and reports the results.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ _FORBIDDEN = {"AF_UNIX": 1, "AF_PACKET": 17, "AF_ALG": 38, "AF_VSOCK": 40}
 _KINDS = (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET, socket.SOCK_RAW)
 
 
-def enter(ports: Sequence[int], descriptor: int, question: str, command: list[str]) -> None:
+def enter(
+    ports: Sequence[int], descriptor: int, question: str, command: list[str], inherited: Sequence[int] = ()
+) -> None:
     """Prepare the sandbox's connection to the daemon, then replace this process by C{command}.
 
     Listen on C{ports} and pass these sockets to the launcher, which runs outside. If there is a question, try every
@@ -37,9 +40,11 @@ def enter(ports: Sequence[int], descriptor: int, question: str, command: list[st
     :param ports: the ports to listen on in the sandbox: the daemon's, and perhaps the proxy's.
     :param descriptor: a socket to the launcher, closed before the command starts.
     :param question: C{-}, or the launcher's instructions for the attempts, as JSON.
+    :param inherited: descriptors of sockets that listen already. They are passed on and closed here, too.
     """
     with socket.socket(fileno=descriptor) as launcher:
         listening = [socket.create_server(("127.0.0.1", port), backlog=_BACKLOG) for port in ports]
+        listening += [socket.socket(fileno=each) for each in inherited]
         socket.send_fds(launcher, [b"\0"], [each.fileno() for each in listening])
         for each in listening:
             each.close()
@@ -196,5 +201,7 @@ def _try_proxy(port: int) -> Iterator[str]:
 
 if __name__ == "__main__":
     asked = "" if sys.argv[3] == "-" else sys.argv[3]
-    second = [json.loads(asked)["proxy"]] if asked else []
-    enter([int(sys.argv[1]), *second], int(sys.argv[2]), asked, sys.argv[4:])
+    about = json.loads(asked) if asked else {}
+    second = [about["proxy"]] if asked else []
+    more = [about["listening"]] if "listening" in about else []
+    enter([int(sys.argv[1]), *second], int(sys.argv[2]), asked, sys.argv[4:], more)

@@ -9,8 +9,8 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from pathlib import Path
 from stat import S_ISBLK, S_ISDIR, S_ISREG, S_ISSOCK
 from tempfile import TemporaryFile
@@ -26,13 +26,15 @@ from ._boundary import BoundaryCheck
 from ._filter import filter_for
 from ._processes import SandboxProcesses
 from ._socket_forwarder import SocketForwarder, forward_to
+from .direct import HOSTS_FILE, DirectFactory, DirectHosts, lead_here
+from .layout import SandboxLayout
 from .project import SandboxProject
 from .way_out import PROXY_PORT, WayOut, proxy_variables
 
-_ENTRYPOINT = Path(__file__).with_name("_entrypoint.py")
-_MEETING, _FILTER, _INFO = 3, 4, 5
-"""The descriptors of a child: the socket to the launcher, the C{seccomp} program, and bubblewrap's report of its own
-child."""
+_ENTRYPOINT, _NETWORK = (Path(__file__).with_name(name) for name in ("_entrypoint.py", "_network.py"))
+_MEETING, _FILTER, _INFO, _LISTENING = 3, 4, 5, 6
+"""The descriptors of a child: the socket to the launcher, the C{seccomp} program, bubblewrap's report of its own child,
+and a socket that listens on the port of HTTPS, if there is one."""
 
 _OPENED = 10
 """The first descriptor of the paths that are mounted in the project."""
@@ -41,10 +43,15 @@ _BY_DESCRIPTOR = ("--bind-fd", "0", "/")
 _STANDARD = {0: "input", 1: "output", 2: "error"}
 _PIECE_BYTES = 1 << 20
 _SECONDS = 20.0
-_TRIAL = ("--unshare-user", "--unshare-pid", "--unshare-net", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+_OWN_NETWORK = "--unshare-net"
+_TRIAL = ("--unshare-user", "--unshare-pid", _OWN_NETWORK, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
 _PROVEN = (
     "Sandbox: checked: TCP, UDP, DNS, Unix sockets and inherited descriptors lead nowhere but to Aileron. "
     "Its proxy allows: {words}."
+)
+_PROXY_ONLY = (
+    "Sandbox: this system does not let Aileron serve the port of HTTPS in a sandbox, so tools that ignore HTTPS_PROXY "
+    "cannot use services here."
 )
 _OFF = (
     "bubblewrap cannot create a sandbox here: {said} As root, allow user namespaces "
@@ -101,21 +108,26 @@ class Sandbox:
             descriptor leads out of the sandbox.
         """
         site = read_origin(url)
-        layout = project.layout
-        for directory in (*layout.own, *layout.settings):
-            Path(directory).mkdir(mode=0o700, parents=True, exist_ok=True)
-        for path in layout.own_files:
-            Path(path).touch(mode=0o600)
-        wanted = evolve(layout, programs=(*layout.programs, *plan.directories), replaced=plan.replaced)
-        opened = evolve(project, layout=wanted)
+        layout, direct = project.layout, None if way_out is None else self._find_direct(way_out, project.say)
+        _make_own_files(layout)
         ours, theirs = socket.socketpair()
-        with ours, theirs, _readable() as copies, _pipe() as (told, telling), _pipe(self.seccomp) as (filtered, _):
+        led: AbstractContextManager[Mapping[str, str]] = nullcontext({}) if direct is None else lead_here(direct.names)
+        with (
+            ours,
+            theirs,
+            _readable() as copies,
+            _pipe() as (told, telling),
+            _pipe(self.seccomp) as (filtered, _),
+            led as hosts,
+        ):
+            programs = (*layout.programs, *plan.directories)
+            opened = evolve(project, layout=evolve(layout, programs=programs, replaced={**plan.replaced, **hosts}))
             processes = SandboxProcesses(told)
             factories: list[Any] = [forward_to(self.reactor, site.host, site.port)]
             check = None
             if way_out is not None:
-                factories.append(way_out.factory(self.reactor, processes.find_caller))
-                check = BoundaryCheck(PROXY_PORT + (site.port == PROXY_PORT))
+                factories.extend(self._make_factories(way_out, direct, processes))
+                check = BoundaryCheck(PROXY_PORT + (site.port == PROXY_PORT), None if direct is None else _LISTENING)
             proven = "" if way_out is None else _PROVEN.format(words=", ".join(way_out.words))
             forwarder = SocketForwarder(
                 self.reactor, factories, ours, processes.find_first, project.say, check=check, proven=proven
@@ -126,12 +138,50 @@ class Sandbox:
             with closing(forwarder), opened.prepared(processes, first_descriptor=first) as (prefix, held):
                 options = (*prefix, "--seccomp", str(_FILTER), "--info-fd", str(_INFO))
                 question = "-" if check is None else check.question()
-                argv = (self.program, *options, "--", *self.entry(site.port, _MEETING, question), *plan.argv)
+                entry = self.entry(site.port, _MEETING, question)
+                argv = (*self._begin(options, listens=direct is not None), "--", *entry, *plan.argv)
                 forwarder.open()
                 ends = {_MEETING: theirs.fileno(), _FILTER: filtered, _INFO: telling}
                 variables = {} if check is None else proxy_variables(check.proxy_port)
                 environment = {**plan.environment, **variables}
                 yield evolve(plan, argv=argv, environment=environment, descriptors={**copies, **ends, **held})
+
+    def can_listen(self) -> bool:
+        """Return whether programs in a sandbox can be served on the port of HTTPS, by starting a sandbox once."""
+        if not os.path.isfile(HOSTS_FILE):
+            return False
+        try:
+            _try_out((*self._begin(_TRIAL, listens=True), "--", self.program, "--version"))
+        except Forbidden:
+            return False
+        return True
+
+    def _find_direct(self, way_out: WayOut, say: Callable[[str], object]) -> DirectHosts | None:
+        """Return the hosts that are served on the port of HTTPS. If this system does not allow it, tell the user."""
+        if way_out.direct is not None and not self.can_listen():
+            say(_PROXY_ONLY)
+            return None
+        return way_out.direct
+
+    def _make_factories(
+        self, way_out: WayOut, direct: DirectHosts | None, processes: SandboxProcesses
+    ) -> Iterator[IProtocolFactory]:
+        """Yield the factories for connections to the proxy, and to the port of HTTPS if there are hosts for it."""
+        proxied = way_out.factory(self.reactor, processes.find_caller)
+        yield proxied
+        if direct is not None:
+            yield DirectFactory(proxied, direct, self.reactor)
+
+    def _begin(self, options: Sequence[str], *, listens: bool) -> tuple[str, ...]:
+        """Return the beginning of the command that starts a sandbox.
+
+        :param listens: whether something listens on the port of HTTPS in the sandbox, for which its network is made
+            before bubblewrap starts.
+        """
+        if not listens:
+            return (self.program, *options)
+        kept = (each for each in options if each != _OWN_NETWORK)
+        return (self.interpreter, "-I", str(_NETWORK), str(_LISTENING), self.program, *kept)
 
     def entry(self, port: int, meeting: int, question: str = "-") -> tuple[str, ...]:
         """Return the arguments to put before a program's own, so that the entrypoint runs first and then the program.
@@ -149,6 +199,14 @@ class Sandbox:
         forwarder = SocketForwarder(self.reactor, [factory], ours, lambda: None, lambda _: None)
         forwarder.open()
         return theirs, forwarder.close
+
+
+def _make_own_files(layout: SandboxLayout) -> None:
+    """Make the agent's own directories and files, unless they exist."""
+    for directory in (*layout.own, *layout.settings):
+        Path(directory).mkdir(mode=0o700, parents=True, exist_ok=True)
+    for path in layout.own_files:
+        Path(path).touch(mode=0o600)
 
 
 def find_sandbox(reactor: Any, environment: Mapping[str, str], *needed: str) -> Sandbox:
@@ -179,14 +237,24 @@ def refuse_unable(program: str, *needed: str) -> None:
 
     :raises Forbidden: if bubblewrap cannot be started, is too slow or failed; the message quotes its error.
     """
-    command = (program, *_TRIAL, *needed, "--", program, "--version")
     top = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
     try:
-        tried = subprocess.run(command, stdin=top, capture_output=True, text=True, timeout=_SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise Forbidden(_OFF.format(said=f"{error}.")) from error
+        _try_out((program, *_TRIAL, *needed, "--", program, "--version"), top)
     finally:
         os.close(top)
+
+
+def _try_out(command: Sequence[str], standard_input: int = subprocess.DEVNULL) -> None:
+    """Run a command that starts bubblewrap.
+
+    :raises Forbidden: if it cannot be started, is too slow or failed; the message quotes its error.
+    """
+    try:
+        tried = subprocess.run(
+            command, stdin=standard_input, capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Forbidden(_OFF.format(said=f"{error}.")) from error
     if tried.returncode != 0:
         raise Forbidden(_OFF.format(said=tried.stderr.strip()[:200] or f"it ended with {tried.returncode}."))
 

@@ -19,6 +19,7 @@ from twisted.python.failure import Failure
 from aileron.model.tool_claims import NO_CALLER, ToolCaller
 
 from .callers import Address
+from .direct import DirectHosts
 
 PROXY_PORT = 3128
 """The proxy's port inside the sandbox. If the agent site has the same port, the proxy gets the next one."""
@@ -44,11 +45,13 @@ class WayOut:
     :ivar dial: asks the daemon for one connection of a process, and returns the proxy's port and the connection's first
         bytes.
     :ivar names_callers: whether the daemon is told which process opened a connection.
+    :ivar direct: the hosts that programs reach even if they ignore the proxy, or None if there are none.
     """
 
     words: tuple[str, ...]
     dial: Callable[[ToolCaller], Awaitable[tuple[int, bytes]]]
     names_callers: bool = False
+    direct: DirectHosts | None = None
 
     def factory(self, reactor: Any, find_caller: Callable[[Address, Address], ToolCaller]) -> ServerFactory:
         """Return the factory that serves the connections from inside the sandbox.

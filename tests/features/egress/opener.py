@@ -52,9 +52,9 @@ class FakeOpener:
         """Remember it."""
         self.recalled.append(session_id)
 
-    def has_hosts(self, session_id: str) -> bool:
-        """Return whether it was recalled, unless a test says otherwise."""
-        return self.has_any and session_id in self.recalled
+    def list_hosts(self, session_id: str) -> frozenset[str]:
+        """Return the host if the session was recalled, unless a test says otherwise."""
+        return frozenset((self.opened,)) if self.has_any and session_id in self.recalled else frozenset()
 
     def find_problem(self, session_id: str, host: str) -> str:
         """Return the problem of the host."""

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.features.egress._hello import MOST_HELLO_BYTES, Hello, HelloRefused, asks_again, read_hello
+from aileron.features.egress.hello import MOST_HELLO_BYTES, Hello, HelloRefused, asks_again, read_hello
 from tests.features.egress.hellos import (
     CHANGE_CIPHER_SPEC,
     RETRY,

@@ -318,6 +318,14 @@ class OpenerTests(EgressCase):
         failed = {"host": HOST, "project": PROJECT, "why": "launch the agent again"}
         self.assertEqual([("egress.failed", failed)], self.records_of_egress("egress.opened", "egress.admitted"))
 
+    def test_off(self) -> None:
+        """After a restart without its opener such a host is refused, although words and the operator allow it."""
+        self.open("registry.example", "other.example")
+        self.next_egress()
+        access = self.open("registry.example", "other.example")
+        self.assertIn("does not answer in the place of", self.refused(access, HOST))
+        self.assertFalse(self.sync(self.sessions.admit(access, "other.example:443")))
+
     def test_denied(self) -> None:
         """A pause and the operator's denial hold for it as for any host."""
         access = self.open()

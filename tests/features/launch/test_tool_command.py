@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from twisted.internet.defer import Deferred
 from twisted.internet.testing import MemoryReactorClock
@@ -30,14 +30,13 @@ class ToolCommandTests(SynchronousTestCase):
         self.reactor = MemoryReactorClock()
         self.environment = {"GH_TOKEN": "ghp_canary", "NO_PROXY": "api.github.com", "http_proxy": "http://proxy.test"}
 
+    def find_daemon(self) -> Daemon:
+        """Find it."""
+        return cast("Daemon", self.daemon)
+
     def command(self, *names: str) -> ToolCommand:
         """Make it, for these services."""
-
-        def find_daemon() -> Daemon | None:
-            daemon: Any = self.daemon
-            return daemon
-
-        services = SessionServices(SandboxAccess(services=names), self.environment, find_daemon, self.said.append)
+        services = SessionServices(SandboxAccess(services=names), self.environment, self.find_daemon, self.said.append)
         return ToolCommand(self.reactor, services, self.environment, self.said.append)
 
     def test_led(self) -> None:

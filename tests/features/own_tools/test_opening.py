@@ -116,7 +116,7 @@ class OpeningTests(OpeningCase):
         self.audit.full = True
         opening = Deferred.fromCoroutine(self.tools.open("one", ("github",)))
         self.failureResultOf(opening, StoreUnavailable)
-        self.assertFalse(self.tools.has_hosts("one"))
+        self.assertEqual(self.tools.list_hosts("one"), frozenset())
         self.audit.full = False
         self.open("github")
 
@@ -167,7 +167,7 @@ class OpeningTests(OpeningCase):
         self.open("github")
         self.tools.end("one")
         self.tools.end("one")
-        self.assertFalse(self.tools.has_hosts("one"))
+        self.assertEqual(self.tools.list_hosts("one"), frozenset())
         self.assertEqual("", self.tools.find_basis("one", "api.example:443"))
         self.assertIsNone(self.tools.serve("one", "api.example:443", self.net, CALLER))  # type: ignore[arg-type]
 
@@ -189,7 +189,7 @@ class RestartTests(OpeningCase):
     def test_refused(self) -> None:
         """A session's connections to the hosts that it had are refused in words; others are not."""
         self.now(self.tools.recall("one"))
-        self.assertTrue(self.tools.has_hosts("one"))
+        self.assertIn("api.example:443", self.tools.list_hosts("one"))
         for host in ("api.example:443", "api.example:8443"):
             self.assertIn("launch the agent again", self.tools.find_problem("one", host))
             self.assertEqual("", self.tools.find_basis("one", host))
@@ -197,7 +197,7 @@ class RestartTests(OpeningCase):
             self.now(self.tools.recall(session_id))
             self.assertEqual("", self.tools.find_problem(session_id, host))
         self.tools.end("one")
-        self.assertFalse(self.tools.has_hosts("one"))
+        self.assertEqual(self.tools.list_hosts("one"), frozenset())
 
     def test_not_restarted(self) -> None:
         """What was opened since is not refused."""
