@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from tests.extent import is_all
 from tests.functional import npm
 
 PACKAGE = "opencode-ai"
@@ -25,6 +26,8 @@ FRONT = Path("/usr/sbin/nginx")
 SIGNER = Path("/usr/bin/minisign")
 CURL = Path("/usr/bin/curl")
 GH = Path("/usr/bin/gh")
+GLAB = Path("/usr/bin/glab")
+SDKS = ("python-gitlab==8.6.0", "slack_sdk==3.48.0", "stripe==16.1.0")
 SERVERS = Path("/usr/lib/postgresql")
 NO_CLUSTER = Path("/etc/postgresql-common/createcluster.d/none-for-tests.conf")
 PLACE_VARIABLE = "AILERON_TEST_PROGRAMS"
@@ -146,6 +149,32 @@ def install_gh() -> None:
         _install(GH, "gh")
 
 
+def glab(directory: Path | None = None) -> Path:
+    """Where GitLab's C{glab} lies, or will lie: the system's own, or one under an install directory."""
+    return GLAB if GLAB.exists() else (directory or place() / "opencode") / "glab" / GLAB.relative_to("/")
+
+
+def install_glab(directory: Path) -> None:
+    """Make C{glab} be there, if the system has a package of it. Otherwise tests that drive it are skipped."""
+    with suppress(subprocess.CalledProcessError, FileNotFoundError):
+        _unpack(glab(directory), directory / "glab", "glab")
+
+
+def sdks(directory: Path | None = None) -> Path:
+    """Where the SDKs of services lie, or will lie: a directory for C{PYTHONPATH}."""
+    return (directory or place() / "opencode") / "sdks"
+
+
+def install_sdks(directory: Path) -> None:
+    """Make the SDKs of services be there, which only tests that are run seldom use.
+
+    :raises subprocess.CalledProcessError: when pip fails.
+    """
+    if is_all() and not sdks(directory).exists():
+        pip = (sys.executable, "-m", "pip", "install", "-q", "--only-binary", ":all:")
+        npm.run(*pip, "--target", str(sdks(directory)), *SDKS, directory=Path("/"))
+
+
 def database() -> Path | None:
     """The directory of the newest PostgreSQL server's programs, or None if there is none."""
     found = [each for each in SERVERS.glob("*/bin") if (each / "initdb").exists()]
@@ -222,6 +251,8 @@ def main() -> None:
     install_signer()
     install_curl()
     install_gh()
+    install_glab(directory)
+    install_sdks(directory)
     install_axe(directory)
     install_front(directory)
     install_database()

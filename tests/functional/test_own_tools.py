@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import attrs
 from twisted.internet.interfaces import IProtocolFactory
+from twisted.web.resource import Resource
 from twisted.web.server import Site
 from twisted.web.vhost import NameVirtualHost
 
@@ -180,12 +181,7 @@ class OwnToolsTestCase(OperatedTestCase):
 
     async def begin(self, hold_seconds: int = 2) -> None:
         """Have a daemon, GitHub's token bound, and the service added."""
-        hosts: Any = NameVirtualHost()
-        hosts.default = self.github
-        if self.model is not None:
-            hosts.addHost(MODELS.encode(), self.model.resource)
-        site = cast(IProtocolFactory, Site(hosts))
-        self.behind = (await Internet.open(self, [HOST, OTHER, MODELS], {HTTPS: site})).prefix
+        await self.open_internet(self.github, HOST, OTHER)
         await self.operator("vault", "init")
         await self.set_config(f"own_tools: {{hold_seconds: {hold_seconds}}}\n")
         words = ("binding", "setup", "builtin://github", "--secret-fd", "4")
@@ -193,6 +189,24 @@ class OwnToolsTestCase(OperatedTestCase):
         bound = attrs.evolve(command, feeds={**command.feeds, 4: TOKEN.encode()})
         self._expect(await self.run_command(bound), 0)
         await self.operator("own-tools", "add", "github", "--yes")
+
+    async def open_internet(self, double: Resource, *names: str) -> None:
+        """Have a network in which hosts, besides that of the model, lead to a double."""
+        hosts: Any = NameVirtualHost()
+        hosts.default = double
+        if self.model is not None:
+            hosts.addHost(MODELS.encode(), self.model.resource)
+        site = cast(IProtocolFactory, Site(hosts))
+        self.behind = (await Internet.open(self, [*names, MODELS], {HTTPS: site})).prefix
+
+    def launch_scripted(self, service: str, **environment: str) -> Running:
+        """Launch OpenCode in a sandbox with its own tools. Its model follows the script."""
+        opencode.configure_user(self.home, json.dumps({"model": "openai/gpt-5.1"}))
+        command = self.launched(home=None, OPENAI_API_KEY="sk-not-a-key", **environment)
+        place = command.arguments.index("launch") + 1
+        options = ("--sandbox", "--own-tools", service)
+        arguments = (*command.arguments[:place], *options, *command.arguments[place:])
+        return self.start(attrs.evolve(command, arguments=arguments))
 
     def enter(self, *options: str, **environment: str) -> Inside:
         """Launch the agent, whose user has a token too."""
@@ -441,12 +455,7 @@ class AgentTests(OwnToolsTestCase):
         commands = [Call("bash", {"command": each, "description": "Opens"}) for each in (_PULL, _AGAIN)]
         self.model = self.llm({"gpt-5.1": [*commands, Say("all done")]})
         await self.begin()
-        opencode.configure_user(self.home, json.dumps({"model": "openai/gpt-5.1"}))
-        command = self.launched(OPENAI_API_KEY="sk-not-a-key", GH_TOKEN=USERS_TOKEN)
-        place = command.arguments.index("launch") + 1
-        options = ("--sandbox", "--own-tools", "github")
-        arguments = (*command.arguments[:place], *options, *command.arguments[place:])
-        agent = self.start(attrs.evolve(command, arguments=arguments))
+        agent = self.launch_scripted("github", GH_TOKEN=USERS_TOKEN)
         (approval,) = await self.pending()
         await until(self.reactor, self.has_heard, 60, "the model's first result")
         await self.approve(approval["id"])

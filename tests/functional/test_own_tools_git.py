@@ -6,18 +6,16 @@ import json
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import attrs
-from twisted.internet.interfaces import IProtocolFactory
-from twisted.web.server import Site
 
 from tests.connectors.repository import GitServer, Pair, git
 from tests.extent import seldom
 from tests.functional import canary
-from tests.functional.listings.internet import HTTPS, Internet
 from tests.functional.operated import PASSPHRASE, kinds
 from tests.functional.reactor import until
+from tests.functional.script import Call, Say
 from tests.functional.test_own_tools import Inside, OwnToolsTestCase
 
 HOST = "github.com"
@@ -39,6 +37,7 @@ service = "git-hub"
 """
 _CLONE = f"cd /tmp && git clone -q {URL} site && cd site && git config user.name A && git config user.email a@b"
 _PUSH = "cd /tmp/site && git push origin main"
+_AGAIN = "cd site && git push origin main"
 
 
 def _commit(name: str, content: str) -> str:
@@ -55,8 +54,7 @@ class GitOfAgentsTests(OwnToolsTestCase):
         self.pair = Pair.made(self.home.root / "remote")
         git(self.pair.bare, "config", "uploadpack.allowFilter", "true")
         self.server = GitServer(self.pair.bare.parent, "refuses")
-        site = cast(IProtocolFactory, Site(self.server))
-        self.behind = (await Internet.open(self, [HOST], {HTTPS: site})).prefix
+        await self.open_internet(self.server, HOST)
         await self.operator("vault", "init")
         await self.set_config(f"own_tools: {{hold_seconds: {hold_seconds}}}\n")
         path = self.home.root / "git-hub.toml"
@@ -159,3 +157,25 @@ class GitOfAgentsTests(OwnToolsTestCase):
             self.assertIn(expected, finished.stdout + finished.stderr)
         await inside.end()
         self.assertEqual(self.server.asked, [])
+
+    @seldom
+    async def test_agent(self) -> None:
+        """OpenCode pushes and ends. Its push is approved afterwards, and the next session finds it done."""
+        begun = _commit("new.txt", "echo hello").replace("/tmp/site", "site")
+        first = f"{_CLONE.replace('cd /tmp', 'true')} && cd .. && {begun} && git push origin main"
+        commands = [Call("bash", {"command": each, "description": "Pushes"}) for each in (first, _AGAIN)]
+        self.model = self.llm({"gpt-5.1": [commands[0], Say("it waits"), commands[1], Say("it is there")]})
+        await self.begin()
+        ended = await self.launch_scripted("git-hub").finish(180)
+        self.assertIn("it waits", ended.stdout, ended)
+        (approval,) = await self.pending()
+        (parked,) = self.model.script.received[-1].tool_results
+        self.assertIn("main -> main (waits for approval)", parked)
+        commit = git(self.home.project / "site", "rev-parse", "HEAD")
+        self.assertFalse(self.is_at(commit))
+        await self.approve(approval["id"])
+        await until(self.reactor, partial(self.is_at, commit), 30, "the push")
+        ended = await self.launch_scripted("git-hub").finish(180)
+        self.assertIn("it is there", ended.stdout, ended)
+        self.assertIn("Everything up-to-date", self.model.script.received[-1].tool_results[-1])
+        self.assertEqual(kinds(await self.audit()).count("execution.succeeded"), 1)

@@ -51,7 +51,7 @@ def lay_out_logins(
     """
     with TemporaryDirectory(prefix="aileron-logins-") as place:
         empty, npmrc = Path(place, "empty"), Path(place, "npmrc")
-        empty.touch()
+        empty.touch(0o600)  # glab requires this mode
         mounts = dict.fromkeys(find_logins(placeholders, environment), str(empty))
         variables = dict[str, str]()
         if _NPM_TOKEN in placeholders:

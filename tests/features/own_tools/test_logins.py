@@ -94,6 +94,16 @@ class NpmTests(SynchronousTestCase):
         self.assertEqual(files.variables, dict.fromkeys(("NPM_CONFIG_USERCONFIG", "npm_config_userconfig"), NPMRC))
         self.assertEqual(self.laid_out({"GH_TOKEN": "aileron-placeholder"})[0], LoginFiles())
 
+    def test_mode(self) -> None:
+        """The empty file belongs to the user alone, without which glab would refuse it."""
+        path = self.home / ".config" / "glab-cli" / "config.yml"
+        path.parent.mkdir(parents=True)
+        path.touch()
+        with lay_out_logins(
+            {"GITLAB_TOKEN": "aileron-placeholder"}, ("gitlab.com",), {"HOME": str(self.home)}
+        ) as files:
+            self.assertEqual(Path(files.mounts[str(path)]).stat().st_mode & 0o777, 0o600)
+
     def test_settings(self) -> None:
         """Harmless settings of the user are kept. Logins are not, and their files are replaced."""
         usual, other = self.home / ".npmrc", self.home / "other"
