@@ -9,6 +9,8 @@ from attrs import define, field, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IConsumer
 
+from aileron.base.file_bodies import FileBody
+
 DEFAULT_MAX_RESPONSE_BYTES = 1024 * 1024
 MOST_RESPONSE_BYTES = 16 * 1024 * 1024
 _REQUEST_TIMEOUT, _TOO_MANY = 408, 429
@@ -27,6 +29,7 @@ class OutgoingRequest:
     :ivar private_network: whether loopback and private addresses are permitted.
     :ivar max_response_bytes: the limit of the response.
     :ivar private_key: the key for SSH, or empty for HTTP.
+    :ivar file: the body in a file, in place of C{body}.
     """
 
     method: str
@@ -36,6 +39,7 @@ class OutgoingRequest:
     private_network: bool
     max_response_bytes: int
     private_key: str = field(default="", repr=False)
+    file: FileBody | None = field(default=None, repr=False)
 
 
 @frozen

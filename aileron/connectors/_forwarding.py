@@ -19,6 +19,7 @@ from aileron.model.connectors import (
     Operation,
     Outcome,
     Request,
+    StoredBody,
 )
 from aileron.model.errors import CapabilityDenied, ExternalApiError
 from aileron.redaction import REDACTED, Redactor
@@ -39,12 +40,17 @@ SERVICE = re.compile(r"[a-z][a-z0-9-]{0,39}")
 SERVICE_RULE = TextRule(SERVICE.fullmatch, "must be a name in a-z, 0-9 and '-' that begins with a letter")
 """The rule for the name by which a user asks for the own tools of a service."""
 
-FORWARD_SECONDS = 60.0
-FORWARDED_INPUTS = frozenset(("host", "method", "target", "headers", "body", "body_base64", "recognised"))
+FORWARD_SECONDS, STORED_SECONDS = 60.0, 300.0
+"""The most seconds for a request, and for one whose body is sent from a file."""
+
+FORWARDED_INPUTS = frozenset(
+    "host method target headers body body_base64 recognised content size beginning parts".split()
+)
 
 _METHOD = re.compile(r"[A-Z]{1,20}")
 _TARGET = re.compile(r"/[\x21-\x7e]{0,8191}")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _REQUEST_TIMEOUT, _UNAUTHORIZED = 408, 401
 _ELSEWHERE = frozenset((307, 308))  # the request is to be sent to another place, with the same method: it was not done
 _LEFT_OUT = OURS | PARTIAL_HEADERS
@@ -99,6 +105,7 @@ def prepare_forwarded(reach: Reach, operation: Operation, inputs: Mapping[str, J
         url=_write_url(base.origin.url, target),
         headers=_read_headers(about, inputs.get("headers", ())),
         body=_read_body(inputs),
+        stored=_read_stored(inputs),
         credential_header=(need.header or None) if need else None,
         credential_query=need.query if need else None,
         credential_path=need.path if need else None,
@@ -181,6 +188,24 @@ def _read_body(inputs: Mapping[str, JSON]) -> bytes | None:
     if len(body) > MOST_FORWARDED_BYTES:
         raise problem("body", f"must be at most {MOST_FORWARDED_BYTES} bytes")
     return body
+
+
+def _read_stored(inputs: Mapping[str, JSON]) -> StoredBody | None:
+    """Return the stored body, or None if there is none.
+
+    :raises InvalidRequest: if it is given beside another body, or is not described by a digest and a size.
+    """
+    digest, size = inputs.get("content"), inputs.get("size")
+    if digest is None and size is None:
+        return None
+    if any(inputs.get(name) is not None for name in ("body", "body_base64")):
+        raise problem("content", "must not stand beside another body")
+    if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+        raise problem("content", "must be a digest")
+    if not isinstance(size, int) or isinstance(size, bool) or size <= 0:
+        raise problem("size", "must be a number of bytes")
+    summary = {name: inputs[name] for name in ("beginning", "parts") if inputs.get(name)}
+    return StoredBody(digest, size, summary)
 
 
 def judge_forwarded(name: str, effect: str, answer: ServiceAnswer, echo: Redactor, wait: float | None) -> Outcome:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any, BinaryIO, TypeVar
 from urllib.parse import quote, urlencode
 
 from attrs import evolve
@@ -11,13 +12,15 @@ from twisted.internet.defer import TimeoutError as Overdue
 from twisted.internet.interfaces import IReactorTime
 
 from aileron.base.addresses import read_origin
+from aileron.base.file_bodies import ChangedBody, FileBody
 from aileron.credentials import SshKey
-from aileron.model.connectors import ConnectorDescription, Request
+from aileron.model.connectors import ConnectorDescription, Request, StoredBody
 from aileron.model.errors import (
     BindingFailed,
     BindingRequired,
     CapabilityDenied,
     ExternalApiError,
+    InvalidRequest,
     NetworkError,
     ResourceLimitExceeded,
 )
@@ -31,6 +34,8 @@ from ._decode import show_safely
 from ._headers import header_value
 
 T = TypeVar("T")
+InThread = Callable[..., Awaitable[Any]]
+"""Calls a function with arguments in another thread."""
 
 
 async def open_credential(
@@ -83,6 +88,44 @@ def with_credential(url: str, sent: Authorization) -> str:
     if not sent.query:
         return url
     return f"{url}{'&' if '?' in url else '?'}{urlencode(sent.query, quote_via=quote, safe='')}"
+
+
+_GONE = "The body of the request is not stored any more, or was changed, so nothing was sent. Send it again."
+
+
+def no_content(_digest: str) -> None:
+    """Return None: no content is stored."""
+
+
+async def open_body(
+    open_content: Callable[[str], BinaryIO | None], in_thread: InThread | None, stored: StoredBody
+) -> FileBody:
+    """Open the file of a stored body, and check its digest.
+
+    :param in_thread: calls a function with arguments in another thread, or None to call it in this one.
+    :raises InvalidRequest: if it is not stored, or was changed.
+    :raises Forbidden: if the file is not a private file of this user.
+    """
+    apart = in_thread or _call
+    file = await apart(open_content, stored.digest)
+    if file is None:
+        raise InvalidRequest(_GONE)
+    body = FileBody(file, stored.size, stored.digest, apart)
+    try:
+        await body.check()
+    # guard of own tools: a stored body that was changed is not sent
+    #    -> connectors.kinds.http.test_forward.StoredTests.test_changed
+    except ChangedBody:
+        await body.close()
+        raise InvalidRequest(_GONE) from None
+    except BaseException:
+        await body.close()
+        raise
+    return body
+
+
+async def _call(work: Callable[..., Any], *args: Any) -> Any:
+    return work(*args)
 
 
 async def wait_in_time(

@@ -20,11 +20,12 @@ from twisted.internet.interfaces import (
 )
 from twisted.web.client import URI, Agent, HTTPConnectionPool
 from twisted.web.http_headers import Headers
-from twisted.web.iweb import UNKNOWN_LENGTH, IAgentEndpointFactory, IResponse
+from twisted.web.iweb import UNKNOWN_LENGTH, IAgentEndpointFactory, IBodyProducer, IResponse
 from zope.interface import implementer
 
 from aileron import __version__
 from aileron.base.addresses import Origin, is_loopback, read_address, read_origin
+from aileron.base.file_bodies import FileProducer
 from aileron.base.outgoing import BodyTooLong, BytesProducer, read_body
 from aileron.base.waiting import given_up_at_once
 from aileron.credentials import TokenAnswer, TokenRequest
@@ -114,9 +115,8 @@ class HttpTransport:
         reactor, origin = self.opener.reactor, read_origin(message.url)
         endpoint = _CheckedEndpoint(self.opener, origin, connection)
         agent = Agent.usingEndpointFactory(reactor, endpoint, HTTPConnectionPool(reactor, persistent=False))
-        body = None if message.body is None else BytesProducer(message.body)
         request: Deferred[IResponse] = agent.request(
-            message.method.encode("ascii"), message.url.encode("ascii"), _headers(message, origin), body
+            message.method.encode("ascii"), message.url.encode("ascii"), _headers(message, origin), _produce(message)
         )
         return request
 
@@ -225,6 +225,12 @@ async def _read(
         return await read_body(response, most, connection.is_whole, take, consumer)
     except BodyTooLong:
         raise TooLarge(response.code) from None
+
+
+def _produce(message: OutgoingRequest) -> IBodyProducer | None:
+    if message.file is not None:
+        return FileProducer(message.file)
+    return None if message.body is None else BytesProducer(message.body)
 
 
 def _headers(message: OutgoingRequest, origin: Origin) -> Headers:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, BinaryIO, Generic, Protocol, TypeVar
 
 from attrs import field, frozen
 
@@ -16,10 +16,8 @@ from aileron.model.interfaces.connectors import IConnector
 
 from ._files import ConnectorFile
 from ._operations import Identity
+from ._sending import InThread, no_content
 from ._transport import HttpTransport
-
-InThread = Callable[..., Awaitable[Any]]
-"""Calls a function with arguments in another thread."""
 
 
 class DeclaredOperation(Protocol):
@@ -53,10 +51,6 @@ def _no_sandbox() -> None:
     return None
 
 
-def _no_content(_digest: str) -> None:
-    return None
-
-
 def _no_report(_connector: str) -> None:
     return None
 
@@ -76,6 +70,7 @@ class Workshop:
     :ivar report: records that the server of a connector used its API while no operation of it was executing.
     :ivar read_content: returns the stored content of a digest, for runs whose arguments have only the digest, or None
         if there is none.
+    :ivar open_content: opens the file of the stored content of a digest, or returns None if there is none.
     """
 
     reactor: Any = field(repr=False)
@@ -86,7 +81,8 @@ class Workshop:
     servers: Any = field(default=None, repr=False)
     bridge: Any = field(default=None, repr=False)
     report: Callable[[str], None] = field(default=_no_report, repr=False)
-    read_content: Callable[[str], bytes | None] = field(default=_no_content, repr=False)
+    read_content: Callable[[str], bytes | None] = field(default=no_content, repr=False)
+    open_content: Callable[[str], BinaryIO | None] = field(default=no_content, repr=False)
 
     def now(self) -> datetime:
         """Return the current time."""

@@ -44,6 +44,7 @@ class ConnectorMaker:
     @cached_property
     def workshop(self) -> Workshop:
         """The resources from which the kinds of connector build their connectors."""
+        contents = StoredContents.of_home(self.state)
         return Workshop(
             self.reactor,
             self.transport,
@@ -53,7 +54,8 @@ class ConnectorMaker:
             self.servers,
             self.loop.bridge,
             self.report,
-            StoredContents.of_home(self.state).read,
+            contents.read,
+            contents.open,
         )
 
     def find_sandbox(self) -> Enclose | None:

@@ -2,23 +2,77 @@
 
 from __future__ import annotations
 
+import os
 import re
+import secrets
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
+from typing import Any, BinaryIO
 
-from attrs import frozen
+from attrs import define, field, frozen
 
 from aileron.base.json import digest_of_bytes
 
-from .private_files import atomic_write, read_private
+from .private_files import open_new, open_private, read_private, sync_directory
 
-MOST_CONTENT_BYTES = 24 * 1024 * 1024
+MOST_CONTENT_BYTES = 100 * 1024 * 1024
 """The longest content."""
+
+MOST_READ_BYTES = 24 * 1024 * 1024
+"""The longest content that is read into memory as a whole."""
 
 DIRECTORY = "tool-contents"
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _NAME = re.compile(r"[0-9a-f]{64}")
 _PRIVATE = 0o700
+
+
+@define(eq=False)
+class UnfinishedContent:
+    """A content that is being written. It has no digest as its name yet, so no sweep finds it.
+
+    The methods are called one after the other, each in a thread.
+
+    :ivar size: the bytes that were written.
+    """
+
+    _directory: Path
+    _path: Path
+    _file: BinaryIO
+    size: int = field(default=0, init=False)
+    _hash: Any = field(factory=sha256, init=False)
+
+    @property
+    def digest(self) -> str:
+        """The digest of the bytes that were written, as C{sha256:<64 hex>}."""
+        return f"sha256:{self._hash.hexdigest()}"
+
+    def add(self, piece: bytes) -> None:
+        """Write further bytes.
+
+        :raises OSError: if they cannot be written.
+        """
+        self._file.write(piece)
+        self._hash.update(piece)
+        self.size += len(piece)
+
+    def store(self) -> str:
+        """Make the content durable under its digest, and return that. A content with this digest is replaced by it.
+
+        :raises OSError: if it cannot be written. It is unfinished as before.
+        """
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._path.rename(self._directory / self._hash.hexdigest())
+        sync_directory(self._directory)
+        self._file.close()
+        return self.digest
+
+    def discard(self) -> None:
+        """Delete the content, unless it was stored. Idempotent."""
+        self._file.close()
+        self._path.unlink(missing_ok=True)
 
 
 @frozen
@@ -35,27 +89,35 @@ class StoredContents:
         """Return the contents of the state directory C{root}."""
         return cls(Path(root) / DIRECTORY)
 
-    def add(self, content: bytes) -> str:
-        """Store a content durably, and return its digest, as C{sha256:<64 hex>}. Storing it again changes nothing.
+    def begin(self) -> UnfinishedContent:
+        """Begin a new content.
 
-        :raises OSError: if it cannot be written.
+        :raises OSError: if its file cannot be made.
         """
         self.directory.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
-        digest = digest_of_bytes(content)
-        atomic_write(self._path(digest), content)
-        return digest
+        path = self.directory / f".{secrets.token_hex(16)}"
+        return UnfinishedContent(self.directory, path, open_new(path))
 
     def read(self, digest: str) -> bytes | None:
         """Return a content, or None if there is none of this digest.
 
-        :raises AileronError: if the file is not a private file of this user, or was made longer.
+        :raises AileronError: if the file is not a private file of this user, or is longer than L{MOST_READ_BYTES}.
         """
         if not _DIGEST.fullmatch(digest):
             return None
-        content = read_private(self._path(digest), MOST_CONTENT_BYTES)
+        content = read_private(self._path(digest), MOST_READ_BYTES)
         # guard of own tools: a stored content that was changed is not sent
         #    -> test_stored_contents.StoredContentsTests.test_changed, instead return content
         return content if content is not None and digest_of_bytes(content) == digest else None
+
+    def open(self, digest: str) -> BinaryIO | None:
+        """Return the file of a content, at its beginning, or None if there is none of this digest.
+
+        The caller must compare the digest, and close the file.
+
+        :raises Forbidden: if the file is not a private file of this user.
+        """
+        return open_private(self._path(digest)) if _DIGEST.fullmatch(digest) else None
 
     def remove(self, digest: str) -> None:
         """Delete a content. Idempotent."""

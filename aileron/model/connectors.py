@@ -281,6 +281,24 @@ class UploadPart:
 
 
 @frozen
+class StoredBody:
+    """A request body that is stored in a file, because it is too long for the arguments of a run.
+
+    :ivar digest: the digest of its bytes, as C{sha256:<64 hex>}.
+    :ivar size: the number of its bytes.
+    :ivar summary: what else is shown of it, such as its beginning.
+    """
+
+    digest: str
+    size: int
+    summary: Mapping[str, JSON] = _NONE
+
+    def review(self) -> dict[str, JSON]:
+        """Return the body as shown for review."""
+        return {**self.summary, "size": self.size, "digest": self.digest}
+
+
+@frozen
 class Request:
     """A request without its credential: pure data, shown to the operator and covered by the digest.
 
@@ -289,6 +307,7 @@ class Request:
     :ivar credential_query: the query parameter that the credential fills, or None.
     :ivar parts: the parts of a body that carries files.
     :ivar credential_path: the path prefix with C{{key}} that the credential fills, or None.
+    :ivar stored: the body, if it is stored in a file. Then C{body} is None.
     """
 
     connector: str
@@ -303,6 +322,7 @@ class Request:
     credential_query: str | None = None
     parts: tuple[UploadPart, ...] = ()
     credential_path: str | None = None
+    stored: StoredBody | None = None
 
 
 @frozen

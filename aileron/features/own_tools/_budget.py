@@ -1,4 +1,4 @@
-"""Limits the memory for the requests and answers of tools that are being received, held or sent."""
+"""Limits what the requests and answers of tools take that are being received, held or sent."""
 
 from __future__ import annotations
 
@@ -10,8 +10,14 @@ MOST_HELD_OF_SESSION, MOST_HELD = 32 * 1024 * 1024, 128 * 1024 * 1024
 
 @define(eq=False)
 class HeldBytes:
-    """Counts the bytes of requests and answers that the connections of all sessions have in memory."""
+    """Counts the bytes that the connections of all sessions hold: in memory, unless other limits are given.
 
+    :param most_of_session: the limit of one session.
+    :param most: the limit of all.
+    """
+
+    _most_of_session: int = MOST_HELD_OF_SESSION
+    _most: int = MOST_HELD
     _of_sessions: dict[str, int] = field(factory=dict, init=False)
 
     def change(self, session_id: str, before: int, now: int) -> bool:
@@ -24,7 +30,7 @@ class HeldBytes:
         # guard of own tools: what connections hold does not fill the memory
         #    -> features.own_tools.test_budget.HeldBytesTests.test_limits
         # guard against attack: unfinished requests do not fill the memory -> test_own_tools_way.FloodTests.test_memory
-        if now > before and (own > MOST_HELD_OF_SESSION or total > MOST_HELD):
+        if now > before and (own > self._most_of_session or total > self._most):
             return False
         if own:
             self._of_sessions[session_id] = own

@@ -23,11 +23,14 @@ from twisted.logger import Logger
 from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 from twisted.python.failure import Failure
 
+from aileron.model.errors import AileronError
 from aileron.model.tool_claims import NO_CALLER, ToolCaller
 
 from ._budget import HeldBytes
+from ._forms import read_long
 from ._http import MOST_BODY_BYTES, MOST_PUSH_BYTES, ParsedRequest, RequestParser, UnfitRequest
 from ._sending import AnswerSender
+from ._spool import BodySpool, BodySpools
 from .values import ToolAnswer, ToolDoor, ToolRequest, ToolService
 
 REQUEST_SECONDS = 60
@@ -62,6 +65,7 @@ class ToolSession:
     :ivar report: records a request that was refused because of its form, with the reason.
     :ivar services: the services that the session opened at this host.
     :ivar caller: the process that opened the connection.
+    :ivar spools: stores long bodies. If it is None, none are accepted.
     """
 
     session_id: str
@@ -72,10 +76,11 @@ class ToolSession:
     report: Callable[[str], object]
     services: tuple[ToolService, ...] = ()
     caller: ToolCaller = NO_CALLER
+    spools: BodySpools | None = None
 
     @property
     def most_bytes(self) -> int:
-        """The longest body of a request."""
+        """The longest body of a request that is kept in memory."""
         return MOST_PUSH_BYTES if any(each.is_git for each in self.services) else MOST_BODY_BYTES
 
     def hold(self, before: int, now: int) -> bool:
@@ -106,7 +111,8 @@ class ToolConnection(Protocol):
 
     def __init__(self, session: ToolSession, below: Any, clock: IReactorTime) -> None:
         self._session, self._below, self._clock = session, below, clock
-        self._parser = RequestParser(session.host, session.most_bytes)
+        open_sink = None if session.spools is None else self._open_spool
+        self._parser = RequestParser(session.host, session.most_bytes, open_sink)
         self._stage = _ToolStage.READING
         self._answering: Deferred[None] | None = None
         self._patience: IDelayedCall | None = None
@@ -136,12 +142,15 @@ class ToolConnection(Protocol):
             self._begin(request)
         elif self._parser.take_expectation():
             self.transport.write(_CONTINUE)
+        elif self._parser.sink is not None:
+            self._wait_for(REQUEST_SECONDS)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """Stop waiting for the answer, since the tool has closed the connection. A run that was created continues."""
         self._stage, self._is_lost, self._is_cut = _ToolStage.OVER, True, reason.check(ConnectionDone) is None
         self._wait_for(None)
         self._hold(0)
+        self._discard(self._parser.sink)
         if self._answering is not None:
             self._answering.cancel()
 
@@ -153,9 +162,32 @@ class ToolConnection(Protocol):
         if self._stage is _ToolStage.ANSWERING:
             self._answering = answering
 
-    async def _answer(self, parsed: ParsedRequest) -> None:
+    def _open_spool(self, content_type: str) -> BodySpool:
+        """Return the spool of a long body. It pauses the connection while bytes are written."""
         session = self._session
-        request = ToolRequest(
+        assert session.spools is not None  # noqa: S101  (else the parser would not call it)
+        return session.spools.open(
+            session.session_id,
+            read_long(content_type),
+            lambda: self._is_lost or self._below.pauseProducing(),
+            lambda: self._is_lost or self._below.resumeProducing(),
+        )
+
+    @staticmethod
+    def _discard(spool: BodySpool | None) -> None:
+        """Delete a long body, unless a run is made of it."""
+        # guard of own tools: a body is not deleted while a run is made of it
+        #    -> features.own_tools.test_connection.LongTests.test_gone
+        if spool is not None and not spool.is_taken:
+            spool.discard()
+
+    async def _read_request(self, parsed: ParsedRequest) -> ToolRequest:
+        """Return a request of the session. A long body is stored completely then.
+
+        :raises AileronError: if its long body cannot be stored.
+        """
+        session, spool = self._session, parsed.sink
+        return ToolRequest(
             session.session_id,
             session.connection,
             session.host,
@@ -165,10 +197,18 @@ class ToolConnection(Protocol):
             parsed.body,
             session.caller,
             frozenset(each.name for each in session.services),
+            None if spool is None else await spool.finish(),
+            spool,
         )
+
+    async def _answer(self, parsed: ParsedRequest) -> None:
+        session = self._session
         try:
-            answer = await session.door.handle(request)
+            answer = await session.door.handle(await self._read_request(parsed))
         except CancelledError:
+            return
+        except AileronError as error:
+            self._refuse(UnfitRequest(403, error.message.removesuffix(".")))
             return
         except Exception:  # noqa: BLE001  (the rim of HTTP: the tool gets an answer, the log the cause)
             _log.failure("answering a tool's request")
@@ -176,6 +216,7 @@ class ToolConnection(Protocol):
             return
         finally:
             self._answering = None
+            self._discard(parsed.sink)
         if self._stage is _ToolStage.ANSWERING:
             self._send(parsed, answer)
 
@@ -235,6 +276,7 @@ class ToolConnection(Protocol):
         """Close the connection once all bytes were written. What the tool still sends is dropped for some seconds."""
         self._stage = _ToolStage.OVER
         self._hold(0)
+        self._discard(self._parser.sink)
         self._wait_for(LINGER_SECONDS)
         self.transport.loseConnection()
 

@@ -1,20 +1,21 @@
-"""Keeps the contents of pushes that wait, each in a file until its run is settled."""
+"""Keeps pushes and long bodies that wait for approval, each in a file until its run is settled."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
 
 from attrs import define, field
 from twisted.internet.defer import DeferredLock
 
-from aileron.home.stored_contents import StoredContents
-from aileron.model.errors import LimitExceeded, StoreUnavailable
+from aileron.model.errors import LimitExceeded
 from aileron.model.interfaces.runner import ISubmission
 from aileron.model.queries import RunQuery
 from aileron.model.runs import Run, RunState
 
-MOST_STORED_OF_SESSION, MOST_STORED = 64 * 1024 * 1024, 256 * 1024 * 1024
+from ._bodies import BodyReading, LongBody
+from ._spool import BodySpool, BodySpools
+
+MOST_STORED_OF_SESSION, MOST_STORED = 256 * 1024 * 1024, 1024 * 1024 * 1024
 """The most bytes of contents that wait, of one session and of all."""
 
 SWEEP_SECONDS = 60.0
@@ -32,13 +33,26 @@ class ToolContents:
     crash leaves is deleted at the next start.
     """
 
-    _stored: StoredContents
+    _spools: BodySpools
     _submission: ISubmission
-    _in_thread: Callable[..., Awaitable[Any]]
     _lock: DeferredLock = field(factory=DeferredLock, init=False)
 
-    async def submit(self, session_id: str, content: bytes, submit: Callable[[str], Awaitable[Run]]) -> Run:
-        """Store a content, and return the run that C{submit} makes with its digest.
+    async def spool(self, session_id: str, content: bytes) -> tuple[BodySpool, LongBody]:
+        """Return a spool that has a content, and its description.
+
+        :raises LimitExceeded: if too much is being stored.
+        :raises StoreUnavailable: if it cannot be written.
+        """
+        spool = self._spools.open(session_id, BodyReading(None, False))
+        spool.write(content)
+        try:
+            return spool, await spool.finish()
+        except BaseException:
+            spool.discard()
+            raise
+
+    async def submit(self, session_id: str, spool: BodySpool, size: int, submit: Callable[[], Awaitable[Run]]) -> Run:
+        """Store a content, and return the run that C{submit} makes of it.
 
         :raises LimitExceeded: if the contents that wait would be too long together. Nothing is stored.
         :raises StoreUnavailable: if it cannot be stored.
@@ -47,12 +61,9 @@ class ToolContents:
         # guard of own tools: a sweep deletes no content whose run is being made
         #    -> features.own_tools.test_contents.ContentsTests.test_sweep_meanwhile
         async with self._lock:
-            await self._sweep(session_id, len(content))
-            try:
-                digest: str = await self._in_thread(self._stored.add, content)
-            except OSError as error:
-                raise StoreUnavailable(f"The content cannot be stored: {error.strerror}. Nothing was sent.") from None
-            return await submit(digest)
+            await self._sweep(session_id, size)
+            await spool.store()
+            return await submit()
 
     async def sweep(self) -> None:
         """Delete the contents that no unsettled run needs.
@@ -67,7 +78,7 @@ class ToolContents:
 
         :raises StoreUnavailable: if the runs cannot be read.
         """
-        await self._in_thread(self._stored.remove_unfinished)
+        await self._spools.in_thread(self._spools.contents.remove_unfinished)
         await self.sweep()
 
     async def _sweep(self, session_id: str = "", more: int = 0) -> None:
@@ -75,20 +86,20 @@ class ToolContents:
 
         :raises LimitExceeded: if with C{more} bytes of a session, those that are needed would be too long together.
         """
-        sizes: Mapping[str, int] = await self._in_thread(self._stored.list_sizes)
+        sizes: Mapping[str, int] = await self._spools.in_thread(self._spools.contents.list_sizes)
         needed = await self._find_needed() if sizes else {}
         # guard of own tools: a content that its run still needs is kept
         #    -> features.own_tools.test_contents.ContentsTests.test_kept
         for digest in sizes.keys() - needed.keys():
-            await self._in_thread(self._stored.remove, digest)
+            await self._spools.in_thread(self._spools.contents.remove, digest)
         kept = {digest: size for digest, size in sizes.items() if digest in needed}
         own = sum(size for digest, size in kept.items() if session_id in needed[digest])
         # guard of own tools: contents that wait do not fill the disk
         #    -> features.own_tools.test_contents.ContentsTests.test_limits
         if own + more > MOST_STORED_OF_SESSION or sum(kept.values()) + more > MOST_STORED:
             raise LimitExceeded(
-                "The pushes that wait for approval are too long together. Nothing was sent: decide those that wait "
-                "first."
+                "The pushes and long bodies that wait for approval are too long together. Nothing was sent: decide "
+                "those that wait first."
             )
 
     async def _find_needed(self) -> Mapping[str, set[str]]:

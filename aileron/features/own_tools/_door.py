@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from attrs import define, evolve, frozen
 
+from aileron.base.json import JSON
 from aileron.model.connectors import READ
 from aileron.model.errors import AileronError, Forbidden
 from aileron.model.interfaces.runner import ISubmission
@@ -26,6 +27,10 @@ from ._writes import CallerIsOwed, HeldRun, Write, Writes
 from .values import ToolAnswer, ToolRequest, ToolService
 
 _UNAUTHORIZED = 401
+_OLD_ACTION = (
+    "Its body has more than 1 MiB, and the action of {service} was written by an earlier version. The user can replace "
+    "it: aileron own-tools remove {service}, then aileron own-tools add {service}"
+)
 _FETCH_LESS = "If it is too large, clone with --depth 1, or fetch fewer branches at once."
 _NEVER_SENT = frozenset((RunState.CANCELLED, RunState.EXPIRED))
 
@@ -137,6 +142,8 @@ class Door:
         # guard of own tools: a restricted session gets no answer of an action that it may not use
         #    -> features.own_tools.test_door.LaterSessionTests.test_profile
         self._reads.check(asked.session, asked.service.action)
+        if asked.request.long is not None and not asked.service.takes_long:
+            return self._refuse(asked, _OLD_ACTION.format(service=asked.service.tools.service), "too_long")
         held = await self._writes.hold(_make_write(asked))
         url = self._review_url(held.run.id)
         # guard of own tools: what may have happened is not answered as if it had
@@ -178,8 +185,8 @@ class Door:
 def _make_write(asked: _Asked) -> Write:
     """Return the write of a request that was recognised as one."""
     request, service, push = asked.request, asked.service, asked.recognised.push
+    claimed: dict[str, JSON] = {CLAIMED_COMMAND: request.caller.command} if request.caller.command else {}
     if push is None:
-        claimed = {CLAIMED_COMMAND: request.caller.command} if request.caller.command else {}
         recognised = {**asked.recognised.to_json(), **claimed}
         inputs = {**write_inputs(request, service.tools.headers), "recognised": recognised}
         return Write(asked.session, request, service.action, inputs, form_digest(request, service.tools))

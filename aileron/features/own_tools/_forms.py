@@ -7,6 +7,7 @@ import re
 from aileron.base.json import JSON, canonical, digest, digest_of_bytes, loads_strict
 from aileron.model.own_tools import ToolDeclaration
 
+from ._bodies import BodyReading
 from .values import ToolRequest
 
 _VARYING = frozenset(
@@ -30,7 +31,7 @@ def form_digest(request: ToolRequest, declaration: ToolDeclaration) -> str:
     form have the same effect, so the answer to one can be given to the other.
     """
     content_type = next((value for name, value in request.headers if name.lower() == "content-type"), "")
-    boundary, plain_type = _split_boundary(content_type)
+    boundary, plain_type = split_boundary(content_type)
     left_out = _VARYING | declaration.varying | declaration.headers
     kept = sorted(
         (name.lower(), value if boundary is None or name.lower() != "content-type" else plain_type)
@@ -41,7 +42,7 @@ def form_digest(request: ToolRequest, declaration: ToolDeclaration) -> str:
     return digest([request.host, request.method, request.target, kept, *body])
 
 
-def _split_boundary(content_type: str) -> tuple[str | None, str]:
+def split_boundary(content_type: str) -> tuple[str | None, str]:
     """Return the boundary of a multipart body, or None if there is none, and the type without it."""
     found = _BOUNDARY.search(content_type) if content_type.lower().startswith("multipart/") else None
     if found is None:
@@ -49,8 +50,17 @@ def _split_boundary(content_type: str) -> tuple[str | None, str]:
     return found[1] or found[2], f"{content_type[: found.start()]}boundary={content_type[found.end() :]}"
 
 
+def read_long(content_type: str) -> BodyReading:
+    """Return what reads a long body of a type. A method override is searched where servers read parameters."""
+    boundary, plain_type = split_boundary(content_type)
+    media_type = plain_type.replace(",", ";").partition(";")[0].strip().lower()
+    return BodyReading(boundary, media_type.startswith("multipart/") or not media_type)
+
+
 def _write_body(request: ToolRequest, content_type: str, boundary: str | None) -> list[JSON]:
     """Return the kind of the body's normal form, and its digest, as a list for the digest of the request."""
+    if request.long is not None:
+        return [*request.long.form]
     body = request.body
     if boundary is not None:
         mark = b"--" + boundary.encode("utf-8")

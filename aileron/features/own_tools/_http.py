@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from urllib.parse import unquote_to_bytes
 
 from attrs import define, field, frozen
@@ -11,11 +11,19 @@ from attrs import define, field, frozen
 from aileron.base.addresses import is_overriding_header, overriding_parameters
 from aileron.base.http1 import CHUNKED, Malformed, RequestHead, parse_request
 
+from ._spool import BodySpool
+
 MOST_HEAD_BYTES = 64 * 1024
 MOST_BODY_BYTES = 1024 * 1024
+"""The longest body that is kept in memory, and later in the arguments of its run."""
+
+MOST_LONG_BYTES = 100 * 1024 * 1024
+"""The longest body."""
+
 MOST_PUSH_BYTES = 24 * 1024 * 1024
 """The longest body of a push of git."""
 
+PUSH_TYPE = "application/x-git-receive-pack-request"
 MOST_DRAINED_BYTES = 16 * 1024 * 1024
 """The most bytes of a body that are read and dropped, so that the tool reads the refusal of a long body."""
 
@@ -59,6 +67,7 @@ class ParsedRequest:
 
     :ivar headers: the end-to-end headers as pairs, names as sent, values without surrounding space.
     :ivar keep: True if the connection may be used for another request.
+    :ivar sink: has the body if it is a long one. Then C{body} is empty.
     """
 
     method: str
@@ -66,6 +75,7 @@ class ParsedRequest:
     headers: tuple[tuple[str, str], ...]
     body: bytes = field(repr=False)
     keep: bool
+    sink: BodySpool | None = field(default=None, repr=False)
 
 
 @define
@@ -73,17 +83,24 @@ class RequestParser:
     """A parser of one request after another, from the bytes of one connection to one host.
 
     :ivar host: the host, with its port unless that is 443.
-    :ivar most_bytes: the longest body.
+    :ivar most_bytes: the longest body of a push of git, or of any request if no long bodies are accepted.
+    :ivar open_sink: returns what takes a long body, for the type of its content, or None if none is accepted.
+    :ivar sink: takes the body of the present request, if it is a long one.
     :ivar rest: the received bytes that were not parsed yet.
     """
 
     host: str
     most_bytes: int = MOST_BODY_BYTES
+    open_sink: Callable[[str], BodySpool] | None = None
+    sink: BodySpool | None = field(default=None, init=False)
     rest: bytearray = field(factory=bytearray, repr=False, init=False)
     _searched: int = field(default=0, init=False)
     _head: RequestHead | None = field(default=None, init=False)
     _fields: tuple[tuple[str, str], ...] = field(default=(), init=False)
     _body: bytearray = field(factory=bytearray, repr=False, init=False)
+    _kept: int = field(default=0, init=False)
+    _most: int = field(default=0, init=False)
+    _taken: int = field(default=0, init=False)
     _dropped: int = field(default=0, init=False)
     _left: int = field(default=0, init=False)
     _chunked: int = field(default=0, init=False)
@@ -97,11 +114,11 @@ class RequestParser:
     @property
     def held(self) -> int:
         """The number of received bytes that the parser has in memory."""
-        return len(self.rest) + len(self._body)
+        return len(self.rest) + len(self._body) + (0 if self.sink is None else self.sink.held)
 
     @property
     def _most_drained(self) -> int:
-        return self.most_bytes - MOST_BODY_BYTES + MOST_DRAINED_BYTES
+        return self._most - MOST_BODY_BYTES + MOST_DRAINED_BYTES
 
     def take_expectation(self) -> bool:
         """Return whether the tool waits for C{100 Continue} before it sends the body. Later calls return False."""
@@ -120,16 +137,17 @@ class RequestParser:
         if head is None or not self._read_body(head):
             return None
         if self._dropped:
-            raise _too_long(self.most_bytes)
+            raise _too_long(self._most)
         found = ParsedRequest(
             head.method.decode("ascii"),
             head.target.decode("ascii"),
             tuple(_drop_hops(self._fields)),
             bytes(self._body),
             "close" not in _list_options(self._fields),
+            self.sink,
         )
         _check_form(found)
-        self._head, self._body, self._chunked = None, bytearray(), 0
+        self._head, self._body, self._chunked, self.sink = None, bytearray(), 0, None
         return found
 
     def _read_head(self) -> bool:
@@ -149,7 +167,8 @@ class RequestParser:
             raise _explain_malformed(raw) from None
         self._fields = tuple(_read_fields(head.lines))
         _check_head(head, self._fields, self.host)
-        self._head = head
+        self._head, self._taken = head, 0
+        self._kept, self._most = self._find_limits(head)
         self._asks = self._reads_expectation(head)
         return True
 
@@ -164,36 +183,64 @@ class RequestParser:
         if _OTHER_VERSION.fullmatch(line) or not line.endswith(b" HTTP/1.1\r"):
             raise _explain_malformed(line)
 
+    def _find_limits(self, head: RequestHead) -> tuple[int, int]:
+        """Return how long the body of a request can be in memory, and how long it can be at all."""
+        if self.open_sink is None or _find(self._fields, "content-type") == PUSH_TYPE:
+            return self.most_bytes, self.most_bytes
+        # guard of own tools: a long body is nothing that is read as a form
+        #    -> features.own_tools.test_http.LongTests.test_form
+        if _is_form(head.method.decode("ascii"), self._fields):
+            return MOST_BODY_BYTES, MOST_BODY_BYTES
+        return MOST_BODY_BYTES, MOST_LONG_BYTES
+
     def _reads_expectation(self, head: RequestHead) -> bool:
         expected = _find(self._fields, "expect")
         if not expected:
             return False
         if expected.lower() != "100-continue":
             raise UnfitRequest(417, "Only the expectation 100-continue is supported")
-        if head.length > self.most_bytes:  # the tool sends no body, so nothing needs to be drained
-            raise _too_long(self.most_bytes)
+        if head.length > self._most:  # the tool sends no body, so nothing needs to be drained
+            raise _too_long(self._most)
         return head.length != 0
 
     def _read_body(self, head: RequestHead) -> bool:
         if head.length == CHUNKED:
             return self._read_chunks()
         if head.length > self._most_drained:
-            raise _too_long(self.most_bytes)
-        missing = head.length - len(self._body) - self._dropped
+            raise _too_long(self._most)
+        missing = head.length - self._taken
         piece = self.rest[:missing]
         del self.rest[:missing]
-        self._take(piece)
+        self._take(piece, head.length)
         return len(piece) == missing
 
-    def _take(self, piece: bytearray) -> None:
-        """Add bytes to the body of the request. A body that is too long is dropped."""
-        if self._dropped or len(self._body) + len(piece) > self.most_bytes:
-            self._dropped += len(self._body) + len(piece)
+    def _take(self, piece: bytearray, length: int = 0) -> None:
+        """Add bytes to the body of the request. A body that is too long is dropped.
+
+        :param length: the length of the body, or 0 if it is not known.
+        """
+        self._taken += len(piece)
+        expected = max(self._taken, length)
+        if expected > self._most:
+            self._dropped = self._taken
             self._body.clear()
-        else:
+            if self.sink is not None:
+                self.sink.discard()
+        elif expected <= self._kept:
             self._body += piece
+        else:
+            self._pour(piece)
         if self._dropped > self._most_drained:
-            raise _too_long(self.most_bytes)
+            raise _too_long(self._most)
+
+    def _pour(self, piece: bytearray) -> None:
+        """Add bytes to a long body."""
+        if self.sink is None and self.open_sink is not None:
+            self.sink = self.open_sink(_find(self._fields, "content-type"))
+            self.sink.write(bytes(self._body))
+            self._body.clear()
+        if self.sink is not None:
+            self.sink.write(bytes(piece))
 
     def _read_chunks(self) -> bool:
         """Read chunks without extensions and without trailers, and return whether the last one was read."""
@@ -205,7 +252,7 @@ class RequestParser:
             position += length
         self._chunked += position
         if self._chunked > self._most_drained:
-            raise _too_long(self.most_bytes)
+            raise _too_long(self._most)
         del self.rest[:position]
         return is_whole
 
@@ -356,11 +403,15 @@ def _drop_hops(fields: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, str]]
     return ((name, value) for name, value in fields if name.lower() not in _HOP_BY_HOP | _FRAMING)
 
 
-def _check_form(request: ParsedRequest) -> None:
-    kind = _find(request.headers, "content-type").replace(",", ";").partition(";")[0].strip().lower()
+def _is_form(method: str, fields: tuple[tuple[str, str], ...]) -> bool:
+    kind = _find(fields, "content-type").replace(",", ";").partition(";")[0].strip().lower()
     # guard of own tools: a POST without a type may be read as a form
-    #    -> features.own_tools.test_http.BodyTests.test_untyped, instead if kind != _FORM
-    if kind != _FORM and (kind or request.method != "POST"):
+    #    -> features.own_tools.test_http.BodyTests.test_untyped, instead return kind == _FORM
+    return kind == _FORM or (not kind and method == "POST")
+
+
+def _check_form(request: ParsedRequest) -> None:
+    if not _is_form(request.method, request.headers):
         return
     if request.body.count(b"&") + request.body.count(b";") >= _MOST_FIELDS_OF_FORM:
         raise UnfitRequest(400, f"A form may have {_MOST_FIELDS_OF_FORM} fields at most")

@@ -11,10 +11,11 @@ from collections.abc import Collection, Mapping, Sequence
 from aileron.base.json import JSON
 from aileron.model.runs import AttemptRow, Run
 
+from ._bodies import LongBody
 from .values import ToolAnswer, ToolRequest
 
 MOST_BODY_BYTES = 1024 * 1024
-"""The longest body of a request. It is kept in the arguments of the run."""
+"""The longest body that is kept in the arguments of a run."""
 
 RUN_HEADER = "Aileron-Run"
 """The header of an answer that names its run."""
@@ -27,12 +28,15 @@ _REASON = re.compile(r"[\x20-\x7e]*")
 def write_inputs(request: ToolRequest, left_out: Collection[str]) -> dict[str, JSON]:
     """Return the inputs of the forwarding operation for a request.
 
-    The body is C{body} if it is text in UTF-8 without control characters, else C{body_base64}.
+    The body is C{body} if it is text in UTF-8 without control characters, else C{body_base64}. Of a long body, only
+    C{size} and what is shown of it are among them, beside C{content} with its digest.
 
     :param left_out: the headers, in lower case, in which tools send their placeholder.
     """
     lines: list[JSON] = [f"{name}: {value}" for name, value in request.headers if name.lower() not in left_out]
     body = {} if not request.body else _write_body(request.body)
+    if request.long is not None:
+        body = _describe_long(request.long)
     return {"host": request.host, "method": request.method, "target": request.target, "headers": lines, **body}
 
 
@@ -44,6 +48,11 @@ def _write_body(body: bytes) -> dict[str, JSON]:
     if _CONTROL.search(text):
         return {"body_base64": base64.b64encode(body).decode("ascii")}
     return {"body": text}
+
+
+def _describe_long(long: LongBody) -> dict[str, JSON]:
+    shown: dict[str, JSON] = {"beginning": long.beginning, "parts": list(long.parts)}
+    return {"content": long.digest, "size": long.size, **{name: value for name, value in shown.items() if value}}
 
 
 def find_whole_answer(run: Run, attempts: Sequence[AttemptRow]) -> JSON:

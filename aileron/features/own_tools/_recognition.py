@@ -28,6 +28,7 @@ _FORM = "application/x-www-form-urlencoded"
 _BATCHES = ("multipart/mixed", "multipart/batch", "application/http")
 _BATCH_PATHS = frozenset({"$batch", "_batch"})
 _MOST_VALUES = 20_000
+_TOO_LONG = "Its body is too long. Only a request that changes something, and is no GraphQL, can have more than 1 MiB."
 
 
 @frozen
@@ -129,6 +130,10 @@ class _Recogniser:
             raise _NotRecognised(f"Only requests under {paths} are passed on.")
         self._check_credential(target)
         self._check_headers()
+        # guard of own tools: what must be read as a whole is not accepted as a long body
+        #    -> features.own_tools.test_recognition.LongTests.test_refused
+        if self.request.long is not None and (method in _READING or self.protocol != REST):
+            raise _NotRecognised(_TOO_LONG)
         if self.protocol == GIT:
             asked = recognise_git(self.request)
             return Recognised(asked.effect, asked.protocol, repository=asked.repository, push=asked.push)
@@ -189,6 +194,10 @@ class _Recogniser:
         is_form = self._media_type() in ("", _FORM)
         form = body.decode("latin-1") if is_form else ""
         found = [*overriding_parameters(target.partition("?")[2]), *overriding_parameters(form)]
+        # guard of own tools: no part of a long body changes the method
+        #    -> features.own_tools.test_recognition.LongTests.test_override
+        if self.request.long is not None and self.request.long.overrides:
+            found.append("a part of the body")
         if self._media_type().startswith("multipart/"):
             found.append(overriding_in_body(body))
         # guard of own tools: no parameter changes the method
@@ -263,6 +272,8 @@ class _Recogniser:
             declared = found.template.effect == READ
         # guard of own tools: no body turns a read into a write
         #    -> features.own_tools.test_recognition.EffectTests.test_override_in_read, instead return declared
+        if declared and self.request.long is not None:
+            raise _NotRecognised(_TOO_LONG)
         return declared and not overriding_in_body(self.request.body)
 
     def _refuse_raw(self) -> None:
@@ -276,7 +287,7 @@ class _Recogniser:
     def _content(self) -> Content:
         body = self.request.body
         if not body:
-            return Content("none")
+            return Content("none" if self.request.long is None else "")
         if self._is_plain_json():
             try:
                 return Content("json", loads_strict(body, most_values=_MOST_VALUES))

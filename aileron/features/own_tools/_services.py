@@ -20,11 +20,13 @@ class UsedService:
     """A service that agents' own tools can use.
 
     :ivar action: the action by which they use it.
+    :ivar takes_long: whether the action has inputs for bodies of more than 1 MiB. Those of earlier versions have none.
     """
 
     about: ConnectorDescription
     tools: ToolDeclaration
     action: str
+    takes_long: bool = True
 
 
 @frozen
@@ -108,5 +110,7 @@ class ToolServices:
             ]
             usual = name_action(tools.service)
             if named:
-                found[about.name] = UsedService(about, tools, usual if usual in named else named[0])
+                name = usual if usual in named else named[0]
+                takes_long = any(each.name == "content" for each in offers[name].action.inputs)
+                found[about.name] = UsedService(about, tools, name, takes_long)
         return [*found.values()]

@@ -45,7 +45,7 @@ class Write:
     :ivar action: the action by which the session's tools use the service.
     :ivar inputs: the arguments of its run.
     :ivar form: the digest of its normal form.
-    :ivar is_stored: whether the request's body is stored in a file, and its digest and size are further arguments.
+    :ivar is_stored: whether the body is to be stored in a file, and its digest and size are further arguments.
     """
 
     session: Session
@@ -122,6 +122,8 @@ class Writes:
         :raises AileronError: if the runner refuses the call. Nothing is stored.
         """
         held, caller = _Held(), name_caller(write.request, self._life)
+        if write.request.spool is not None:
+            write.request.spool.take()
         try:
             # guard of own tools: a run is created whole though its tool has gone
             #    -> features.own_tools.test_door.HoldTests.test_gone_early,
@@ -162,7 +164,11 @@ class Writes:
         # guard of own tools: two requests are compared one after the other
         #    -> features.own_tools.test_door.RepetitionTests.test_at_once_slow,
         #    instead return await self._assign_alone(write, caller, held)
-        return await lock.run(lambda: Deferred.fromCoroutine(self._assign_alone(write, caller, held)))
+        try:
+            return await lock.run(lambda: Deferred.fromCoroutine(self._assign_alone(write, caller, held)))
+        finally:
+            if write.request.spool is not None:
+                write.request.spool.discard()
 
     async def _assign_alone(self, write: Write, caller: str, held: _Held) -> tuple[SessionClaims, str, bool]:
         claims = self._claims.get(write.session.id)
@@ -208,15 +214,19 @@ class Writes:
         """Request a new run for a write, and return its id. The claim on its answer is stored with it."""
         session, new = write.session, NewClaim(write.form, _measure(write))
         await self._refuse_flood(session.id, new.size)
+        spool, long, inputs = write.request.spool, write.request.long, write.inputs
         if write.is_stored:
-            body = write.request.body
-
-            async def submit(digest: str) -> Run:
-                return await self._submit(write, {**write.inputs, "content": digest, "size": len(body)}, new)
-
-            run = await self._contents.submit(session.id, body, submit)
+            spool, long = await self._contents.spool(session.id, write.request.body)
+            inputs = {**inputs, "content": long.digest, "size": long.size}
+        if spool is None or long is None:
+            run = await self._submit(write, inputs, new)
         else:
-            run = await self._submit(write, write.inputs, new)
+            try:
+                run = await self._contents.submit(
+                    session.id, spool, long.size, lambda: self._submit(write, inputs, new)
+                )
+            finally:
+                spool.discard()
         claims.add(ToolClaim(run.id, session.id, new.form, new.size, run.received_at))
         return run.id
 
@@ -246,6 +256,6 @@ def _is_expired(run: Run, now: datetime) -> bool:
 
 def _measure(write: Write) -> int:
     """Return the bytes of a request in the database."""
-    request, stored = write.request, len(write.request.body) if write.is_stored else 0
+    request = write.request
     sizes = (len(name) + len(value) for name, value in request.headers)
-    return len(request.target) + len(request.body) - stored + sum(sizes)
+    return len(request.target) + sum(sizes) + (0 if write.is_stored else len(request.body))

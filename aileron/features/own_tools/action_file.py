@@ -10,8 +10,8 @@ _TEXT = """\
 +++
 # Own tools of agents, such as gh and curl, use {service} by this action. Agents cannot call it.
 name = "{name}"
-version = "1.0.0"
-timeout_seconds = 120
+version = "1.1.0"
+timeout_seconds = 360
 
 [[requires.connectors]]
 name = "{connector}"
@@ -53,6 +53,32 @@ required = false
 schema = {{ type = "string", maxLength = 1398104 }}
 
 [[inputs]]
+name = "content"
+type = "string"
+description = "Digest of the body, if it is longer than 1 MiB"
+required = false
+
+[[inputs]]
+name = "size"
+type = "integer"
+description = "Size of that body in bytes"
+required = false
+
+[[inputs]]
+name = "beginning"
+type = "string"
+description = "Its beginning, if it is text"
+required = false
+multiline = true
+
+[[inputs]]
+name = "parts"
+type = "array"
+items_type = "string"
+description = "Its parts, if it has several"
+required = false
+
+[[inputs]]
 name = "recognised"
 type = "object"
 description = "How the request was recognised"
@@ -70,6 +96,10 @@ target = "${{args.target}}"
 headers = "${{args.headers}}"
 body = "${{args.body}}"
 body_base64 = "${{args.body_base64}}"
+content = "${{args.content}}"
+size = "${{args.size}}"
+beginning = "${{args.beginning}}"
+parts = "${{args.parts}}"
 recognised = "${{args.recognised}}"
 
 # Each write of a tool needs your approval. Also: undo_seconds = 30.

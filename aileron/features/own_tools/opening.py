@@ -18,6 +18,7 @@ from ._authority import SessionAuthority
 from ._budget import HeldBytes
 from ._connection import ToolSession, serve_tool
 from ._recorder import ToolRecorder
+from ._spool import BodySpools
 from .values import ToolDoor, ToolService
 
 _OTHERS = (
@@ -62,12 +63,14 @@ class ToolSessions:
     services' hosts are refused, also if the session may reach these hosts otherwise.
 
     :param prepare: called when services are opened for a session, so that what its first request needs can be loaded.
+    :param spools: stores long bodies. If it is None, none are accepted.
     """
 
     _door: ToolDoor
     _clock: IReactorTime
     _recorder: ToolRecorder
     _prepare: Callable[[], object] = _do_nothing
+    _spools: BodySpools | None = None
     _opened: dict[str, OpenedTools] = field(factory=dict, init=False)
     _lost: dict[str, frozenset[str]] = field(factory=dict, init=False)
     _opening: DeferredLock = field(factory=DeferredLock, init=False)
@@ -143,7 +146,7 @@ class ToolSessions:
             self._recorder.record_unreadable(session_id, name, why)
 
         number = next(self._numbers)
-        session = ToolSession(session_id, number, name, self._door, self._held, report, found[1], caller)
+        session = ToolSession(session_id, number, name, self._door, self._held, report, found[1], caller, self._spools)
         options = found[0].authority.make_options(name.partition(":")[0])
         return serve_tool(session, options, transport, self._clock)
 

@@ -20,10 +20,12 @@ from ._graphql import load_parser
 from ._reads import SessionReads
 from ._recorder import ToolRecorder
 from ._services import ToolServices
+from ._spool import BodySpools
 from ._writes import Writes
 from .opening import ToolSessions
 from .settings import OwnToolsSettings
 
+_MOST_WRITERS = 4  # threads that write bodies to the disk
 STATUS = made_of({"reads": {**COUNT, "description": "requests of tools that only read, since the daemon started"}})
 
 
@@ -62,7 +64,8 @@ async def start_own_tools(core: Core, settings: OwnToolsSettings) -> RunningOwnT
     process, store, runner = core.process, core.store, core.runner
     recorder = ToolRecorder(store.audit, process.reactor, process.ids)
     reads = SessionReads(runner.tool_reads)
-    contents = ToolContents(StoredContents.of_home(core.home.root), runner.submission, process.in_thread(at_once=1))
+    spools = BodySpools(StoredContents.of_home(core.home.root), process.in_thread(at_once=_MOST_WRITERS))
+    contents = ToolContents(spools, runner.submission)
     await contents.start()
     process.life.repeat(process.reactor, SWEEP_SECONDS, lambda: Deferred.fromCoroutine(contents.sweep()))
     claims, reactor, life = store.tool_claims, process.reactor, process.ids()
@@ -76,7 +79,8 @@ async def start_own_tools(core: Core, settings: OwnToolsSettings) -> RunningOwnT
         recorder,
         lambda run_id: f"{process.operator_url()}/approvals/{run_id}",
     )
-    sessions = ToolSessions(door, process.reactor, recorder, lambda: process.reactor.callInThread(load_parser))
+    sessions = ToolSessions(door, process.reactor, recorder, lambda: process.reactor.callInThread(load_parser), spools)
     egress.sessions.register_opener(sessions)
     process.life.at_end(recorder.stop)
+    process.life.at_end(spools.stop)
     return RunningOwnTools(sessions, recorder, reads, writes)

@@ -9,6 +9,9 @@ from attrs import field, frozen
 
 from aileron.model.tool_claims import NO_CALLER, ToolCaller
 
+from ._bodies import LongBody
+from ._spool import BodySpool
+
 
 @frozen
 class ToolRequest:
@@ -23,7 +26,9 @@ class ToolRequest:
     :ivar target: path and query exactly as they were sent. It begins with a slash.
     :ivar headers: the end-to-end headers as pairs, in their order: names as sent, values without surrounding space.
         C{Host}, C{Content-Length} and C{Transfer-Encoding} and what C{Connection} names are left out.
-    :ivar body: the whole content, without its transfer coding.
+    :ivar body: the whole content, without its transfer coding. It is empty if it is a long one.
+    :ivar long: the content, if it is too long for the arguments of a run.
+    :ivar spool: has the long content, until it is stored or discarded.
     :ivar caller: the process that opened the connection. It is shown, and tells repetitions apart.
     :ivar services: the names of the services that the session opened at this host.
     """
@@ -37,6 +42,8 @@ class ToolRequest:
     body: bytes = field(default=b"", repr=False)
     caller: ToolCaller = NO_CALLER
     services: frozenset[str] = frozenset()
+    long: LongBody | None = None
+    spool: BodySpool | None = field(default=None, repr=False, eq=False)
 
 
 def _ignore() -> None:

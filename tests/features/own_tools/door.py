@@ -15,6 +15,7 @@ from aileron.features.own_tools._door import Door
 from aileron.features.own_tools._reads import SessionReads
 from aileron.features.own_tools._recorder import ToolRecorder
 from aileron.features.own_tools._services import ToolServices
+from aileron.features.own_tools._spool import BodySpools
 from aileron.features.own_tools._writes import Writes
 from aileron.features.own_tools.action_file import write_action
 from aileron.features.own_tools.values import ToolAnswer, ToolRequest
@@ -67,7 +68,8 @@ class DoorCase(ToolsCase):
         """Make the door of this life."""
         self.recorder = ToolRecorder(self.store.audit, self.clock, self.fresh_id)
         self.stored = StoredContents(self.directory.parent / "contents")
-        self.contents = ToolContents(self.stored, self.runner.submission, call_at_once)
+        self.spools = BodySpools(self.stored, call_at_once)
+        self.contents = ToolContents(self.spools, self.runner.submission)
         self.writes = Writes(
             self.runner.submission, self.store.tool_claims, self.contents, self.clock, f"life-{next(self.lives)}", HOLD
         )

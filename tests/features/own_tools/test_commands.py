@@ -67,7 +67,7 @@ class OwnToolsTests(TrustCase):
     def test_different(self) -> None:
         """A file with other contents is kept."""
         self.add()
-        mine = self.path.read_text().replace("timeout_seconds = 120", "timeout_seconds = 60")
+        mine = self.path.read_text().replace("timeout_seconds = 360", "timeout_seconds = 60")
         self.path.write_text(mine)
         code, _, err = self.as_operator("own-tools", "add", "github")
         self.assertEqual((1, mine), (code, self.path.read_text()))

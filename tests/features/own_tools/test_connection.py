@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from functools import cache
+from pathlib import Path
+from typing import Any
 
+from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionAborted
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import digest_of_bytes
+from aileron.features.own_tools import _http
 from aileron.features.own_tools._authority import SessionAuthority
 from aileron.features.own_tools._budget import MOST_HELD_OF_SESSION, HeldBytes
 from aileron.features.own_tools._connection import (
@@ -21,7 +26,9 @@ from aileron.features.own_tools._connection import (
     write_head,
 )
 from aileron.features.own_tools._http import UnfitRequest
+from aileron.features.own_tools._spool import PIECE_BYTES, BodySpools
 from aileron.features.own_tools.values import ToolAnswer
+from aileron.home.stored_contents import StoredContents, UnfinishedContent
 from tests.features.own_tools.test_http import chunked, fixed, head
 from tests.features.own_tools.tls import HOST, End, Net, Served, Tool, WaitingDoor, make_tool
 
@@ -36,7 +43,12 @@ def find_authority(name: str = "") -> SessionAuthority:
 
 
 class ConnectionCase(SynchronousTestCase):
-    """A tool, and the daemon's end of its connection."""
+    """A tool, and the daemon's end of its connection.
+
+    :ivar spools: stores long bodies, if they are accepted.
+    """
+
+    spools: BodySpools | None = None
 
     def setUp(self) -> None:
         self.authority = find_authority()
@@ -46,7 +58,7 @@ class ConnectionCase(SynchronousTestCase):
 
     def connect(self, authority: SessionAuthority | None = None) -> tuple[Tool, End]:
         """Return a tool that is connected, and its end of the connection."""
-        session = ToolSession("session-1", 7, HOST, self.door, self.held, self.reports.append)
+        session = ToolSession("session-1", 7, HOST, self.door, self.held, self.reports.append, spools=self.spools)
         options = self.authority.make_options(HOST)
         served = Served(lambda transport: serve_tool(session, options, transport, self.clock))
         tool, below = make_tool(self.clock, (authority or self.authority).pem)
@@ -77,6 +89,127 @@ class ConnectionCase(SynchronousTestCase):
     def held_now(self) -> int:
         """Return how many bytes the connections hold."""
         return self.held._of_sessions.get("session-1", 0)
+
+
+class LongTests(ConnectionCase):
+    """Long bodies, which go to the disk while they are received. The thread is stepped by hand."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        home = Path(self.mktemp()).absolute()
+        home.mkdir(mode=0o700)
+        self.stored = StoredContents.of_home(home)
+        self.waiting: list[Deferred[None]] = []
+        self.stepping = True
+        self.spools = BodySpools(self.stored, self.in_thread)
+        self.body = bytes(range(256)) * (3 * MEBIBYTE // 256)
+
+    async def in_thread(self, work: Any, *args: Any) -> Any:
+        """Call a function at once, or once the thread is stepped."""
+        if not self.stepping:
+            turn: Deferred[None] = Deferred()
+            self.waiting.append(turn)
+            await turn
+        return work(*args)
+
+    def step(self) -> None:
+        """Let the thread work, from now on at once."""
+        self.stepping = True
+        while self.waiting:
+            self.waiting.pop(0).callback(None)
+        self.net.run()
+
+    def names(self) -> list[str]:
+        """Return the names of all files."""
+        return [each.name for each in self.stored.directory.iterdir()] if self.stored.directory.exists() else []
+
+    def upload(self, *lines: str) -> bytes:
+        """Return a request with the long body."""
+        return fixed(self.body, "Content-Type: application/zip", *lines)
+
+    def test_received(self) -> None:
+        """The door gets a long body by its digest and size. It is deleted with the answer."""
+        for data in (self.upload(), chunked(self.body[:7], self.body[7:], lines=["Content-Type: application/zip"])):
+            tool, _ = self.connect()
+            self.say(tool, data)
+            request = self.door.requests.pop()
+            assert request.long is not None
+            self.assertEqual((b"", digest_of_bytes(self.body)), (request.body, request.long.digest))
+            self.assertEqual((1, 0), (len(self.names()), self.held_now()))
+            self.answer()
+            self.assertEqual([], self.names())
+            self.say(tool, GET)
+            self.answer()
+            self.assertEqual(2, tool.got.count(b"HTTP/1.1 200 "))
+            self.door.requests.clear()
+
+    def test_pressure(self) -> None:
+        """While the disk is slow, the connection is not read, and little of the body is in memory."""
+        self.stepping = False
+        tool, _ = self.connect()
+        self.say(tool, self.upload())
+        self.assertFalse(self.own.reading)
+        self.assertLess(self.held_now(), 4 * PIECE_BYTES)
+        self.step()
+        self.assertEqual(1, len(self.door.requests))
+
+    def test_slow(self) -> None:
+        """An upload may take long as long as something comes; a silent one is ended, and its file deleted."""
+        tool, _ = self.connect()
+        data = self.upload()
+        for at in range(0, MEBIBYTE, MEBIBYTE // 4):
+            self.say(tool, data[at : at + MEBIBYTE // 4])
+            self.turn(REQUEST_SECONDS - 1)
+        self.assertIsNone(tool.reason)
+        self.assertEqual(1, len(self.names()))
+        self.turn(REQUEST_SECONDS)
+        self.assertIsNotNone(tool.reason)
+        self.assertEqual([], self.names())
+
+    def test_gone(self) -> None:
+        """A tool that leaves in the midst, or while it waits, leaves no file, unless a run is made of its body."""
+        for sent, taken in ((2 * MEBIBYTE, False), (10 * MEBIBYTE, False), (10 * MEBIBYTE, True)):
+            tool, _ = self.connect()
+            self.say(tool, self.upload()[:sent])
+            self.assertEqual(1, len(self.names()))
+            if taken:
+                spool = self.door.requests[-1].spool
+                assert spool is not None
+                spool.take()
+            tool.transport.abortConnection()
+            self.net.run()
+            self.assertEqual(taken, bool(self.names()), sent)
+
+    def test_disk(self) -> None:
+        """If the body cannot be written, the tool reads why, and the door gets no request."""
+
+        def full(*_: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        self.patch(UnfinishedContent, "add", full)
+        tool, _ = self.connect()
+        self.say(tool, self.upload())
+        self.assertTrue(
+            tool.got.startswith(b"HTTP/1.1 403 The body cannot be stored: No space left on device"), tool.got
+        )
+        self.assertEqual(([], []), (self.door.requests, self.names()))
+
+    def test_too_long(self) -> None:
+        """A body that becomes longer than allowed is refused, and deleted."""
+        self.patch(_http, "MOST_LONG_BYTES", 2 * MEBIBYTE)
+        tool, _ = self.connect()
+        self.say(tool, chunked(*[self.body] * 2, lines=["Content-Type: application/zip"]))
+        self.assertTrue(tool.got.startswith(b"HTTP/1.1 413 "), tool.got)
+        self.assertEqual(([], []), (self.door.requests, self.names()))
+
+    def test_expectation(self) -> None:
+        """A tool that waits for C{100 Continue} before a long body is told to go on."""
+        tool, _ = self.connect()
+        data = self.upload("Expect: 100-continue")
+        self.say(tool, data[: -len(self.body)])
+        self.assertEqual(b"HTTP/1.1 100 Continue\r\n\r\n", tool.got)
+        self.say(tool, self.body)
+        self.assertEqual(1, len(self.door.requests))
 
 
 class AnswerTests(ConnectionCase):
@@ -187,7 +320,7 @@ class AnswerTests(ConnectionCase):
 
     def test_other_protocols(self) -> None:
         """A client that offers HTTP/2 as well gets HTTP/1.1."""
-        session = ToolSession("session-1", 7, HOST, self.door, self.held, self.reports.append)
+        session = ToolSession("session-1", 7, HOST, self.door, self.held, self.reports.append, spools=self.spools)
         tool, below = make_tool(self.clock, self.authority.pem, HOST, b"h2", b"http/1.1")
         made = self.authority.make_options(HOST)
         self.net.connect(below, Served(lambda transport: serve_tool(session, made, transport, self.clock)))
@@ -333,7 +466,7 @@ class TimeTests(ConnectionCase):
 
     def test_handshake(self) -> None:
         """A client that does not finish the handshake is not waited for."""
-        session = ToolSession("session-1", 7, HOST, self.door, self.held, self.reports.append)
+        session = ToolSession("session-1", 7, HOST, self.door, self.held, self.reports.append, spools=self.spools)
         options = self.authority.make_options(HOST)
         served = Served(lambda transport: serve_tool(session, options, transport, self.clock))
         _, self.own = self.net.connect(Tool(), served)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 from twisted.internet.defer import Deferred
 
 from aileron.base.json import digest_of_bytes
 from aileron.features.own_tools import _contents
-from aileron.features.own_tools._contents import ToolContents
-from aileron.model.errors import AileronError, LimitExceeded, StoreUnavailable
+from aileron.home.stored_contents import UnfinishedContent
+from aileron.model.errors import AileronError, StoreUnavailable
 from aileron.model.runs import Run, RunState
 
 from .door import THREE, TWO
@@ -22,6 +22,17 @@ class ContentsTests(GitDoorCase):
     def stored_digests(self) -> set[str]:
         """Return the digests of what is stored."""
         return set(self.stored.list_sizes())
+
+    def leave(self, content: bytes) -> None:
+        """Store a content."""
+        unfinished = self.stored.begin()
+        unfinished.add(content)
+        unfinished.store()
+
+    def submit_content(self, submit: Callable[[], Awaitable[Run]]) -> Deferred[Run]:
+        """Submit a run with a content."""
+        spool, long = self.sync(self.contents.spool("session-1", b"content"))
+        return self.later(self.contents.submit("session-1", spool, long.size, submit))
 
     def test_kept(self) -> None:
         """A content is kept while one of its runs waits, also over a restart, and deleted when all are settled."""
@@ -42,10 +53,10 @@ class ContentsTests(GitDoorCase):
 
     def test_crashes(self) -> None:
         """What a crash left without a run, or half written, goes at the next start."""
-        self.stored.add(b"orphan")
+        self.leave(b"orphan")
         (self.stored.directory / ".half").write_bytes(b"x")
         self.parked_push()
-        self.stored.add(b"another")
+        self.leave(b"another")
         self.restart()
         self.sync(self.contents.start())
         names = [each.name for each in self.stored.directory.iterdir()]
@@ -54,11 +65,10 @@ class ContentsTests(GitDoorCase):
     def test_refused(self) -> None:
         """If the runner refuses the call, no content is left after a sweep."""
 
-        async def refuse(_: str) -> Run:
+        async def refuse() -> Run:
             raise StoreUnavailable("It is stopping.")
 
-        failed = self.later(self.contents.submit("session-1", b"content", refuse))
-        self.failureResultOf(failed, AileronError)
+        self.failureResultOf(self.submit_content(refuse), AileronError)
         self.sync(self.contents.sweep())
         self.assertEqual(set(), self.stored_digests())
 
@@ -67,10 +77,10 @@ class ContentsTests(GitDoorCase):
         self.parked_push()
         run, going = self.runs()[0], Deferred[Run]()
 
-        async def submit(_: str) -> Run:
+        async def submit() -> Run:
             return await going
 
-        asked = self.later(self.contents.submit("session-1", b"content", submit))
+        asked = self.submit_content(submit)
         swept = self.later(self.contents.sweep())
         self.assertNoResult(swept)
         self.assertIn(digest_of_bytes(b"content"), self.stored_digests())
@@ -96,15 +106,14 @@ class ContentsTests(GitDoorCase):
     def test_disk(self) -> None:
         """If the disk is full, the push is refused, and there is no run."""
 
-        async def full(work: Any, *args: Any) -> Any:
-            if args:
-                raise OSError(28, "No space left on device")
-            return work()
+        def full(*_: object) -> None:
+            raise OSError(28, "No space left on device")
 
-        contents = ToolContents(self.stored, self.runner.submission, full)
-
-        async def submit(_: str) -> Run:
-            raise AssertionError("it was not stored")
-
-        failed = self.later(contents.submit("session-1", b"content", submit))
-        self.assertIn("No space left", self.failureResultOf(failed, LimitExceeded, StoreUnavailable).value.message)
+        for name in ("add", "store"):
+            with self.subTest(name):
+                patched = self.patch(UnfinishedContent, name, full)
+                refused = self.delivered(self.push())
+                self.assertIn(b"No space left on device", refused.body)
+                patched.restore()
+        self.assertEqual([], self.runs())
+        self.assertEqual([], [*self.stored.directory.iterdir()])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from aileron.features.own_tools._http import (
     MOST_BODY_BYTES,
     MOST_DRAINED_BYTES,
     MOST_HEAD_BYTES,
+    PUSH_TYPE,
     ParsedRequest,
     RequestParser,
     UnfitRequest,
@@ -35,9 +37,10 @@ def fixed(body: bytes, *lines: str) -> bytes:
     return head(f"Content-Length: {len(body)}", *lines) + body
 
 
-def chunked(*pieces: bytes, end: bytes = b"0\r\n\r\n") -> bytes:
+def chunked(*pieces: bytes, end: bytes = b"0\r\n\r\n", lines: Sequence[str] = ()) -> bytes:
     """Return a request with a body in chunks."""
-    return head("Transfer-Encoding: chunked") + b"".join(b"%x\r\n%b\r\n" % (len(each), each) for each in pieces) + end
+    chunks = b"".join(b"%x\r\n%b\r\n" % (len(each), each) for each in pieces)
+    return head("Transfer-Encoding: chunked", *lines) + chunks + end
 
 
 def split(data: bytes, places: Iterable[int]) -> list[bytes]:
@@ -405,6 +408,104 @@ class BodyTests(HttpCase):
                     sent += len(piece)
             self.assertEqual(413, refused.exception.status)
             self.assertLessEqual(sent, ROOM)
+
+
+class Sink:
+    """Takes a long body."""
+
+    held = 7
+
+    def __init__(self) -> None:
+        self.body = b""
+        self.discards = 0
+
+    def write(self, piece: bytes) -> None:
+        """Take a piece."""
+        self.body += piece
+
+    def discard(self) -> None:
+        """Note that the body was discarded."""
+        self.discards += 1
+
+
+class LongTests(HttpCase):
+    """Bodies that are not kept in memory."""
+
+    def setUp(self) -> None:
+        self.patch(_http, "MOST_BODY_BYTES", 100)
+        self.patch(_http, "MOST_LONG_BYTES", 1000)
+        self.patch(_http, "MOST_DRAINED_BYTES", 500)
+        self.sinks: list[Sink] = []
+        self.kinds: list[str] = []
+
+    def open(self, content_type: str) -> Any:
+        """Return a new sink."""
+        self.kinds.append(content_type)
+        self.sinks.append(Sink())
+        return self.sinks[-1]
+
+    def parser(self) -> RequestParser:
+        """Return a parser that accepts long bodies, and pushes of 2000 bytes."""
+        return RequestParser(HOST, 2000, self.open)
+
+    def test_long(self) -> None:
+        """A long body is passed on piece by piece; a short one, and the next request, are read as usual."""
+        for write in (fixed, lambda body, line: chunked(body[:60], *([body[60:]] if body[60:] else []), lines=[line])):
+            for step in (1, 70, 5000):
+                parser, found = self.parser(), None
+                for body in (b"y" * 900, b"short", b"z" * 101, b"x" * 100):
+                    data = write(body, "Content-Type: text/plain")
+                    for at in range(0, len(data), step):
+                        found = parser.receive(data[at : at + step])
+                        self.assertLessEqual(parser.held, max(step, 100) + 120)
+                    assert found is not None
+                    sink: Any = found.sink
+                    self.assertEqual(body, found.body if sink is None else sink.body)
+                    self.assertEqual(len(body) > 100, sink is not None)
+        self.assertEqual({"text/plain"}, set(self.kinds))
+        self.assertEqual(0, sum(each.discards for each in self.sinks))
+
+    def test_too_long(self) -> None:
+        """What is longer than a long body may be is refused once it was read, and discarded."""
+        for data in (
+            fixed(b"y" * 1001, "Content-Type: a/b"),
+            chunked(b"y" * 900, b"y" * 101, lines=["Content-Type: a/b"]),
+        ):
+            with self.assertRaises(UnfitRequest) as refused:
+                self.parser().receive(data)
+            self.assertEqual(413, refused.exception.status)
+            self.assertIn("1000 bytes", refused.exception.why)
+        self.assertEqual([1], [each.discards for each in self.sinks], "one of a known length is not begun")
+        for size, lines in ((1001, ("Expect: 100-continue",)), (1401, ())):
+            with self.assertRaises(UnfitRequest):
+                self.parser().receive(head(f"Content-Length: {size}", "Content-Type: a/b", *lines))
+
+    def test_expectation(self) -> None:
+        """A tool that asks before it sends a long body is told to send it."""
+        parser = self.parser()
+        parser.receive(head("Content-Length: 900", "Content-Type: a/b", "Expect: 100-continue"))
+        self.assertTrue(parser.take_expectation())
+
+    def test_form(self) -> None:
+        """A form, and a POST without a type, are not accepted as a long body; another method without a type is."""
+        for lines in (
+            ["Content-Type: application/x-www-form-urlencoded"],
+            ["Content-Type: Application/X-WWW-Form-Urlencoded, a/b"],
+            [],
+        ):
+            with self.assertRaises(UnfitRequest) as refused:
+                self.parser().receive(fixed(b"y" * 101, *lines))
+            self.assertEqual(413, refused.exception.status)
+        self.assertEqual([], self.sinks)
+        found = self.parser().receive(head("Content-Length: 101", start="PUT /a HTTP/1.1") + b"y" * 101)
+        assert found is not None
+        self.assertIsNotNone(found.sink)
+
+    def test_push(self) -> None:
+        """A push of git is kept in memory, since it is read as a whole."""
+        found = self.parser().receive(fixed(b"y" * 2000, f"Content-Type: {PUSH_TYPE}"))
+        assert found is not None
+        self.assertEqual((2000, None), (len(found.body), found.sink))
 
 
 class GrowthTests(HttpCase):

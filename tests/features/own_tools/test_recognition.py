@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.json import canonical
+from aileron.features.own_tools._bodies import LongBody
 from aileron.features.own_tools._recognition import Recognised, recognise
 from aileron.features.own_tools.values import ToolRequest
 from tests.extent import examples
 
-from .requests import ask_github, ask_tracker, github, see, see_github, see_tracker, tracker
+from .requests import JSON_TYPE, ask_github, ask_tracker, github, see, see_github, see_tracker, tracker
 
 _FORM = ("Content-Type", "application/x-www-form-urlencoded")
 _MERGE = {
@@ -358,6 +359,33 @@ class CredentialTests(SynchronousTestCase):
             self.assertEqual((found.effect, found.is_foreign), ("", True), query)
             self.assertNotIn(secret, found.problem)
             self.assertIn("GH_TOKEN", found.problem)
+
+
+class LongTests(SynchronousTestCase):
+    """Requests whose body is too long for memory."""
+
+    def see(self, method: str, target: str, *headers: tuple[str, str], overrides: bool = False) -> Recognised:
+        """Return what a request with a long body is recognised as."""
+        long = LongBody("sha256:" + "0" * 64, 2**21, ("bytes", ""), overrides)
+        return recognise(evolve(ask_tracker(method, target, b"", *headers), long=long), tracker())
+
+    def test_write(self) -> None:
+        """It is shown raw, as whatever operation it might be."""
+        found = self.see("PUT", "/v2/releases/latest", JSON_TYPE)
+        self.assertEqual(("write", "", ""), (found.effect, found.operation, found.problem))
+
+    def test_refused(self) -> None:
+        """It reads nothing and is no GraphQL: both would have to be read as a whole."""
+        about = github()
+        for method, target in (("GET", "/user"), ("POST", "/graphql"), ("POST", "/markdown")):
+            long = LongBody("sha256:" + "0" * 64, 2**21, ("bytes", ""))
+            found = recognise(evolve(ask_github(method, target), long=long), about)
+            self.assertIn("too long", found.problem, target)
+
+    def test_override(self) -> None:
+        """A part that could change the method is refused."""
+        found = self.see("POST", "/v2/files", ("Content-Type", "multipart/form-data; boundary=b"), overrides=True)
+        self.assertIn("method", found.problem)
 
 
 _TARGETS = st.lists(

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+from typing import Any, cast
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 
+from aileron.base.json import digest_of_bytes
+from aileron.features.own_tools import _contents
+from aileron.features.own_tools._forms import read_long
 from aileron.features.own_tools.action_file import write_action
 from aileron.features.own_tools.values import ToolAnswer
-from aileron.model.runs import RunState
+from aileron.model.runs import Run, RunState
+from aileron.model.tool_claims import ToolCaller
 from aileron.model.vault import NewBinding
 from aileron.testing import MemoryConnectors
 from tests.connectors.kinds.http.test_forward import SECRET, TRACKER
 from tests.connectors.service import Service, answer, spec_of
 
-from .door import TWO, DoorCase, header
+from .door import HOLD, ONE, TWO, DoorCase, header
 
 HOST = "127.0.0.1:8080"
 BASE = f"http://{HOST}/api"
@@ -26,7 +32,7 @@ class WireCase(DoorCase):
     def setUp(self) -> None:
         super().setUp()
         self.wire = Service()
-        connector = self.wire.connector(spec_of(TRACKER))
+        connector = evolve(self.wire.connector(spec_of(TRACKER)), open_content=self.stored.open)
         description = connector.describe()
         self.connectors = MemoryConnectors.of([connector])
         self.believe_connectors()
@@ -125,3 +131,142 @@ class ReadTests(WireCase):
         self.wire.replies.append(answer(b"{}", 401, {"WWW-Authenticate": "Basic"}))
         found = self.written(asked)
         self.assertEqual((403, ""), (found.status, header(found, "www-authenticate")))
+
+
+class LongTests(WireCase):
+    """Bodies that are too long for the arguments of a run, from the disk to the wire."""
+
+    BODY = b"PK" + bytes(range(256)) * 1000
+    ZIP = (("Content-Type", "application/zip"), ("X-Key", "aileron-placeholder"))
+
+    def upload(
+        self, body: bytes = BODY, caller: ToolCaller = ONE, headers: tuple[tuple[str, str], ...] = ZIP
+    ) -> Deferred[ToolAnswer]:
+        """Send a write with a long body."""
+        spool = self.spools.open("session-1", read_long(dict(headers)["Content-Type"]))
+        spool.write(body)
+        long = self.sync(spool.finish())
+        request = self.request("PUT", "/api/x", b"", caller, host=HOST, headers=headers, long=long, spool=spool)
+        return self.later(self.door.handle(request))
+
+    def parked_upload(self, *args: Any, **kwargs: Any) -> Run:
+        """Send a write with a long body, and return its run when the hold is over."""
+        asked = self.upload(*args, **kwargs)
+        self.assertNoResult(asked)
+        self.clock.advance(HOLD)
+        self.assertEqual("Waits for approval", self.delivered(asked).reason)
+        return self.runs()[-1]
+
+    def names(self) -> list[str]:
+        """Return the digests of the files."""
+        return [each.name for each in self.stored.directory.iterdir()]
+
+    def test_sent(self) -> None:
+        """It is shown by size and digest, kept until it is decided, and sent as it came; the tool gets the answer."""
+        run = self.parked_upload()
+        expected = {
+            "host": HOST,
+            "method": "PUT",
+            "target": "/api/x",
+            "headers": ["Content-Type: application/zip"],
+            "content": digest_of_bytes(self.BODY),
+            "size": len(self.BODY),
+        }
+        given = {name: value for name, value in run.arguments.items() if name != "recognised"}
+        self.assertEqual(expected, given)
+        approval = self.sync(self.runner.decisions.approval(run.id))
+        (step,) = approval.review.steps
+        assert step.request is not None
+        shown = {"size": len(self.BODY), "digest": digest_of_bytes(self.BODY)}
+        self.assertEqual({"parts": [shown]}, step.request.body)
+        self.sync(self.contents.sweep())
+        self.wire.replies.append(answer(b'{"id": 1}', 201))
+        self.decide_last()
+        head, _, sent = self.wire.requests[0].partition(b"\r\n\r\n")
+        self.assertEqual(self.BODY, sent)
+        self.assertIn(f"Content-Length: {len(self.BODY)}\r\n".encode(), head)
+        self.assertIn(b"X-Key: Token s3cret/va+lue=42", head)
+        again = self.delivered(self.upload(caller=TWO))
+        self.assertEqual((201, b'{"id": 1}', run.id), (again.status, again.body, header(again, "Aileron-Run")))
+        self.assertEqual(1, len(self.wire.requests))
+        self.sync(self.contents.sweep())
+        self.assertEqual([], self.names())
+
+    def test_shown(self) -> None:
+        """Of a text the beginning is shown, and of a multipart body its parts."""
+        text = self.parked_upload(b"a,b\n" * 1000, headers=(("Content-Type", "text/csv"),))
+        self.assertTrue(str(text.arguments["beginning"]).startswith("a,b\na,b\n"))
+        body = b'--b\r\nContent-Disposition: form-data; name="f"; filename="a.zip"\r\n\r\nPK\r\n--b--\r\n'
+        parts = self.parked_upload(body, TWO, (("Content-Type", "multipart/form-data; boundary=b"),))
+        (line,) = cast("list[str]", parts.arguments["parts"])
+        self.assertTrue(line.startswith("f: a.zip, 2 bytes, sha256:"), line)
+
+    def test_at_once(self) -> None:
+        """Two equal uploads at once are two runs. Their one file is kept until both are decided."""
+        self.upload()
+        self.upload(caller=TWO)
+        first, second = self.runs()
+        for run in (first, second):
+            self.sync(self.contents.sweep())
+            self.assertEqual([digest_of_bytes(self.BODY)[7:]], self.names())
+            self.wire.replies.append(answer(b"{}", 201))
+            self.approve(run)
+            self.wire.advance(0)
+        self.assertEqual([RunState.COMPLETED] * 2, [each.state for each in self.runs()])
+        self.sync(self.contents.sweep())
+        self.assertEqual([], self.names())
+
+    def test_denied(self) -> None:
+        """The file of a denied request is deleted, and a further copy of one that waits at once."""
+        run = self.parked_upload()
+        self.parked_upload(caller=TWO)
+        self.assertEqual(1, len(self.names()))
+        self.approve(run, approved=False)
+        self.sync(self.contents.sweep())
+        self.assertEqual(([], []), (self.names(), self.wire.requests))
+
+    def test_changed(self) -> None:
+        """A file that was changed or deleted on the disk is not sent: the run fails, and says that nothing was sent."""
+        for content in (b"!" * len(self.BODY), b""):
+            run = self.parked_upload()
+            path = self.stored.directory / digest_of_bytes(self.BODY).removeprefix("sha256:")
+            path.unlink()
+            if content:
+                path.write_bytes(content)
+            self.decide_last()
+            ended = self.sync(self.runner.submission.run(run.id))
+            self.assertIs(ended.state, RunState.FAILED)
+            assert ended.fault is not None
+            self.assertIn("nothing was sent", ended.fault.message)
+            self.assertEqual([], self.wire.requests)
+            self.delivered(self.upload())
+            self.sync(self.contents.sweep())
+
+    def test_restart(self) -> None:
+        """After a restart, it is sent from the file."""
+        run = self.parked_upload()
+        unfinished = self.stored.begin()
+        unfinished.add(b"half")
+        self.restart()
+        self.sync(self.contents.start())
+        self.assertEqual([digest_of_bytes(self.BODY)[7:]], self.names())
+        self.wire.replies.append(answer(b"{}", 201))
+        self.decide_last()
+        self.assertEqual(run.id, self.runs()[0].id)
+        self.assertTrue(self.wire.requests[0].endswith(self.BODY))
+
+    def test_refused(self) -> None:
+        """What is refused leaves no file with the door: one too many, and one for an action of an earlier version."""
+        self.patch(_contents, "MOST_STORED_OF_SESSION", len(self.BODY))
+        self.parked_upload()
+        refused = self.delivered(self.upload(self.BODY + b"!", TWO))
+        self.assertIn(b"too long together", refused.body)
+        self.assertEqual([digest_of_bytes(self.BODY)[7:]], self.names())
+        text = (self.directory / "tracker-tools.md").read_text()
+        self.write(
+            "tracker-tools", text.replace('name = "content"', 'name = "other"').replace("args.content", "args.other")
+        )
+        self.restart()
+        refused = self.delivered(self.upload(b"another" * 1000, TWO))
+        self.assertIn(b"aileron own-tools remove tracker", refused.body)
+        self.assertEqual(1, len(self.runs()))

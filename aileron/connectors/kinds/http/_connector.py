@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, BinaryIO
 
 from attrs import evolve, field, frozen
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
+from aileron.base.file_bodies import FileBody
 from aileron.base.json import JSON
 from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable, TooLarge, Transport
-from aileron.connectors._forwarding import prepare_forwarded
-from aileron.connectors._sending import FAILURES, describe_failure, open_credential, wait_in_time, with_credential
+from aileron.connectors._forwarding import FORWARD_SECONDS, prepare_forwarded
+from aileron.connectors._sending import (
+    FAILURES,
+    describe_failure,
+    no_content,
+    open_body,
+    open_credential,
+    wait_in_time,
+    with_credential,
+)
 from aileron.connectors._template import ReferenceScope
 from aileron.credentials import says_invalid
 from aileron.model.connectors import ConnectorDescription, Finding, Outcome, Request, Sought
-from aileron.model.errors import CapabilityDenied, InvalidRequest
+from aileron.model.errors import CapabilityDenied, Forbidden, InvalidRequest
 from aileron.model.faults import Fault
 from aileron.model.interfaces.connectors import IConnector, IInputNormalizer
 from aileron.model.interfaces.vault import ICredential
@@ -59,6 +68,7 @@ class HttpConnector:
     :ivar clock: measures timeouts.
     :ivar now: returns the time of day, for a C{Retry-After} with a date.
     :ivar in_thread: calls a function in another thread, or None to read long responses in the reactor's thread.
+    :ivar open_content: opens the file of a stored body by its digest, or returns None if there is none.
     """
 
     spec: HttpSpec
@@ -66,6 +76,7 @@ class HttpConnector:
     clock: IReactorTime = field(repr=False)
     now: Callable[[], datetime] = field(repr=False)
     in_thread: Callable[..., Awaitable[Any]] | None = field(default=None, repr=False)
+    open_content: Callable[[str], BinaryIO | None] = field(default=no_content, repr=False)
 
     def describe(self) -> ConnectorDescription:
         return self.spec.description
@@ -99,7 +110,19 @@ class HttpConnector:
     async def invoke(
         self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
     ) -> Outcome:
-        return (await self._send(request, self.spec.check_own(request), credential, seconds, late_seconds)).outcome
+        operation = self.spec.check_own(request)
+        if request.stored is None:
+            if request.operation in self.spec.forwarding:
+                seconds = min(seconds, FORWARD_SECONDS)
+            return (await self._send(request, operation, credential, seconds, late_seconds)).outcome
+        try:
+            body = await open_body(self.open_content, self.in_thread, request.stored)
+        except (InvalidRequest, Forbidden) as error:
+            return Outcome(fault=error.fault(), sent=False)
+        try:
+            return (await self._send(request, operation, credential, seconds, late_seconds, body)).outcome
+        finally:
+            await body.close()
 
     async def reconcile(self, sought: Sought, credential: ICredential | None, seconds: float) -> Finding:
         """Search for the effect by its key, with the read that the file declares.
@@ -128,6 +151,7 @@ class HttpConnector:
         credential: ICredential | None,
         seconds: float,
         late_seconds: float = 0.0,
+        body: FileBody | None = None,
     ) -> FetchedPage:
         within = min(seconds, operation.operation.timeout_seconds)
         until = self.clock.seconds() + within
@@ -140,6 +164,7 @@ class HttpConnector:
             body=request.body,
             private_network=self.spec.private_network,
             max_response_bytes=operation.max_response_bytes,
+            file=body,
         )
         attempt = _Attempt(self, operation, echo, until - self.clock.seconds(), late_seconds, plain)
         headers = (*request.headers, *sent.headers)

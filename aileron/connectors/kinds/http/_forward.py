@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aileron.connectors._forwarding import FORWARD_SECONDS, FORWARDED_INPUTS, MOST_FORWARDED_BYTES, MOST_READ_BYTES
+from aileron.connectors._forwarding import (
+    FORWARD_SECONDS,
+    FORWARDED_INPUTS,
+    MOST_FORWARDED_BYTES,
+    MOST_READ_BYTES,
+    STORED_SECONDS,
+)
 from aileron.model.connectors import FORWARD, FORWARD_READ, READ, WRITE, Operation, Presentation
 
 from ._spec import HttpOperation
@@ -23,7 +29,7 @@ def make_forwarding() -> Mapping[str, HttpOperation]:
         WRITE,
         idempotent=False,
         description="Sends a request that a tool of the agent wrote.",
-        timeout_seconds=FORWARD_SECONDS,
+        timeout_seconds=STORED_SECONDS,
         presentation=Presentation("request", {}, _TITLES),
         needs_approval=_WHY,
         tools_only=True,

@@ -32,7 +32,7 @@ class HttpKind(ConnectorKind[HttpSpec]):
     def make(self, spec: HttpSpec, workshop: Workshop) -> IConnector:
         """Return the connector that a parsed connector file describes."""
         in_thread = workshop.in_thread(spec.fqn)
-        return HttpConnector(spec, workshop.transport, workshop.reactor, workshop.now, in_thread)
+        return HttpConnector(spec, workshop.transport, workshop.reactor, workshop.now, in_thread, workshop.open_content)
 
     def schema(self) -> Mapping[str, JSON]:
         """Return the JSON Schema of connector files of this kind."""

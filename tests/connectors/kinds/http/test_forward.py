@@ -6,14 +6,16 @@ import base64
 import json
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.base.json import JSON
+from aileron.base.json import JSON, digest_of_bytes
 from aileron.model.connectors import FORWARD, FORWARD_READ, READ, WRITE, Outcome, Request
 from aileron.model.errors import CapabilityDenied, InvalidRequest
 from tests.connectors.service import Service, answer, spec_of
@@ -112,6 +114,19 @@ class PrepareTests(ForwardCase):
         self.refuse(body=None, body_base64="!")
         self.refuse(body="x" * (1024 * 1024 + 1))
 
+    def test_stored(self) -> None:
+        """A stored body is given by digest and size, and stands alone."""
+        digest = "sha256:" + "a" * 64
+        shown: dict[str, JSON] = {"beginning": "a", "parts": ["x"]}
+        request = self.prepare(body=None, content=digest, size=7, **shown)
+        assert request.stored is not None
+        self.assertEqual({**shown, "size": 7, "digest": digest}, request.stored.review())
+        self.assertIsNone(request.body)
+        self.refuse(content=digest, size=7)
+        for changes in ({"content": "sha256:a"}, {"size": None}, {"size": 0}, {"size": True}, {"content": None}):
+            given: dict[str, JSON] = {"body": None, "content": digest, "size": 7, **changes}
+            self.refuse(**given)
+
     def test_host(self) -> None:
         """Requests go to the base URL's host and to the declared ones, and nowhere else."""
         self.assertEqual(f"{BASE}{WRITTEN['target']}", self.prepare().url)
@@ -181,6 +196,53 @@ def whole(outcome: Outcome) -> Mapping[str, Any]:
         assert isinstance(outcome.output, Mapping)
         return outcome.output
     return dict(json.loads(str(outcome.kept_answer[0])))
+
+
+class StoredTests(ForwardCase):
+    """Bodies that are sent from a file."""
+
+    CONTENT = b"\x00stored" * 50_000
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.path = Path(self.mktemp())
+        self.path.write_bytes(self.CONTENT)
+        self.files: list[BinaryIO] = []
+        self.connector = evolve(self.connector, open_content=self.open)
+
+    def open(self, digest: str) -> BinaryIO | None:
+        """Return the file, if it is that of the digest."""
+        if digest != digest_of_bytes(self.CONTENT):
+            return None
+        self.files.append(self.path.open("rb"))
+        return self.files[-1]
+
+    def sent(self, content: bytes = CONTENT) -> Outcome:
+        """Return what the sending of a content comes to."""
+        return self.send(answer(b"{}", 201), body=None, content=digest_of_bytes(content), size=len(content))
+
+    def test_exact(self) -> None:
+        """The bytes of the file leave, with their length."""
+        outcome = self.sent()
+        self.assertIsNone(outcome.fault)
+        head, _, body = self.service.requests[0].partition(b"\r\n\r\n")
+        self.assertEqual(self.CONTENT, body)
+        self.assertIn(f"Content-Length: {len(self.CONTENT)}\r\n".encode(), head)
+        self.assertTrue(self.files[0].closed)
+
+    def test_changed(self) -> None:
+        """A file that is missing, or was changed, is not sent, and not one byte of the request leaves."""
+        for content, found in (
+            (b"another", self.CONTENT),
+            (self.CONTENT, self.CONTENT[:-1] + b"!"),
+            (self.CONTENT, b""),
+        ):
+            self.path.write_bytes(found)
+            outcome = self.sent(content)
+            assert outcome.fault is not None
+            self.assertEqual((False, "invalid_request"), (outcome.sent, outcome.fault.kind))
+        self.assertEqual(([], []), (self.service.requests, self.service.connected))
+        self.assertTrue(all(each.closed for each in self.files))
 
 
 class AnswerTests(ForwardCase):
