@@ -32,6 +32,7 @@ OTHER = "other.example"
 MODELS = "api.openai.com"
 _PYTHON = f"{sys.base_prefix}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
 _ISSUE = "gh issue create -R acme/web -t Crash -b Body"
+_STATUS = 'curl -sS -H "Authorization: Bearer $AILERON_TOKEN" "$AILERON_URL/v1/runs/{}"'
 _COMMENT = (
     f"curl -sS -w '\\n%{{http_code}}' -X POST -d '{{\"body\": \"Hi\"}}' https://{HOST}/repos/acme/web/issues/7/comments"
 )
@@ -364,6 +365,8 @@ class WriteTests(OwnToolsTestCase):
             self.assertEqual(len(self.github.effects), before)
             (approval,) = await self.pending()
             self.assertIn(f"/approvals/{approval['id']}", parked.stdout + parked.stderr)
+            asked = await inside.run(_STATUS.format(approval["id"]))
+            self.assertEqual(json.loads(asked.stdout)["status"], "pending_approval", asked)
             await self.approve(approval["id"])
             await until(self.reactor, partial(self.has_effects, before + 1), 30, "the effect")
             repeated = await inside.run(script)
