@@ -15,6 +15,7 @@ from hypothesis.strategies import just
 from twisted.trial.reporter import Reporter
 from twisted.trial.unittest import SynchronousTestCase
 
+from tests import extent
 from tests.extent import SEED, SEED_VARIABLE, VARIABLE, Turns, how_to_repeat, place_among, seldom
 from tests.installed import each_wanted
 
@@ -38,6 +39,22 @@ class SeldomTests(SynchronousTestCase):
         self.assertEqual([each.id().rpartition(".")[2] for each in each_wanted(suite)], ["test_often"])
         os.environ[VARIABLE] = "all"
         self.assertEqual(len(list(each_wanted(suite))), 2)
+
+    def test_in_turn(self) -> None:
+        """Of a room whose tests take turns, each seed leaves out some, and every test is wanted with some seed."""
+        names = [f"test_{number}" for number in range(20)]
+        room = type("Room", (SynchronousTestCase,), {each: lambda _: None for each in names})
+        room.__module__ = "tests.attacks.test_process"
+        suite, seen = TestSuite(map(room, names)), set[str]()
+        self.patch(os, "environ", {})
+        for seed in range(20):
+            self.patch(extent, "SEED", seed)
+            wanted = {each.id() for each in each_wanted(suite)}
+            self.assertTrue(0 < len(wanted) < len(names))
+            seen |= wanted
+        self.assertEqual(len(seen), len(names))
+        os.environ[VARIABLE] = "all"
+        self.assertEqual(len(list(each_wanted(suite))), len(names))
 
 
 class PlaceTests(SynchronousTestCase):

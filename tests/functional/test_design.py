@@ -1,5 +1,6 @@
 """The samples of the design system, in every form that a system or a person can ask for."""
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -70,6 +71,8 @@ class DesignTests(FunctionalTestCase):
         """Ask for a form, such as more contrast."""
         given = [{"name": name, "value": value} for name, value in features.items()]
         await self.page.call("Emulation.setEmulatedMedia", features=given)
+        query = " and ".join(f"({name}: {value})" for name, value in features.items())
+        await self.page.until(f"matchMedia({json.dumps(query)}).matches")
 
     async def test_forms(self) -> None:
         """No form has a serious fault of accessibility, such as a contrast that is too low."""
