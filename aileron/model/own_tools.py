@@ -10,9 +10,12 @@ from aileron.base.json import JSON
 
 ASK, REFUSE = "ask", "refuse"
 
-ERROR_FORMS = ("message", "error", "error_object", "errors", "text")
-"""The forms of a service's errors: C{{"message": …}} (GitHub, GitLab), C{{"error": …}} (npm, Slack),
-C{{"error": {"message": …}}} (OpenAI, Stripe, Google), C{{"errors": [{"detail": …}]}} (crates.io), and plain text.
+ANY_METHOD = "*"
+
+ERROR_FORMS = ("message", "error", "error_object", "errors", "ok", "text")
+"""The forms of a service's errors: C{{"message": …}} (GitHub, GitLab), C{{"error": …}} (npm),
+C{{"error": {"message": …}}} (OpenAI, Stripe, Google), C{{"errors": [{"detail": …}]}} (crates.io),
+C{{"ok": false, "error": …}} with the status 200 (Slack), and plain text.
 """
 
 
@@ -20,6 +23,7 @@ C{{"error": {"message": …}}} (OpenAI, Stripe, Google), C{{"errors": [{"detail"
 class ToolRoute:
     """A method and a path, such as C{POST /repos/{owner}/{repo}/labels}.
 
+    :ivar method: the method, or L{ANY_METHOD}.
     :ivar segments: the path's segments, decoded. None stands for any one segment.
     """
 
@@ -57,7 +61,7 @@ class ToolDeclaration:
     :ivar variables: the environment variables that the tools read, with placeholders as values. No value is a secret.
     :ivar headers: the headers in which the tools send their credential, in lower case.
     :ivar graphql: the paths of GraphQL.
-    :ivar reads: requests that read although their method is neither C{GET} nor C{HEAD}.
+    :ivar reads: requests that read, although their method is neither C{GET} nor C{HEAD}, or C{get_asks} is set.
     :ivar credentials: requests whose answers hold a credential. They are never sent without approval.
     :ivar credential_fields: fields of GraphQL that hold a credential. A query for one is never sent without approval.
     :ivar refused: requests that are never sent, such as those of a batch.
@@ -67,6 +71,7 @@ class ToolDeclaration:
     :ivar requests: the requests of the connector's operations.
     :ivar is_git: True if the tool is git, and the hosts are asked nothing but what git asks over HTTP.
     :ivar paths: the paths under which requests are covered, or empty for all.
+    :ivar get_asks: True if C{GET} and C{HEAD} may write, so that they read only where C{reads} says so.
     """
 
     service: str
@@ -84,6 +89,7 @@ class ToolDeclaration:
     requests: tuple[RequestTemplate, ...] = ()
     is_git: bool = False
     paths: frozenset[str] = frozenset()
+    get_asks: bool = False
 
     def covers(self, target: str) -> bool:
         """Return whether the target of a request, as it was sent, is under one of the paths."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Collection
+from urllib.parse import unquote_plus
 
 from aileron.base.attachments import regular_base64
 from aileron.model.connectors import CredentialNeed
@@ -21,6 +22,9 @@ _PARAMETERS = frozenset(
     "access_token api_key api_token apikey auth_token bearer_token client_secret job_token oauth_token private_token "
     "refresh_token token x_amz_credential x_amz_security_token x_amz_signature x_goog_signature".split()
 )
+_IN_FORM = re.compile(
+    rf"(?:\A|[&;])\s*({'|'.join(sorted(_PARAMETERS)).replace('_', '[_-]')})\s*(?=[=&;]|\Z)", re.IGNORECASE
+)
 _SCHEMED = re.compile(r"(?:[A-Za-z]{1,20} )?([A-Za-z0-9_-]{8,100})")
 _MOST_BASIC = 1000
 
@@ -31,7 +35,7 @@ def find_foreign_credential(
     """Return the place of a credential that is not a placeholder, such as C{header Cookie}, or an empty text.
 
     :param need: the credential that Aileron adds.
-    :param parameters: the names of the query's parameters, decoded.
+    :param parameters: the names of the parameters in the query and in a form, decoded.
     """
     placeholders = frozenset(declaration.variables.values())
     forbidden = _HEADERS | ({need.header.lower()} if need and need.header else frozenset())
@@ -49,8 +53,14 @@ def find_foreign_credential(
     own = {need.query.lower().replace("-", "_")} if need and need.query else frozenset[str]()
     for name in parameters:
         if name.lower().replace("-", "_") in _PARAMETERS | own:
-            return f"query parameter {name[:60]}"
+            return f"parameter {name[:60]}"
     return ""
+
+
+def list_form_credentials(body: bytes) -> list[str]:
+    """Return the names of the first parameters in a form that could contain a credential: at most one."""
+    found = _IN_FORM.search(unquote_plus(body.decode("latin-1")))
+    return [found[1]] if found else []
 
 
 def _is_placeholder(value: str, placeholders: Collection[str]) -> bool:

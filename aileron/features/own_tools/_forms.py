@@ -17,6 +17,12 @@ _VARYING = frozenset(
 )
 """Headers that differ between two runs of one command, in lower case."""
 
+_USUAL = frozenset(
+    "accept accept-charset cache-control content-type graphql-features origin pragma priority referer time-zone "
+    "x-github-api-version x-requested-with".split()
+)
+"""Further headers that do not change what a request does, in lower case."""
+
 _VARYING_PREFIXES = ("amz-sdk-", "x-stainless-")
 _BOUNDARY = re.compile(r'boundary=(?:"([^"\\]{1,70})"|([^";\s]{1,70}))', re.IGNORECASE)
 _MOST_VALUES = 20_000
@@ -40,6 +46,13 @@ def form_digest(request: ToolRequest, declaration: ToolDeclaration) -> str:
     )
     body = _write_body(request, content_type, boundary)
     return digest([request.host, request.method, request.target, kept, *body])
+
+
+def find_unusual_header(request: ToolRequest, declaration: ToolDeclaration) -> str:
+    """Return the name of a header that may change what a request does, such as C{Sudo}, or an empty text."""
+    usual = _USUAL | _VARYING | declaration.varying | declaration.headers
+    unusual = (name for name, _ in request.headers if name.lower() not in usual)
+    return next((name for name in unusual if not name.lower().startswith((*_VARYING_PREFIXES, "sec-"))), "")
 
 
 def split_boundary(content_type: str) -> tuple[str | None, str]:

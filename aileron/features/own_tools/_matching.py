@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import unquote
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
 from aileron.base.json import JSON
-from aileron.model.own_tools import RequestTemplate, ToolRoute
+from aileron.model.own_tools import ANY_METHOD, RequestTemplate, ToolRoute
 from aileron.model.titles import REFERENCE
 
 _EACH = frozenset({"each", "as"})
+_EFFECT = re.compile(r"\$\{effect\.[a-z_]+\}")
 
 
 @frozen
@@ -36,7 +38,7 @@ class Content:
 
 def matches_route(routes: Iterable[ToolRoute], method: str, segments: Sequence[str]) -> bool:
     """Return whether one of the routes has this method and these segments."""
-    return any(each.method == method and _fits(each.segments, segments) for each in routes)
+    return any(each.method in (method, ANY_METHOD) and _fits(each.segments, segments) for each in routes)
 
 
 def resembles_route(routes: Iterable[ToolRoute], method: str, resources: Iterable[Sequence[str]]) -> bool:
@@ -45,7 +47,8 @@ def resembles_route(routes: Iterable[ToolRoute], method: str, resources: Iterabl
     :param resources: see L{RequestTarget.resources<aileron.features.own_tools._target.RequestTarget.resources>}.
     """
     asked = "GET" if method == "HEAD" else method
-    lower = [tuple(part and part.casefold() for part in each.segments) for each in routes if each.method == asked]
+    declared = (each.segments for each in routes if each.method in (asked, ANY_METHOD))
+    lower = [tuple(part and part.casefold() for part in segments) for segments in declared]
     return any(_fits(segments, each) for each in resources for segments in lower)
 
 
@@ -74,14 +77,16 @@ def find_match(
 ) -> OperationMatch | None:
     """Return the operation whose whole request was sent, with all its inputs, or None.
 
-    Of several, the one with the most literal parts is returned, or None if that does not decide.
+    Of several, the one with the most literal parts is returned, and of those the one of whose body the fewest members
+    are missing, or None if that does not decide.
     """
     found = []
     for each in matches:
         reader = _InputReader(dict(each.inputs))
         if reader.read_parameters(each.template.query, parameters) and _read_content(reader, each.template, content):
             literal = sum("${" not in part for part in each.template.segments)
-            found.append(((literal, reader.literals), OperationMatch(each.template, reader.inputs)))
+            rank = (literal, reader.literals, -reader.missing)
+            found.append((rank, OperationMatch(each.template, reader.inputs)))
     found.sort(key=lambda each: each[0], reverse=True)
     if not found or (len(found) > 1 and found[0][0] == found[1][0]):
         return None
@@ -108,19 +113,17 @@ def _split_lone(template: str) -> tuple[str, str, str] | None:
     return (pieces[0], pieces[1], pieces[2]) if len(pieces) == 3 else None
 
 
-@frozen
+@define
 class _InputReader:
     """Reads inputs back from the parts of a request. Each method returns False if a part does not match.
 
     :ivar literals: the number of literal values that matched.
+    :ivar missing: the number of members of a JSON body that were not sent.
     """
 
     inputs: dict[str, JSON] = field(factory=dict)
-    _literals: list[JSON] = field(factory=list, init=False)
-
-    @property
-    def literals(self) -> int:
-        return len(self._literals)
+    literals: int = field(default=0, init=False)
+    missing: int = field(default=0, init=False)
 
     def read_segment(self, template: str, segment: str) -> bool:
         """Match one segment of a path, decoded."""
@@ -146,13 +149,13 @@ class _InputReader:
             elif reference is None:
                 if "${" in str(template) or isinstance(template, list | dict | bool) or str(template) != sent[name]:
                     return False
-                self._literals.append(sent[name])
+                self.literals += 1
             elif not self._bind(REFERENCE.sub(r"\1", reference), sent[name]):
                 return False
         return True
 
     def read_value(self, template: JSON, value: JSON) -> bool:
-        """Match a JSON value: every member is declared, and only a member that is an input may be missing."""
+        """Match a JSON value: every member is declared, and only an input or a mark of the effect may be missing."""
         if isinstance(template, str) and "${" in template:
             return self._read_text(template, value)
         if isinstance(template, Mapping):
@@ -161,7 +164,7 @@ class _InputReader:
             if not isinstance(value, list) or len(value) != len(template):
                 return False
             return all(map(self.read_value, template, value))
-        self._literals.append(template)
+        self.literals += 1
         return _same(template, value)
 
     def _read_members(self, template: Mapping[str, JSON], value: JSON) -> bool:
@@ -173,8 +176,9 @@ class _InputReader:
             return False
         for name, part in template.items():
             if name not in value:
-                if not (isinstance(part, str) and _names_input(part)):
+                if not (isinstance(part, str) and (_names_input(part) or _EFFECT.fullmatch(part))):
                     return False
+                self.missing += 1
             elif not self.read_value(part, value[name]):
                 return False
         return True

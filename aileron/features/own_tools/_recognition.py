@@ -12,7 +12,8 @@ from aileron.connectors import GitPush, NotGit
 from aileron.model.connectors import READ, WRITE, ConnectorDescription, CredentialNeed
 from aileron.model.own_tools import REFUSE, ToolDeclaration
 
-from ._credentials import find_foreign_credential
+from ._credentials import find_foreign_credential, list_form_credentials
+from ._forms import find_unusual_header
 from ._git import GIT, recognise_git
 from ._graphql import NotOneOperation, read_graphql
 from ._matching import Content, OperationMatch, find_match, find_operations, matches_route, resembles_route
@@ -160,6 +161,10 @@ class _Recogniser:
     def _check_credential(self, target: RequestTarget) -> None:
         names = [piece for name, _ in target.parameters for piece in name.split(";")]
         names += [piece.partition("=")[0] for _, value in target.parameters for piece in value.split(";")[1:]]
+        # guard of own tools: a form carries no credential
+        #    -> features.own_tools.test_recognition.CredentialTests.test_refused
+        if self._media_type() in ("", _FORM):
+            names += list_form_credentials(self.request.body)
         place = find_foreign_credential(self.request, self.declaration, self.need, names)
         if place:
             variables = ", ".join(sorted(self.declaration.variables))
@@ -245,7 +250,11 @@ class _Recogniser:
         """
         declaration, request = self.declaration, self.request
         placed = find_operations(declaration.requests, request.host, request.method, target.segments)
-        found = None if ";" in request.target else find_match(placed, target.parameters, self._content())
+        # guard of own tools: no header that is not shown changes what is shown
+        #    -> features.own_tools.test_recognition.OperationTests.test_headers,
+        #    instead is_plain = ";" not in request.target
+        is_plain = ";" not in request.target and not find_unusual_header(request, declaration)
+        found = find_match(placed, target.parameters, self._content()) if is_plain else None
         # guard of own tools: a credential is asked for, however its path is spelled
         #    -> features.own_tools.test_recognition.EffectTests.test_credentials, instead returns_credential = False
         returns_credential = resembles_route(declaration.credentials, request.method, target.resources)
@@ -260,16 +269,22 @@ class _Recogniser:
     def _reads(self, target: RequestTarget, placed: list[OperationMatch], found: OperationMatch | None) -> bool:
         """Return whether the request only reads.
 
-        A C{GET} does, unless a declared operation with its path writes. Other methods do if the connector declares it.
+        A C{GET} does, unless a declared operation with its path writes, or the connector says that it may. Other
+        requests do if the connector declares it.
         """
-        if self.request.method in _READING:
+        # guard of own tools: if a service writes by GET too, only what is declared reads
+        #    -> features.own_tools.test_recognition.EffectTests.test_get_asks
+        if self.request.method in _READING and not self.declaration.get_asks:
             # guard of own tools: a declared write is no read, whatever its method
             #    -> features.own_tools.test_recognition.EffectTests.test_writing_get, instead return True
             return all(each.template.effect == READ for each in placed)
-        if found is None:
-            declared = matches_route(self.declaration.reads, self.request.method, target.segments)
-        else:
+        declared = matches_route(self.declaration.reads, self.request.method, target.segments)
+        if found is not None:
             declared = found.template.effect == READ
+        # guard of own tools: no part of a body can hold what a form could not
+        #    -> features.own_tools.test_recognition.EffectTests.test_parts
+        if self._media_type().startswith("multipart/"):
+            return False
         # guard of own tools: no body turns a read into a write
         #    -> features.own_tools.test_recognition.EffectTests.test_override_in_read, instead return declared
         if declared and self.request.long is not None:

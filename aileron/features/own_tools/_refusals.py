@@ -21,6 +21,7 @@ DENIED = "Denied"
 UNKNOWN = "Outcome unknown"
 REFUSED = "Refused by Aileron"
 
+_OK = "ok"
 _NOTHING_SENT = "Nothing was sent."
 _MOST_TEXT = 2000
 _JSON = "application/json; charset=utf-8"
@@ -33,6 +34,10 @@ def _write_message(text: str, code: str, url: str) -> JSON:
 
 
 def _write_error(text: str, code: str, url: str) -> JSON:
+    return {"error": text, "code": code}
+
+
+def _write_ok(text: str, code: str, url: str) -> JSON:
     return {"ok": False, "error": text, "code": code}
 
 
@@ -49,6 +54,7 @@ _WRITERS: Mapping[str, Callable[[str, str, str], JSON]] = {
     "error": _write_error,
     "error_object": _write_error_object,
     "errors": _write_errors,
+    _OK: _write_ok,
 }
 
 
@@ -57,8 +63,9 @@ class Refusals:
     """Writes answers in the form of one service's errors, for tools and the agents that read their output.
 
     An answer in REST has the status 403, which no tool takes for success or sends again. Many tools show its reason
-    phrase. An answer in GraphQL has the status 200 with C{errors}, which all clients show. An answer to git has the
-    status 200 with the error of its protocol: of a 403, git does not show the text.
+    phrase. In the form C{ok} it has the status 200, as all errors of such a service: its clients show the text of no
+    other, and some send the request again. An answer in GraphQL has the status 200 with C{errors}, which all clients
+    show. An answer to git has the status 200 with the error of its protocol: of a 403, git does not show the text.
 
     :ivar form: one of L{ERROR_FORMS<aileron.model.own_tools.ERROR_FORMS>}.
     :ivar protocol: the protocol of the request.
@@ -174,6 +181,8 @@ class Refusals:
         writer = _WRITERS.get(self.form)
         if writer is None:
             return ToolAnswer(403, phrase, (("Content-Type", _PLAIN), *headers), f"{text}\n".encode())
+        if self.form == _OK:
+            return _write_json(200, "OK", headers, writer(text, code, url))
         return _write_json(403, phrase, headers, writer(text, code, url))
 
 

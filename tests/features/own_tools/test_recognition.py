@@ -133,6 +133,16 @@ class OperationTests(SynchronousTestCase):
         ):
             self.assertEqual(see_tracker("POST", "/v2/projects/p/issues", body).operation, "")
 
+    def test_headers(self) -> None:
+        """A request with a header that may change what it does is shown as it is."""
+        body = {"name": "a"}
+        usual = (("Accept", "*/*"), ("X-Request-Id", "7"), ("Idempotency-Key", "k"), ("sec-fetch-mode", "cors"))
+        self.assertEqual(see_tracker("PUT", "/v2/releases/1", body, *usual).operation, "release")
+        for name in ("Sudo", "Stripe-Account", "If-Match", "X-Any"):
+            found = see_tracker("PUT", "/v2/releases/1", body, *usual, (name, "1"))
+            self.assertEqual((found.effect, found.operation), ("write", ""), name)
+        self.assertEqual(see_tracker("POST", "/v2/projects/p/find", {"text": "x"}, ("Sudo", "1")).effect, "write")
+
     def test_not_plain(self) -> None:
         """JSON with a repeated member, of another type or charset, or encoded, is compared with no operation."""
         body = b'{"name": "a"}'
@@ -204,6 +214,27 @@ class EffectTests(SynchronousTestCase):
         """A declared write is a write by C{GET} and C{HEAD} too, whatever parameters it has."""
         for method, query in (("GET", ""), ("HEAD", ""), ("GET", "?surprise=1")):
             self.assertEqual(see_tracker(method, f"/v2/projects/p/archive.zip{query}").effect, "write", query)
+
+    def test_get_asks(self) -> None:
+        """If the service writes by C{GET} too, only what is declared reads, exactly as it is spelled."""
+        for method, path, effect in (
+            ("GET", "/api/conversations.list", "read"),
+            ("HEAD", "/api/users.info", "read"),
+            ("POST", "/api/users.info", "read"),
+            ("GET", "/api/chat.postMessage?channel=C1&text=Hi", "write"),
+            ("GET", "/api/Users.info", "write"),
+            ("GET", "/api/users.info/", "write"),
+            ("GET", "/api/rtm.connect", "write"),
+        ):
+            found = see("slack", method, path)
+            self.assertEqual((found.effect, found.problem), (effect, ""), path)
+        self.assertTrue(see("slack", "GET", "/api/rtm.connect").returns_credential)
+
+    def test_parts(self) -> None:
+        """A multipart body is no part of a declared read."""
+        parts = ("Content-Type", 'multipart/form-data; boundary="b"')
+        self.assertEqual(see_tracker("POST", "/v2/search", b"--b--", parts).effect, "write")
+        self.assertEqual(see_tracker("POST", "/v2/search", b"a=b", _FORM).effect, "read")
 
     def test_override_in_read(self) -> None:
         """A declared read with a method override in its body is a write."""
@@ -359,6 +390,12 @@ class CredentialTests(SynchronousTestCase):
             self.assertEqual((found.effect, found.is_foreign), ("", True), query)
             self.assertNotIn(secret, found.problem)
             self.assertIn("GH_TOKEN", found.problem)
+        for form in ("token", "a=1&client-secret", "a=1; Access_Token", "%70rivate_token"):
+            found = see_tracker("POST", "/v2/a", f"{form}={secret}".encode(), _FORM)
+            self.assertEqual((found.effect, found.is_foreign), ("", True), form)
+            self.assertNotIn(secret, found.problem)
+        for form in ("a=token", "tokens=1", "a[token]=1", "my_token=1"):
+            self.assertEqual(see_tracker("POST", "/v2/a", form.encode(), _FORM).effect, "write", form)
 
 
 class LongTests(SynchronousTestCase):

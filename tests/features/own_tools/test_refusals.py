@@ -38,6 +38,7 @@ def find_text(form: str, answer: ToolAnswer) -> str:
         "error": lambda: body["error"],
         "error_object": lambda: body["error"]["message"],
         "errors": lambda: body["errors"][0]["detail"],
+        "ok": lambda: body["error"],
     }
     return str(places[form]())
 
@@ -46,12 +47,13 @@ class RefusalTests(SynchronousTestCase):
     """Each answer in each form."""
 
     def test_rest(self) -> None:
-        """Each answer has the status 403, which nothing repeats, and its text where clients look for it."""
+        """Each answer has a status that nothing repeats, mostly 403, and its text where clients look for it."""
         for form in ERROR_FORMS:
             for make, *words in EACH:
                 answer = make(Refusals(form, REST))
                 headers = dict(answer.headers)
-                self.assertEqual((answer.status, headers["x-should-retry"]), (403, "false"))
+                status = 200 if form == "ok" else 403
+                self.assertEqual((answer.status, headers["x-should-retry"]), (status, "false"))
                 self.assertEqual(headers["Cache-Control"], "no-store")
                 self.assertTrue(answer.reason.isascii() and answer.reason)
                 self.assertNotIn("Retry-After", headers)
@@ -59,6 +61,11 @@ class RefusalTests(SynchronousTestCase):
                 for each in words:
                     self.assertIn(each, text, form)
                 self.assertNotIn("rate limit", text)
+
+    def test_ok(self) -> None:
+        """A client of Slack, which gets the status 200 for everything, is told by a member that it failed."""
+        answer = Refusals("ok", REST).waits("run_1", URL)
+        self.assertIs(json.loads(answer.body)["ok"], False)
 
     def test_graphql(self) -> None:
         """In GraphQL each answer has the status 200 and no data, and its text is that of the first error."""

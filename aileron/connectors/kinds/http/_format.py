@@ -171,6 +171,7 @@ def _own_tools_table() -> Schema:
         "credential_fields": array(_own_tools.FIELD),
         "errors": choice(ERROR_FORMS),
         "raw": choice(_own_tools.RAW),
+        "get": choice(_own_tools.GET),
     }
     return table(properties, ("service", "variables", "headers"))
 

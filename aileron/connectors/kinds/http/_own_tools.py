@@ -9,7 +9,7 @@ from aileron.base.addresses import read_base_url
 from aileron.base.tables import FileTable, quote
 from aileron.connectors._forwarding import SERVICE_RULE
 from aileron.connectors._headers import header_name
-from aileron.model.connectors import ConnectorDescription
+from aileron.model.connectors import READ, ConnectorDescription
 from aileron.model.own_tools import ASK, ERROR_FORMS, REFUSE, RequestTemplate, ToolDeclaration, ToolRoute
 from aileron.model.places import variables_in
 
@@ -21,8 +21,9 @@ PLACEHOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{7,99}")
 PATH = re.compile(r"(?:/[A-Za-z0-9_.~$-]+)+")
 GRAPHQL_PATH = re.compile(rf"{PATH.pattern}/?")
 FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-ROUTE = re.compile(r"(GET|HEAD|POST|PUT|PATCH|DELETE) ((?:/(?:[A-Za-z0-9_.~$-]+|\{[a-z][a-z0-9_]*\}))+)")
+ROUTE = re.compile(r"(GET|HEAD|POST|PUT|PATCH|DELETE|\*) ((?:/(?:[A-Za-z0-9_.~$-]+|\{[a-z][a-z0-9_]*\}))+)")
 RAW = (ASK, REFUSE)
+GET = (READ, ASK)
 
 
 def read_own_tools(
@@ -51,6 +52,7 @@ def read_own_tools(
         varying=_headers(table, "varying"),
         errors=table.choice("errors", ERROR_FORMS, "text"),
         raw=table.choice("raw", RAW, REFUSE),
+        get_asks=table.choice("get", GET, READ) == ASK,
         requests=tuple(_templates(description, operations)),
     )
     table.close()
@@ -109,7 +111,9 @@ def _routes(table: FileTable, key: str) -> tuple[ToolRoute, ...]:
     for each in table.texts(key, required=False):
         found = ROUTE.fullmatch(each)
         if found is None:
-            table.fault(key, f"has {quote(each)}, which must be a method and a path, such as POST /users/{{id}}/keys")
+            table.fault(
+                key, f"has {quote(each)}, which must be a method or *, and a path, such as POST /users/{{id}}/keys"
+            )
             continue
         segments = found[2][1:].split("/")
         routes.append(ToolRoute(found[1], tuple(None if part.startswith("{") else part for part in segments)))
