@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 from itertools import islice
 
 from aileron.base.json import JSON
+from aileron.connectors._patch import Patch
 from aileron.model.errors import InvalidRequest
 
 from ._history import find_update, is_ancestor, walk
 from ._objects import Commit, show_tag
-from ._patch import Patch, write_commit, write_patch
+from ._patch import write_commit, write_patch
 from ._remote import Remote
 from ._repository import GitObjects, LocalRepository
 from ._spec import NOTHING

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.connectors.kinds.git import _patch
+from aileron.connectors import _patch
 from aileron.connectors.kinds.git._history import is_ancestor, walk
 from aileron.connectors.kinds.git._patch import write_patch
 from aileron.connectors.kinds.git._reads import compare, read_local
