@@ -4,6 +4,7 @@ from ._answer import AddressRefused, Flight, OutgoingRequest, ServiceAnswer, Ser
 from ._connection import ConnectionOpener
 from ._fixtures import Replayed, replay
 from ._foreign import LoadedKinds, load_kinds
+from ._forwarding import FORWARDED_INPUTS
 from ._registry import Registry, check, read_descriptions
 from ._samples import find_specimens, keys_of
 from ._schema import make_schema, read_file
@@ -30,7 +31,7 @@ from .kinds.git import (
     write_packet,
     write_report,
 )
-from .kinds.http import HttpConnector, HttpSpec, Sample
+from .kinds.http import SHOW_PACKAGE, HttpConnector, HttpSpec, Sample
 from .kinds.mail import MailConnector, MailSpec
 from .kinds.mcp import (
     LOADING_VARIABLES,
@@ -43,12 +44,15 @@ from .kinds.mcp import (
     digest_tree,
     find_foreign_modules,
 )
+from .packages import NotAPackage, PackageUpload, UploadRequest, read_upload
 from .programs import Confinement, Enclose, Enclosure, ProgramEnvironment
 
 __all__ = [
+    "FORWARDED_INPUTS",
     "GIT_PROBE",
     "LOADING_VARIABLES",
     "PUSH_INPUTS",
+    "SHOW_PACKAGE",
     "SHOW_PUSH",
     "AddressRefused",
     "ApiRelay",
@@ -80,10 +84,12 @@ __all__ = [
     "MailSpec",
     "McpConnector",
     "McpSpec",
+    "NotAPackage",
     "NotGit",
     "NotMade",
     "NotTried",
     "OutgoingRequest",
+    "PackageUpload",
     "ProgramEnvironment",
     "RecordedAnswers",
     "Registry",
@@ -98,6 +104,7 @@ __all__ = [
     "SshTransport",
     "TooLarge",
     "TriedRequest",
+    "UploadRequest",
     "Workshop",
     "build_request",
     "check",
@@ -110,6 +117,7 @@ __all__ = [
     "read_descriptions",
     "read_file",
     "read_push",
+    "read_upload",
     "replay",
     "system_resolver",
     "system_transport",

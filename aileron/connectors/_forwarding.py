@@ -263,3 +263,13 @@ def write_body(content: bytes, echo: Redactor) -> dict[str, JSON]:
     if echo.holds(content):
         return {"body": REDACTED, "withheld": "secret"}
     return {"body_base64": base64.b64encode(content).decode("ascii")}
+
+
+def read_whole_body(whole: JSON) -> bytes:
+    """Return the body of a whole answer, as L{write_answer} wrote it."""
+    if not isinstance(whole, Mapping):
+        return b""
+    text, encoded = whole.get("body"), whole.get("body_base64")
+    if isinstance(text, str):
+        return text.encode("utf-8", "replace")
+    return base64.b64decode(encoded) if isinstance(encoded, str) else b""

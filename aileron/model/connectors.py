@@ -181,7 +181,8 @@ class ConnectorDescription:
         """Return how a request is presented to a person, and the inputs that are presented.
 
         A tool's request that was recognised as a declared operation is presented as that operation, with the inputs
-        that were read back from it. A GraphQL mutation has the further input C{mutation}: the names of its fields.
+        that were read back from it. A GraphQL mutation has the further input C{mutation}: the names of its fields. A
+        request that publishes a package has the further input C{package}: its name and version.
 
         :param inputs: the inputs of C{operation}.
         """
@@ -191,8 +192,8 @@ class ConnectorDescription:
         declared, shown = self.operations.get(str(recognised.get("operation", ""))), recognised.get("inputs", {})
         if declared is not None and declared.presentation is not None and isinstance(shown, Mapping):
             return declared.presentation, shown
-        fields = recognised.get("fields")
-        return operation.presentation, {**inputs, **({"mutation": fields} if fields else {})}
+        further = {"mutation": recognised.get("fields"), "package": _name_package(recognised.get("package"))}
+        return operation.presentation, {**inputs, **{name: value for name, value in further.items() if value}}
 
     def scope(self, base_url: str, variables: Mapping[str, str] = _NONE) -> Scope | None:
         """Return the scope of the connector's credential at C{base_url}, or None if it needs no credential.
@@ -246,6 +247,11 @@ class ConnectorDescription:
         if self.template is None or self.base_url_problem(base_url) is not None:
             return {}
         return self.template.values_of(base_url)
+
+
+def _name_package(recognised: JSON) -> str:
+    """Return the name and the version of a package that was recognised, or an empty text if there is none."""
+    return f"{recognised.get('name')} {recognised.get('version')}" if isinstance(recognised, Mapping) else ""
 
 
 @frozen

@@ -12,10 +12,11 @@ ASK, REFUSE = "ask", "refuse"
 
 ANY_METHOD = "*"
 
-ERROR_FORMS = ("message", "error", "error_object", "errors", "ok", "text")
+ERROR_FORMS = ("message", "error", "error_object", "errors", "ok", "reason", "text")
 """The forms of a service's errors: C{{"message": …}} (GitHub, GitLab), C{{"error": …}} (npm),
 C{{"error": {"message": …}}} (OpenAI, Stripe, Google), C{{"errors": [{"detail": …}]}} (crates.io),
-C{{"ok": false, "error": …}} with the status 200 (Slack), and plain text.
+C{{"ok": false, "error": …}} with the status 200 (Slack), plain text that is also the reason phrase (PyPI), and
+plain text.
 """
 
 
@@ -69,6 +70,7 @@ class ToolDeclaration:
     :ivar errors: the form of the service's errors, one of L{ERROR_FORMS}.
     :ivar raw: L{ASK} if a write that is no declared operation can be approved, or L{REFUSE} if it is refused.
     :ivar requests: the requests of the connector's operations.
+    :ivar packages: the form in which tools publish packages, such as C{npm}, or empty if they publish none.
     :ivar is_git: True if the tool is git, and the hosts are asked nothing but what git asks over HTTP.
     :ivar paths: the paths under which requests are covered, or empty for all.
     :ivar get_asks: True if C{GET} and C{HEAD} may write, so that they read only where C{reads} says so.
@@ -87,6 +89,7 @@ class ToolDeclaration:
     errors: str = "text"
     raw: str = REFUSE
     requests: tuple[RequestTemplate, ...] = ()
+    packages: str = ""
     is_git: bool = False
     paths: frozenset[str] = frozenset()
     get_asks: bool = False

@@ -8,7 +8,7 @@ from attrs import evolve, field, frozen
 
 from aileron.base.addresses import is_overriding_header, overriding_in_body, overriding_parameters
 from aileron.base.json import JSON, loads_strict
-from aileron.connectors import GitPush, NotGit
+from aileron.connectors import GitPush, NotAPackage, NotGit, UploadRequest, read_upload
 from aileron.model.connectors import READ, WRITE, ConnectorDescription, CredentialNeed
 from aileron.model.own_tools import REFUSE, ToolDeclaration
 
@@ -47,6 +47,7 @@ class Recognised:
     :ivar is_foreign: True if it is refused for a credential of its own.
     :ivar repository: the path of the repository of a push.
     :ivar push: the push of git, or None if it is another request.
+    :ivar package: the package that it publishes: C{name}, C{version}, C{file}, C{size} and C{digest}. Empty if none.
     """
 
     effect: str
@@ -60,6 +61,7 @@ class Recognised:
     is_foreign: bool = False
     repository: str = ""
     push: GitPush | None = None
+    package: Mapping[str, JSON] = field(factory=dict)
 
     def to_json(self) -> dict[str, JSON]:
         """Return how a request was recognised, for the arguments of its run. Empty members are left out."""
@@ -70,6 +72,7 @@ class Recognised:
             "fields": list(self.fields),
             "returns_credential": self.returns_credential,
             "decoded_path": self.decoded_path,
+            "package": dict(self.package),
         }
         return {name: value for name, value in members.items() if value}
 
@@ -249,6 +252,9 @@ class _Recogniser:
         :raises _NotRecognised: if it is a raw write, and the connector refuses those.
         """
         declaration, request = self.declaration, self.request
+        package = self._read_package()
+        if package:
+            return Recognised(WRITE, package=package)
         placed = find_operations(declaration.requests, request.host, request.method, target.segments)
         # guard of own tools: no header that is not shown changes what is shown
         #    -> features.own_tools.test_recognition.OperationTests.test_headers,
@@ -265,6 +271,23 @@ class _Recogniser:
             return Recognised(WRITE, returns_credential=returns_credential)
         inputs = found.inputs
         return Recognised(WRITE, REST, found.template.operation, inputs, returns_credential=returns_credential)
+
+    def _read_package(self) -> Mapping[str, JSON]:
+        """Return the package that the request publishes, or nothing if it publishes none.
+
+        :raises _NotRecognised: if it may publish a package, but cannot be read in one way only.
+        """
+        request = self.request
+        if not self.declaration.packages or request.method in _READING:
+            return {}
+        asked = UploadRequest(request.method, request.target, request.headers, request.body)
+        try:
+            upload = read_upload(self.declaration.packages, asked)
+        except NotAPackage as error:
+            # guard of own tools: a publish that cannot be shown is not passed on
+            #    -> features.own_tools.test_publishing.PublishTests.test_refused, instead return {}
+            raise _NotRecognised(f"It may publish a package, but cannot be shown: {error}.") from None
+        return {} if upload is None else upload.to_json()
 
     def _reads(self, target: RequestTarget, placed: list[OperationMatch], found: OperationMatch | None) -> bool:
         """Return whether the request only reads.

@@ -180,6 +180,7 @@ class Refusals:
             return ToolAnswer(200, "OK", (("Content-Type", _FETCH_RESULT), *headers), error_line)
         writer = _WRITERS.get(self.form)
         if writer is None:
+            phrase = _write_reason(text) if self.form == "reason" else phrase
             return ToolAnswer(403, phrase, (("Content-Type", _PLAIN), *headers), f"{text}\n".encode())
         if self.form == _OK:
             return _write_json(200, "OK", headers, writer(text, code, url))
@@ -189,6 +190,11 @@ class Refusals:
 def _shorten(text: str) -> str:
     shown = visible(text[:_MOST_TEXT])
     return shown if len(text) <= _MOST_TEXT else f"{shown}…"
+
+
+def _write_reason(text: str) -> str:
+    """Return a text as a reason phrase: of an answer of PyPI, twine shows nothing else."""
+    return text[:_MOST_TEXT].replace("\n", " ").encode("ascii", "replace").decode("ascii")
 
 
 def _write_json(status: int, phrase: str, headers: list[tuple[str, str]], value: JSON) -> ToolAnswer:

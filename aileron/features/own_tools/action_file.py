@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from aileron.connectors import PUSH_INPUTS, SHOW_PUSH
+from collections.abc import Collection
+
+from aileron.connectors import FORWARDED_INPUTS, PUSH_INPUTS, SHOW_PACKAGE, SHOW_PUSH
 from aileron.model.connectors import FORWARD, ConnectorDescription
 from aileron.model.own_tools import ToolDeclaration
 
@@ -16,7 +18,7 @@ timeout_seconds = 360
 [[requires.connectors]]
 name = "{connector}"
 version = "{version}"
-capabilities = ["{operation}"]
+capabilities = [{capabilities}]
 
 [[inputs]]
 name = "host"
@@ -105,12 +107,29 @@ recognised = "${{args.recognised}}"
 # Each write of a tool needs your approval. Also: undo_seconds = 30.
 [approval]
 required = true
-+++
+{preview_of_packages}+++
 # {title}: own tools
 
 Sends what a tool of the agent, such as `gh` or `curl`, wrote to {service}.
 """
 
+_PREVIEW_OF_PACKAGES = """
+[approval.preview]
+op = "{preview}"
+multiline = ["Warning", "Details", "Files", "Changes", "Patch"]
+
+[approval.preview.render]
+Warning = "warning"
+Package = "package"
+Details = "details"
+Files = "files"
+"Compared with" = "compared_with"
+Changes = "changes"
+Patch = "patch"
+
+[approval.preview.args]
+{inputs}
+"""
 
 _OF_GIT = """\
 +++
@@ -220,9 +239,13 @@ def name_action(service: str) -> str:
 def write_action(about: ConnectorDescription, declared: ToolDeclaration) -> str:
     """Return the text of the action file for a connector that declares own tools."""
     text = _OF_GIT if declared.is_git else _TEXT
+    of_packages = _PREVIEW_OF_PACKAGES.format(preview=SHOW_PACKAGE, inputs=_pass_on(FORWARDED_INPUTS))
+    used = (FORWARD, *([SHOW_PACKAGE] if declared.packages else []))
     return text.format(
         preview=SHOW_PUSH,
-        inputs="\n".join(f'{name} = "${{args.{name}}}"' for name in sorted(PUSH_INPUTS)),
+        preview_of_packages=of_packages if declared.packages else "",
+        capabilities=", ".join(f'"{each}"' for each in used),
+        inputs=_pass_on(PUSH_INPUTS),
         name=name_action(declared.service),
         service=declared.service,
         title=declared.service.capitalize(),
@@ -230,3 +253,8 @@ def write_action(about: ConnectorDescription, declared: ToolDeclaration) -> str:
         version=about.version,
         operation=FORWARD,
     )
+
+
+def _pass_on(inputs: Collection[str]) -> str:
+    """Return lines by which an action passes its arguments on as inputs of the same names."""
+    return "\n".join(f'{name} = "${{args.{name}}}"' for name in sorted(inputs))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -30,6 +31,8 @@ EACH: tuple[tuple[Callable[[Refusals], ToolAnswer], str, str], ...] = (
 
 def find_text(form: str, answer: ToolAnswer) -> str:
     """Return the text of an answer, found where clients of services with this form look for it."""
+    if form == "reason":
+        return answer.reason
     if form == "text":
         return answer.body.decode()
     body = json.loads(answer.body)
@@ -77,6 +80,11 @@ class RefusalTests(SynchronousTestCase):
                 for each in words:
                     self.assertIn(each, body["errors"][0]["message"])
                 self.assertEqual(dict(answer.headers)["Cache-Control"], "no-store")
+
+    def test_reason(self) -> None:
+        """A reason phrase is one line in ASCII, whatever the user wrote."""
+        answer = Refusals("reason", REST).denied("run_1", "Später\n\x1b")
+        self.assertTrue(re.fullmatch("[ -~]+", answer.reason), answer.reason)
 
     def test_github(self) -> None:
         """A tool of GitHub sees the phrase, the message and the address of the review."""

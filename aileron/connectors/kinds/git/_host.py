@@ -21,6 +21,7 @@ from aileron.connectors._forwarding import (
     MOST_READ_BYTES,
     judge_forwarded,
     prepare_forwarded,
+    read_whole_body,
 )
 from aileron.connectors._reach import refuse_strangers
 from aileron.connectors._sending import FAILURES, describe_failure, open_credential, wait_in_time
@@ -233,7 +234,7 @@ class GitHost:
         fqn, whole = self.spec.fqn, outcome.output
         notes: dict[str, JSON] = {**outcome.notes, "answer": {"type": "application/json", "text": compact(whole)}}
         try:
-            body = read_body(whole) if outcome.status == _OK else b""
+            body = read_whole_body(whole) if outcome.status == _OK else b""
             report = read_reports(body, push)
         # guard of own tools: a push without a report is in doubt
         #    -> connectors.kinds.git.test_git_host.PushTests.test_no_report
@@ -280,16 +281,6 @@ def _find(refs: Mapping[str, str], updates: tuple[RefUpdate, ...], *, is_late: b
     return Finding(None)
 
 
-def read_body(whole: JSON) -> bytes:
-    """Return the body of a whole answer, as the HTTP connector wrote it."""
-    if not isinstance(whole, Mapping):
-        return b""
-    text, encoded = whole.get("body"), whole.get("body_base64")
-    if isinstance(text, str):
-        return text.encode("utf-8", "replace")
-    return base64.b64decode(encoded) if isinstance(encoded, str) else b""
-
-
 @frozen
 class _RemoteAsker:
     """Sends reads to the repository of a push.
@@ -313,7 +304,7 @@ class _RemoteAsker:
         if outcome.fault is not None or outcome.status != _OK:
             why = f"status {outcome.status}" if outcome.fault is None else outcome.fault.message
             raise ExternalApiError(f"The repository could not be read to show the push: {why}")
-        return read_body(outcome.output)
+        return read_whole_body(outcome.output)
 
     def _write(self, path: str, body: bytes | None) -> Request:
         url = self.push.url

@@ -34,6 +34,7 @@ from aileron.model.vault import Authorization
 from aileron.redaction import Redactor, secrets_in
 
 from ._classify import Reader
+from ._packages import SHOW_PACKAGE, PackagePreview
 from ._pages import FetchedPage, PageReader, find_on_origin
 from ._prepare import prepare
 from ._spec import HttpOperation, HttpSpec
@@ -96,6 +97,8 @@ class HttpConnector:
         """
         operation = self.spec.check_own(request)
         self.spec.find_read(request.operation)
+        if request.operation == SHOW_PACKAGE and SHOW_PACKAGE in self.spec.forwarding:
+            return await PackagePreview(self, request, credential, seconds).show()
         if operation.pages is None:
             return (await self._send(request, operation, credential, seconds)).outcome
         until, one = self.clock.seconds() + seconds, evolve(operation, result=None)

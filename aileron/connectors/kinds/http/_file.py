@@ -27,7 +27,7 @@ def read_http(document: FileTable, head: FileTable, identity: Identity) -> HttpS
     operations = _operations(document, service.need, service.places.others)
     description = service.describe(identity, {name: each.operation for name, each in operations.items()})
     own_tools = read_own_tools(document, description, operations)
-    forwarding = {} if own_tools is None else make_forwarding()
+    forwarding = {} if own_tools is None else make_forwarding(own_tools.packages)
     for name in forwarding.keys() & operations.keys():
         document.table("operations").fault(name, "is the name of an operation for agents' own tools")
     declared = {**description.operations, **{name: each.operation for name, each in forwarding.items()}}

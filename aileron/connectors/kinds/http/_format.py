@@ -29,6 +29,7 @@ from aileron.connectors._json_schema import (
     tables,
     without,
 )
+from aileron.connectors.packages import PACKAGE_FORMS
 from aileron.credentials import KINDS
 from aileron.model.connectors import READ
 from aileron.model.own_tools import ERROR_FORMS
@@ -169,6 +170,7 @@ def _own_tools_table() -> Schema:
         "graphql": array(_own_tools.GRAPHQL_PATH),
         **routes,
         "credential_fields": array(_own_tools.FIELD),
+        "packages": choice(PACKAGE_FORMS),
         "errors": choice(ERROR_FORMS),
         "raw": choice(_own_tools.RAW),
         "get": choice(_own_tools.GET),

@@ -13,17 +13,25 @@ from aileron.connectors._forwarding import (
 )
 from aileron.model.connectors import FORWARD, FORWARD_READ, READ, WRITE, Operation, Presentation
 
+from ._packages import SHOW_PACKAGE
 from ._spec import HttpOperation
 
 WHOLE = "whole"
 """The form of an answer that is returned with its status and headers. No file can declare it."""
 
-_TITLES = ("GraphQL mutation ${in.mutation} at ${in.host}", "${in.method} ${in.host}${in.target}")
+_TITLES = (
+    "Publish ${in.package} to ${in.host}",
+    "GraphQL mutation ${in.mutation} at ${in.host}",
+    "${in.method} ${in.host}${in.target}",
+)
 _WHY = "it sends a request that a tool of the agent wrote"
 
 
-def make_forwarding() -> Mapping[str, HttpOperation]:
-    """Return the operations by which a connector forwards requests of tools: one that writes and one that reads."""
+def make_forwarding(packages: str) -> Mapping[str, HttpOperation]:
+    """Return the operations by which a connector forwards requests of tools: one that writes and one that reads.
+
+    :param packages: the form in which tools publish packages. If it is not empty, there is a read that shows a package.
+    """
     write = Operation(
         FORWARD,
         WRITE,
@@ -43,10 +51,21 @@ def make_forwarding() -> Mapping[str, HttpOperation]:
         needs_approval=_WHY,
         tools_only=True,
     )
-    return {
+    found = {
         FORWARD: _forwarding(write, MOST_FORWARDED_BYTES),
         FORWARD_READ: _forwarding(read, MOST_READ_BYTES),
     }
+    if packages:
+        show = Operation(
+            SHOW_PACKAGE,
+            READ,
+            idempotent=True,
+            description="Shows the package that a tool of the agent would publish.",
+            timeout_seconds=FORWARD_SECONDS,
+            tools_only=True,
+        )
+        found[SHOW_PACKAGE] = _forwarding(show, MOST_READ_BYTES)
+    return found
 
 
 def _forwarding(operation: Operation, most_bytes: int) -> HttpOperation:

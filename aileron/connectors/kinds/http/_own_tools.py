@@ -9,6 +9,7 @@ from aileron.base.addresses import read_base_url
 from aileron.base.tables import FileTable, quote
 from aileron.connectors._forwarding import SERVICE_RULE
 from aileron.connectors._headers import header_name
+from aileron.connectors.packages import PACKAGE_FORMS
 from aileron.model.connectors import READ, ConnectorDescription
 from aileron.model.own_tools import ASK, ERROR_FORMS, REFUSE, RequestTemplate, ToolDeclaration, ToolRoute
 from aileron.model.places import variables_in
@@ -50,6 +51,7 @@ def read_own_tools(
         credential_fields=_fields(table, "credential_fields"),
         refused=_routes(table, "refused"),
         varying=_headers(table, "varying"),
+        packages=table.choice("packages", ("", *PACKAGE_FORMS), ""),
         errors=table.choice("errors", ERROR_FORMS, "text"),
         raw=table.choice("raw", RAW, REFUSE),
         get_asks=table.choice("get", GET, READ) == ASK,

@@ -1,0 +1,1 @@
+"""Packages that agents publish."""
