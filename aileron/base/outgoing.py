@@ -16,6 +16,7 @@ from twisted.internet.interfaces import (
     IPushProducer,
     ISSLTransport,
     IStreamClientEndpoint,
+    ITCPTransport,
     ITransport,
 )
 from twisted.internet.protocol import Protocol, connectionDone
@@ -26,6 +27,12 @@ from twisted.web.iweb import IBodyProducer, IResponse
 from zope.interface import implementer
 
 _T = TypeVar("_T")
+
+
+def send_at_once(transport: object) -> None:
+    """Set a TCP connection to send small pieces at once. Otherwise each piece of a TLS handshake waits for the last."""
+    if ITCPTransport.providedBy(transport):
+        transport.setTcpNoDelay(True)
 
 
 class NotConnected(Exception):
@@ -48,12 +55,14 @@ class GuardedConnection(ProtocolWrapper):
     :ivar opened: fires with the HTTP protocol when a request may be written.
     :ivar closed_cleanly: whether the peer closed the connection in an orderly way.
     :ivar head: the response head as received, or None if it is not recorded.
+    :ivar user: the request that uses the connection now, or None.
     :ivar max_head_bytes: the maximum size of a response head. Set before a request is written.
     """
 
     transport: Any
     max_head_bytes: int
     head: bytearray | None = None
+    user: object = None
 
     def __init__(self, factory: WrappingFactory[Self], wrapped: IProtocol) -> None:
         super().__init__(factory, wrapped)
@@ -63,6 +72,7 @@ class GuardedConnection(ProtocolWrapper):
 
     def makeConnection(self, transport: ITransport) -> None:
         """Start the HTTP protocol after the TLS handshake, or at once without TLS."""
+        send_at_once(transport)
         if ISSLTransport.providedBy(transport):
             Protocol.makeConnection(self, transport)
         else:

@@ -45,6 +45,7 @@ class ServiceConnection:
     :ivar given_up: whether the request was cancelled. Then no further address is tried.
     :ivar reason: the error of the last address that was tried.
     :ivar keeps_head: whether to store the response's head as received, since the HTTP client removes Content-Length.
+    :ivar is_reused: whether an earlier request used the connection.
     """
 
     flight: Flight
@@ -53,6 +54,7 @@ class ServiceConnection:
     given_up: bool = False
     reason: BaseException | None = None
     keeps_head: bool = False
+    is_reused: bool = False
     _guard: GuardedConnection | None = None
 
     def give_up(self) -> None:
@@ -64,9 +66,15 @@ class ServiceConnection:
 
         The request is written in the same turn of the reactor.
         """
-        self._guard = guard
+        self._guard, guard.user = guard, self
         guard.head = bytearray() if self.keeps_head else None
         self.flight.sent = True
+
+    def reuse(self, guard: GuardedConnection) -> None:
+        """Store a connection, and mark the request as sent. If it was not opened for this request, note that."""
+        if guard is not self._guard:
+            self.is_reused = True
+            self.carried_by(guard)
 
     def length_headers(self) -> tuple[str, ...]:
         """Return C{"Content-Length"} and its value in the stored head, or an empty tuple if no head has this header."""
@@ -82,9 +90,11 @@ class ServiceConnection:
         return is_response_done(reason) or (lost and self._guard is not None and self._guard.closed_cleanly)
 
     def drop(self) -> None:
-        """Close the connection at once, if there is one. Idempotent."""
+        """Close the connection at once, unless there is none or it is kept for other requests. Idempotent."""
         guard, self._guard = self._guard, None
-        if guard is not None:
+        # guard of own tools: a request that has ended closes no connection of another one
+        #    -> connectors.test_kept.KeptTests.test_given_up_late, instead if guard is not None
+        if guard is not None and guard.user is self:
             guard.transport.abortConnection()
 
 

@@ -27,6 +27,7 @@ from aileron.model.errors import (
 from aileron.model.faults import Fault
 from aileron.model.interfaces.vault import ICredential
 from aileron.model.vault import Authorization
+from aileron.redaction import secrets_in
 
 from ._answer import AddressRefused, Flight, ServiceUnreachable, TooLarge
 from ._conversation import HungUp, NotUnderstood, Rejected
@@ -78,6 +79,12 @@ def _fits(sent: Authorization) -> bool:
         return all(header_value(value) for _, value in sent.headers) and all(sent.secrets)
     except ValueError:
         return False
+
+
+def list_secrets(sent: Authorization) -> tuple[str, ...]:
+    """Return all secrets in C{sent}, including the decoded parts of HTTP Basic credentials."""
+    values = [value for _, value in sent.headers] or [""]
+    return tuple(each for key in sent.secrets for value in values for each in secrets_in(key, value))
 
 
 def with_credential(url: str, sent: Authorization) -> str:

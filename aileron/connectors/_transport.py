@@ -1,12 +1,13 @@
-"""Sends each request on a new connection: no pool, no cookies, no redirects, no proxies, no decoding."""
+"""Sends requests without cookies, redirects, proxies and decoding. Only reads of tools may use a connection again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from typing import Any
 
 from attrs import evolve, field, frozen
 from twisted.internet.address import IPv4Address, IPv6Address
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.internet.defer import TimeoutError as Overdue
 from twisted.internet.interfaces import (
     IAddress,
@@ -43,9 +44,11 @@ from ._answer import (
     TooLarge,
     Transport,
 )
+from ._body import GatheredBody, OpenedAnswer
 from ._connection import ConnectionOpener, Resolve, ServiceConnection, verifying
 from ._conversation import NotUnderstood
 from ._decode import show_safely
+from ._kept import KeptConnections, is_stale
 from ._places import own_base_url
 
 _CHALLENGE = "www-authenticate"
@@ -63,6 +66,11 @@ class HttpTransport:
     """
 
     opener: ConnectionOpener = field(repr=False)
+    _kept: KeptConnections = field(init=False, repr=False, eq=False)
+
+    @_kept.default
+    def _make_kept(self) -> KeptConnections:
+        return KeptConnections(self.opener.reactor)
 
     def send(self, message: OutgoingRequest, flight: Flight) -> Deferred[ServiceAnswer]:
         """Send the request on a new connection, which is always closed afterwards.
@@ -100,8 +108,7 @@ class HttpTransport:
             response, most = await self._response(message, connection), message.max_response_bytes
             if response.length is not UNKNOWN_LENGTH and response.length > most:
                 raise TooLarge(response.code)  # noqa: TRY301 - handled like a body that is too large
-            fields = (*_head(response), *connection.length_headers())
-            head = ServiceAnswer(response.code, _first_values(response.headers), b"", fields)
+            head = _make_head(response, connection)
             take = None if begin is None else begin(head)
             return evolve(head, body=await _read(response, most, connection, take, consumer))
         except (AddressRefused, TooLarge, ServiceUnreachable, NotUnderstood):
@@ -111,10 +118,51 @@ class HttpTransport:
         finally:
             connection.drop()
 
-    def _response(self, message: OutgoingRequest, connection: ServiceConnection) -> Deferred[IResponse]:
+    def open(self, message: OutgoingRequest, flight: Flight, scope: bytes) -> Deferred[OpenedAnswer]:
+        """Send a read, on a connection that was kept from an earlier one if there is any, and return the opened answer.
+
+        If the connection turns out to be closed before any byte of an answer, the read is sent once more on a new one.
+
+        :param scope: a connection is used again only for requests with the same scope, to the same origin.
+        :return: a Deferred that fires when the head of the response is there, whatever its status. It fails with
+            L{AddressRefused} or L{ServiceUnreachable}. Cancelling closes the connection.
+        """
+        connection = ServiceConnection(flight, message.private_network, keeps_head=message.method == "HEAD")
+        opened = Deferred.fromCoroutine(self._open(message, connection, scope))
+        return given_up_at_once(opened, connection.give_up)
+
+    async def _open(self, message: OutgoingRequest, connection: ServiceConnection, scope: bytes) -> OpenedAnswer:
+        try:
+            response = await self._ask(message, connection, scope)
+        except (AddressRefused, ServiceUnreachable, CancelledError):
+            connection.drop()
+            raise
+        except Exception:  # noqa: BLE001  (any error of the HTTP client: the connection broke)
+            connection.drop()
+            raise ServiceUnreachable from None
+        head, length = _make_head(response, connection), response.length
+        body = GatheredBody(connection.is_whole, connection.drop, self.opener.reactor)
+        response.deliverBody(body)
+        return OpenedAnswer(head, None if length is UNKNOWN_LENGTH else length, body)
+
+    async def _ask(self, message: OutgoingRequest, connection: ServiceConnection, scope: bytes) -> IResponse:
+        try:
+            return await self._response(message, connection, scope)
+        except Exception as error:  # any error of the HTTP client
+            # guard of own tools: a read is sent again only if a kept connection was closed before it was answered
+            #    -> connectors.test_kept.KeptTests.test_answer_broken, instead if connection.given_up
+            if connection.given_up or not connection.is_reused or not is_stale(error):
+                raise
+        connection.drop()
+        return await self._response(message, connection, scope, anew=True)
+
+    def _response(
+        self, message: OutgoingRequest, connection: ServiceConnection, scope: bytes | None = None, *, anew: bool = False
+    ) -> Deferred[IResponse]:
         reactor, origin = self.opener.reactor, read_origin(message.url)
-        endpoint = _CheckedEndpoint(self.opener, origin, connection)
-        agent = Agent.usingEndpointFactory(reactor, endpoint, HTTPConnectionPool(reactor, persistent=False))
+        endpoint = _CheckedEndpoint(self.opener, origin, connection, scope, anew)
+        pool: Any = HTTPConnectionPool(reactor, persistent=False) if scope is None else self._kept
+        agent = Agent.usingEndpointFactory(reactor, endpoint, pool)
         request: Deferred[IResponse] = agent.request(
             message.method.encode("ascii"), message.url.encode("ascii"), _headers(message, origin), _produce(message)
         )
@@ -200,11 +248,26 @@ class HttpFetch:
 @implementer(IAgentEndpointFactory, IStreamClientEndpoint)
 @frozen
 class _CheckedEndpoint:
-    """The endpoint of the HTTP client, which connects to the checked origin."""
+    """The endpoint of the HTTP client, which connects to the checked origin.
+
+    :ivar kept_for: the scope in which a connection may be used again, or None if it is closed afterwards.
+    :ivar anew: True if no kept connection may be used.
+    """
 
     opener: ConnectionOpener
     origin: Origin
     connection: ServiceConnection
+    kept_for: bytes | None = None
+    anew: bool = False
+
+    @property
+    def scope(self) -> Hashable:
+        """The requests for which a kept connection is used again: those with an equal scope."""
+        return self.kept_for, self.origin, self.connection.private_network
+
+    def use(self, protocol: Any) -> None:
+        """Note that the request uses a connection, which may be a kept one."""
+        self.connection.reuse(protocol.transport)
 
     def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:
         """Return this endpoint for every URL, because the URL was parsed and checked before."""
@@ -247,6 +310,11 @@ def _first_values(headers: Headers) -> dict[str, str]:
     first = {name: values[0].decode("latin-1") for name, values in found.items()}
     challenges = [value.decode("latin-1") for value in found.get(_CHALLENGE, ())]
     return {**first, **({_CHALLENGE: ", ".join(challenges)} if challenges else {})}
+
+
+def _make_head(response: IResponse, connection: ServiceConnection) -> ServiceAnswer:
+    fields = (*_head(response), *connection.length_headers())
+    return ServiceAnswer(response.code, _first_values(response.headers), b"", fields)
 
 
 def _head(response: IResponse) -> Iterator[str]:

@@ -14,10 +14,10 @@ _HEX = "[0-9A-Fa-f]{2}"
 _ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 
 # The escapes of URLs, JSON and similar formats, and HTML, then separators between the characters of a folded or UTF-16
-# text.
+# text. Each alternative begins with a character, so that the search skips all others quickly.
 _ESCAPE = re.compile(
     rf"%({_HEX})|\\u00({_HEX})|\\x({_HEX})|\\([\"'\\/])|&#[xX]0*({_HEX});|&#0{{0,9}}([0-9]{{2,3}});"
-    rf"|&(amp|lt|gt|quot|apos);|\0+|\r?\n[ \t]*"
+    rf"|&(amp|lt|gt|quot|apos);|\0\0*|\r\n[ \t]*|\n[ \t]*"
 )
 
 
@@ -38,6 +38,21 @@ class Undone:
         """Return the index in the original text of the character at C{index} of C{text}."""
         at = bisect_right(self.ends, index) - 1
         return index if at < 0 else self.sources[at] + index - self.ends[at]
+
+
+_UNFINISHED = re.compile(
+    r"(?:%[0-9A-Fa-f]?|\\(?:u(?:0(?:0[0-9A-Fa-f]?)?)?|x[0-9A-Fa-f]?)?|&(?:#(?:[xX]?0*[0-9A-Fa-f]{0,3})?|[a-z]{0,4})|\r)\Z"
+)
+_MOST_UNFINISHED = 24
+
+
+def find_unfinished(text: str) -> int:
+    """Return the index at which an escape begins that C{text} does not end, or the length of C{text} if there is none.
+
+    An escape with very many leading zeros is not found.
+    """
+    found = _UNFINISHED.search(text, max(0, len(text) - _MOST_UNFINISHED))
+    return found.start() if found else len(text)
 
 
 def may_be_escaped(text: str) -> bool:

@@ -6,20 +6,22 @@ from ._forms import written_forms
 
 
 class SecretScanner:
-    """A search for the encoded forms of one secret in a stream.
+    """A search for the encoded forms of secrets in a stream.
 
     Unlike L{Redactor<aileron.redaction.Redactor>}, it does not decode escapes.  Decoding would hold back all bytes that
     might continue an escape, and takes several times as long as the search itself, so that streams would arrive late.
     Each common encoding is searched for instead, and a mixture of escapes is not found.
 
-    :param secret: the secret in UTF-8.
+    :param secrets: the secrets in UTF-8.
     """
 
     __slots__ = ("_ending", "_forms")
 
-    def __init__(self, secret: bytes) -> None:
-        found = [(_bytes(form.text), form.kind) for form in written_forms(secret.decode("utf-8"))]
-        self._forms = sorted(found, key=lambda form: len(form[0]))
+    def __init__(self, *secrets: bytes) -> None:
+        found: dict[bytes, str] = {}
+        for form in (form for secret in secrets for form in written_forms(secret.decode("utf-8"))):
+            found.setdefault(_bytes(form.text), form.kind)
+        self._forms = sorted(found.items(), key=lambda form: len(form[0]))
         self._ending: dict[int, tuple[bytes, ...]] = {}
 
     def kind_in(self, data: bytes) -> str | None:

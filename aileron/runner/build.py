@@ -303,7 +303,7 @@ class _Assembly:
             offerings=self.offerings,
             planner=self.planner,
             effects=self.effects,
-            send=self.executor.preview,
+            send=self.executor.open_read,
             filters=self.filters,
         )
 

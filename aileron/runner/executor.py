@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from typing import Any, TypeVar
 
 from attrs import define, evolve, field
 from twisted.internet.defer import CancelledError, Deferred
@@ -24,8 +25,10 @@ from aileron.model.errors import (
     VaultLocked,
 )
 from aileron.model.faults import Fault
+from aileron.model.interfaces.connectors import IStreamingConnector
 from aileron.model.interfaces.vault import IBindings, ICredential
 from aileron.model.runs import AttemptRow, Progress, Run, RunState, StepRow, Transition
+from aileron.model.streams import StreamedAnswer
 from aileron.model.vault import BindingFlag
 
 from .caps import Caps
@@ -46,6 +49,9 @@ from .outcomes import (
 )
 from .plan import Plan, PlannedStep, PlanOutline
 from .runs import RunRepository, Verify, transition
+
+_Answer = TypeVar("_Answer")
+_SendRead = Callable[[Request, ICredential | None], Coroutine[Any, Any, _Answer]]
 
 _log = Logger()
 _STOPPED = Outcome(
@@ -268,12 +274,40 @@ class Executor:
         :raises CapabilityDenied: if the connector does not declare the operation as an idempotent read.
         :raises VaultLocked: if the credential cannot be opened now.
         """
+        connector = planned.connector
+        outcome = await self._read(planned, seconds, lambda request, key: connector.read(request, key, seconds))
+        return self._effects.note_rate(planned, outcome, of_preview=True)
+
+    async def open_read(self, planned: PlannedStep, seconds: float, scope: str) -> Outcome | StreamedAnswer:
+        """Send a read of an agent's tool, and return its outcome, or its answer if that is long.
+
+        Cancelling closes the connection. Every other failure, also a timeout, is returned as an outcome.
+
+        :param seconds: the time within which the answer must begin.
+        :param scope: see L{IStreamingConnector.open_read}.
+        :raises CapabilityDenied: if the connector does not declare the operation as an idempotent read.
+        :raises VaultLocked: if the credential cannot be opened now.
+        """
+        connector: Any = IStreamingConnector(planned.connector, None)
+        if connector is None:
+            return await self.preview(planned, seconds)
+        opened = await self._read(
+            planned, seconds, lambda request, key: connector.open_read(request, key, seconds, scope)
+        )
+        outcome = opened.outcome if isinstance(opened, StreamedAnswer) else opened
+        self._effects.note_rate(planned, outcome, of_preview=True)
+        return opened
+
+    async def _read(self, planned: PlannedStep, seconds: float, send: _SendRead[_Answer]) -> _Answer | Outcome:
+        """Send an idempotent read once, and return its answer within C{seconds}, or the outcome of its failure.
+
+        :raises CapabilityDenied, VaultLocked: as L{preview} does.
+        """
         if planned.request is None or planned.effect != READ or not planned.idempotent:
             raise CapabilityDenied("Only an idempotent read shows a preview.")
         try:
-            read = planned.connector.read(planned.request, self._credential(planned), seconds)
-            outcome = await Deferred.fromCoroutine(read).addTimeout(seconds, self._clock)
-            return self._effects.note_rate(planned, outcome, of_preview=True)
+            read = send(planned.request, self._credential(planned))
+            return await Deferred.fromCoroutine(read).addTimeout(seconds, self._clock)
         except (CancelledError, VaultLocked):
             raise
         except Overdue:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 from twisted.internet.defer import DeferredSemaphore
+from twisted.internet.interfaces import IConsumer
 
 from aileron.base.json import JSON
 from aileron.model.actions import Action, Offer, Step
 from aileron.model.connectors import FORWARD, FORWARD_READ, Outcome
 from aileron.model.errors import Forbidden
 from aileron.model.sessions import Session
+from aileron.model.streams import AnswerBody, AnswerCut, StreamedAnswer
 
 from .effect_gate import EffectGate
 from .offerings import Offerings
@@ -20,24 +22,25 @@ from .runs import RunRepository
 from .session_filters import SessionFilters
 
 TOOL_READ_SECONDS = 60.0
-"""The time within which a service must respond to a read."""
+"""The time within which a service must begin to respond to a read."""
 
 MOST_AT_ONCE = 12
-"""The most reads that are sent at once. Further ones wait: an answer can be long, and is in memory as a whole."""
+"""The most reads that wait for the beginning of their answer at once. Further ones are not sent yet."""
 
 
 @define(eq=False)
 class ToolReads:
     """Sends reads that an agent's own command-line tools request.
 
-    :param send: sends a planned read once, and returns its outcome within the given number of seconds.
+    :param send: sends a planned read once, and returns its outcome or its opened answer within the given number of
+        seconds. The last argument is the scope within which connections are used again.
     """
 
     _runs: RunRepository
     _offerings: Offerings
     _planner: Planner
     _effects: EffectGate
-    _send: Callable[[PlannedStep, float], Awaitable[Outcome]]
+    _send: Callable[[PlannedStep, float, str], Awaitable[Outcome | StreamedAnswer]]
     _filters: SessionFilters
     _turns: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_AT_ONCE), init=False)
 
@@ -55,8 +58,8 @@ class ToolReads:
             raise Forbidden(f"The action {action_name} sends no requests of tools.", {"action": action_name})
         return offer
 
-    async def read(self, session: Session, action_name: str, inputs: Mapping[str, JSON]) -> Outcome:
-        """Send a read once, with the credential, and return its outcome without the secret.
+    async def read(self, session: Session, action_name: str, inputs: Mapping[str, JSON]) -> Outcome | StreamedAnswer:
+        """Send a read, with the credential, and return its outcome, or its answer if that is long, without the secret.
 
         Cancelling closes the connection.
 
@@ -72,7 +75,7 @@ class ToolReads:
         offer = self.find(session, action_name)
         return await self._turns.run(self._read, session, offer, inputs)
 
-    async def _read(self, session: Session, offer: Offer, inputs: Mapping[str, JSON]) -> Outcome:
+    async def _read(self, session: Session, offer: Offer, inputs: Mapping[str, JSON]) -> Outcome | StreamedAnswer:
         # guard of own tools: a pause stops reads -> runner.test_tools.ToolReadsTests.test_paused
         self._effects.refuse_paused(session.id)
         # guard of own tools: nothing is read while the vault is locked
@@ -82,14 +85,46 @@ class ToolReads:
         if step is None:
             raise Forbidden(f"The action {offer.action.name} sends no requests of tools.")
         planned = self._planner.plan_read(step.connector, FORWARD_READ, inputs)
-        outcome = await self._send(planned, TOOL_READ_SECONDS)
-        if outcome.notes.get("echoed"):
-            binding = None if planned.binding is None else planned.binding.name
-            event = self._runs.event_of_home(
-                "secret.echoed", step=step.id, binding=binding, forms=outcome.notes["echoed"]
-            )
+        answer = await self._send(planned, TOOL_READ_SECONDS, session.id)
+        binding = None if planned.binding is None else planned.binding.name
+
+        async def record(forms: JSON) -> None:
+            event = self._runs.event_of_home("secret.echoed", step=step.id, binding=binding, forms=forms)
             await self._runs.record(evolve(event, session_id=session.id, connector=step.connector))
+
+        outcome = answer.outcome if isinstance(answer, StreamedAnswer) else answer
+        try:
+            if outcome.notes.get("echoed"):
+                await record(outcome.notes["echoed"])
+        except BaseException:
+            if isinstance(answer, StreamedAnswer):
+                answer.body.close()
+            raise
+        if isinstance(answer, StreamedAnswer):
+            return evolve(answer, body=_RecordedBody(answer.body, record))
         return outcome
+
+
+@frozen
+class _RecordedBody:
+    """The body of an answer, of which it is recorded if it held the credential.
+
+    :ivar record: records the forms in which it was found.
+    """
+
+    _body: AnswerBody
+    _record: Callable[[JSON], Awaitable[None]]
+
+    async def pass_on(self, consumer: IConsumer) -> None:
+        try:
+            await self._body.pass_on(consumer)
+        except AnswerCut as cut:
+            if cut.echoed:
+                await self._record([cut.echoed])
+            raise
+
+    def close(self) -> None:
+        self._body.close()
 
 
 def find_forwarding_step(action: Action) -> Step | None:

@@ -8,11 +8,12 @@ from typing import Any, cast
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import ConnectionDone
-from twisted.internet.interfaces import IDelayedCall, IProtocol, IReactorTime, ITCPTransport, ITransport
+from twisted.internet.interfaces import IDelayedCall, IProtocol, IReactorTime, ITransport
 from twisted.internet.protocol import Factory, Protocol, connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from aileron.base.outgoing import send_at_once
 from aileron.model.tool_claims import NO_CALLER
 
 from ._counted import CountedTransport
@@ -59,12 +60,6 @@ class _TunnelStage(Enum):
     REFUSED = auto()
 
 
-def _send_at_once(transport: object) -> None:
-    """Set a TCP connection to send small pieces at once. Otherwise each piece of a TLS handshake waits for the last."""
-    if ITCPTransport.providedBy(transport):
-        transport.setTcpNoDelay(True)
-
-
 class _HostConnection(Protocol):
     """The connection from the proxy to the host."""
 
@@ -74,7 +69,7 @@ class _HostConnection(Protocol):
         self._client = client
 
     def connectionMade(self) -> None:
-        _send_at_once(self.transport)
+        send_at_once(self.transport)
 
     def dataReceived(self, data: bytes) -> None:
         self._client.answered(data)
@@ -119,7 +114,7 @@ class ProxyConnection(Protocol):
 
     def connectionMade(self) -> None:
         """Start the timer of the request, and the timer of the whole connection."""
-        _send_at_once(self.transport)
+        send_at_once(self.transport)
         self._wait_for(HEAD_SECONDS)
         self._end = self._clock.callLater(MOST_SECONDS, self.cut)
 

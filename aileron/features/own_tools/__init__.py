@@ -33,6 +33,7 @@ class OwnTools(Feature):
             "own_tools.opened": EventName("Services opened for an agent's tools", "sessions"),
             "own_tools.read": EventName("Tool of an agent read", "sessions"),
             "own_tools.refused": EventName("Request of an agent's tool refused", "sessions", "bad"),
+            "own_tools.read_ended": EventName("Long answer to an agent's tool ended", "sessions"),
             "own_tools.answered": EventName("Answer given to an agent's tool", "sessions"),
         }
 

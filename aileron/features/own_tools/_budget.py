@@ -7,6 +7,9 @@ from attrs import define, field
 MOST_HELD_OF_SESSION, MOST_HELD = 32 * 1024 * 1024, 128 * 1024 * 1024
 """The most bytes of requests and answers in memory, of one session's connections and of all."""
 
+STREAM_BYTES = 512 * 1024
+"""The bytes that a long answer takes while it is passed on: what the parts of both its connections hold at most."""
+
 
 @define(eq=False)
 class HeldBytes:

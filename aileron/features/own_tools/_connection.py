@@ -24,12 +24,13 @@ from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 from twisted.python.failure import Failure
 
 from aileron.model.errors import AileronError
+from aileron.model.streams import AnswerBody, AnswerCut
 from aileron.model.tool_claims import NO_CALLER, ToolCaller
 
-from ._budget import HeldBytes
+from ._budget import STREAM_BYTES, HeldBytes
 from ._forms import read_long
 from ._http import MOST_BODY_BYTES, MOST_PUSH_BYTES, ParsedRequest, RequestParser, UnfitRequest
-from ._sending import AnswerSender
+from ._sending import AnswerSender, StreamSender
 from ._spool import BodySpool, BodySpools
 from .values import ToolAnswer, ToolDoor, ToolRequest, ToolService
 
@@ -217,8 +218,52 @@ class ToolConnection(Protocol):
         finally:
             self._answering = None
             self._discard(parsed.sink)
-        if self._stage is _ToolStage.ANSWERING:
+        if self._stage is not _ToolStage.ANSWERING:
+            if answer.stream is not None:
+                answer.stream.close()
+        elif answer.stream is None:
             self._send(parsed, answer)
+        else:
+            self._begin_stream(parsed, answer, answer.stream)
+
+    def _begin_stream(self, parsed: ParsedRequest, answer: ToolAnswer, body: AnswerBody) -> None:
+        """Send the head of a long answer, and begin to pass on its body."""
+        try:
+            head = write_head(answer, parsed.method, keep=parsed.keep and not self._pipelines)
+            self._hold(len(parsed.body) + STREAM_BYTES)
+        except UnfitRequest as refused:
+            body.close()
+            answer.ended(0, True)
+            self._refuse(refused)
+            return
+        self._stage = _ToolStage.SENDING
+        self._wait_for(IDLE_SECONDS)
+        self.transport.write(head)
+        sender = StreamSender(self.transport.write, self._below, lambda: self._wait_for(IDLE_SECONDS), answer.length)
+        passing = Deferred.fromCoroutine(self._pass_on(sender, answer, body, keep=parsed.keep))
+        if self._stage is _ToolStage.SENDING:
+            self._answering = passing
+
+    async def _pass_on(self, sender: StreamSender, answer: ToolAnswer, body: AnswerBody, *, keep: bool) -> None:
+        """Pass on the body of a long answer. If it is not complete, abort the connection."""
+        is_cut = True
+        try:
+            await sender.send(body)
+            is_cut = False
+        except (AnswerCut, CancelledError):
+            pass
+        except Exception:  # noqa: BLE001  (the rim of HTTP: the tool's connection ends, the log has the cause)
+            _log.failure("passing on a long answer")
+        finally:
+            self._answering = None
+            answer.ended(sender.passed, is_cut)
+        if not is_cut:
+            self._end_answer(answer.delivered, keep=keep)
+        elif not self._is_lost:
+            # guard of own tools: an answer that is cut has no clean end
+            #    -> features.own_tools.test_streaming.StreamTests.test_cut, instead self._leave()
+            self._stage = _ToolStage.OVER
+            self._below.abortConnection()
 
     def _send(self, parsed: ParsedRequest, answer: ToolAnswer) -> None:
         """Send an answer. It is delivered when the transport below TLS has sent all of it."""
@@ -313,7 +358,8 @@ def write_head(answer: ToolAnswer, method: str, *, keep: bool) -> bytes:
         if name.lower() not in _NOT_PASSED_ON:
             lines.append(f"{name}: {value}")
     if method != "HEAD" and answer.status not in _WITHOUT_CONTENT:
-        lines.append(f"Content-Length: {len(answer.body)}")
+        length = len(answer.body) if answer.stream is None else answer.length
+        lines.append("Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}")
     lines.append(f"Connection: {'keep-alive' if keep else 'close'}")
     return "\r\n".join((*lines, "", "")).encode("latin-1")
 

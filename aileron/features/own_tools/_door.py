@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from attrs import define, evolve, frozen
 
@@ -13,10 +14,11 @@ from aileron.model.interfaces.runner import ISubmission
 from aileron.model.interfaces.store import ISessions
 from aileron.model.runs import Run, RunState
 from aileron.model.sessions import Session
+from aileron.model.streams import StreamedAnswer
 from aileron.model.tool_claims import CLAIMED_COMMAND
 
 from ._forms import form_digest
-from ._git import GIT_FETCH, push_form, push_inputs
+from ._git import push_form, push_inputs
 from ._messages import MOST_BODY_BYTES, find_whole_answer, read_answer, write_inputs
 from ._reads import SessionReads
 from ._recognition import REST, Recognised, recognise
@@ -27,11 +29,11 @@ from ._writes import CallerIsOwed, HeldRun, Write, Writes
 from .values import ToolAnswer, ToolRequest, ToolService
 
 _UNAUTHORIZED = 401
+_UNREADABLE = "The service's answer cannot be handed on."
 _OLD_ACTION = (
     "Its body has more than 1 MiB, and the action of {service} was written by an earlier version. The user can replace "
     "it: aileron own-tools remove {service}, then aileron own-tools add {service}"
 )
-_FETCH_LESS = "If it is too large, clone with --depth 1, or fetch fewer branches at once."
 _NEVER_SENT = frozenset((RunState.CANCELLED, RunState.EXPIRED))
 
 
@@ -120,7 +122,10 @@ class Door:
         request, tools = asked.request, asked.service.tools
         self._recorder.admit_read(asked.session.id)
         inputs = write_inputs(request, tools.headers)
-        outcome = await self._reads.read(asked.session, asked.service.action, inputs)
+        found = await self._reads.read(asked.session, asked.service.action, inputs)
+        if isinstance(found, StreamedAnswer):
+            return await self._open_long(asked, found)
+        outcome = found
         answer = read_answer(outcome.output) if outcome.fault is None else None
         size = 0 if answer is None else len(answer.body)
         await self._recorder.record_read(request, tools.service, outcome.status, size)
@@ -128,10 +133,25 @@ class Door:
             return answer
         if outcome.status == _UNAUTHORIZED:
             return asked.refusals.unauthorized(asked.service.about.name)
-        why = "The service's answer cannot be handed on." if outcome.fault is None else outcome.fault.message
-        if asked.recognised.protocol == GIT_FETCH:
-            why = f"{why} {_FETCH_LESS}"
+        why = _UNREADABLE if outcome.fault is None else outcome.fault.message
         return asked.refusals.failed(why)
+
+    async def _open_long(self, asked: _Asked, found: StreamedAnswer) -> ToolAnswer:
+        """Record a read whose answer is long, and return the answer, which is passed on while it arrives."""
+        request, status, recorder = asked.request, found.outcome.status, self._recorder
+        answer = read_answer(found.outcome.output)
+        if answer is None:
+            found.body.close()
+            return asked.refusals.failed(_UNREADABLE)
+        try:
+            # guard of own tools: a long answer is on record before a tool gets any of it
+            #    -> features.own_tools.test_door.ReadTests.test_long
+            await recorder.record_read(request, asked.service.tools.service, status, found.length)
+        except BaseException:
+            found.body.close()
+            raise
+        ended = partial(recorder.record_end, request)
+        return evolve(answer, stream=found.body, length=found.length, ended=ended)
 
     async def _write(self, asked: _Asked) -> ToolAnswer:
         """Return the answer to a write: the answer of its run, or the notice that it waits for approval.

@@ -10,10 +10,12 @@ from twisted.internet.defer import DeferredSemaphore
 from aileron.base.json import JSON
 from aileron.model.connectors import Outcome
 from aileron.model.sessions import Session
+from aileron.model.streams import StreamedAnswer
 from aileron.runner import ToolReads
 
 MOST_READS_AT_ONCE = 4
-"""The most reads of one session that are sent at once. Further ones wait, so that other sessions get their turn."""
+"""The most reads of one session that wait for their answer at once. Further ones are sent later, so that other sessions
+get their turn. Long answers that are passed on do not count."""
 
 
 @define(eq=False)
@@ -31,7 +33,7 @@ class SessionReads:
         """
         self._reads.find(session, action_name)
 
-    async def read(self, session: Session, action_name: str, inputs: Mapping[str, JSON]) -> Outcome:
+    async def read(self, session: Session, action_name: str, inputs: Mapping[str, JSON]) -> Outcome | StreamedAnswer:
         """Send a read request as soon as the session has few others in progress: see L{ToolReads.read}."""
         # guard of own tools: the reads of one session leave room for those of others
         #    -> features.own_tools.test_reads.SessionReadsTests.test_turns,

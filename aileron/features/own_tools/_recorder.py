@@ -78,14 +78,21 @@ class ToolRecorder:
             )
         self.reads += 1
 
-    async def record_read(self, request: ToolRequest, service: str, status: int | None, size: int) -> None:
+    async def record_read(self, request: ToolRequest, service: str, status: int | None, size: int | None) -> None:
         """Record a read: its method, target and status, and the bytes of the answer. No content is recorded.
 
         :param status: the status of the service's answer, or None if there was none.
+        :param size: the length of the answer's body, or None if it is long and not known yet.
         :raises StoreUnavailable: if the audit log cannot be written.
         """
         await self._audit.append(
             self._event("own_tools.read", request, service=service, status=status, bytes=size, target=request.target)
+        )
+
+    def record_end(self, request: ToolRequest, size: int, is_cut: bool) -> None:
+        """Record in the background that a long answer has ended, with the bytes that were passed on to the tool."""
+        self._write(
+            self._event("own_tools.read_ended", request, target=request.target, bytes=size, complete=not is_cut)
         )
 
     def record_refusal(self, request: ToolRequest, reason: str) -> None:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from attrs import field, frozen
 
+from aileron.model.streams import AnswerBody
 from aileron.model.tool_claims import NO_CALLER, ToolCaller
 
 from ._bodies import LongBody
@@ -46,7 +47,7 @@ class ToolRequest:
     spool: BodySpool | None = field(default=None, repr=False, eq=False)
 
 
-def _ignore() -> None:
+def _ignore(*_: object) -> None:
     return None
 
 
@@ -57,6 +58,10 @@ class ToolAnswer:
     :ivar reason: the reason phrase, in ASCII. Some tools show nothing else.
     :ivar headers: the end-to-end headers as pairs. The connection adds C{Content-Length}.
     :ivar delivered: called once all bytes were written to a connection that was still open.
+    :ivar stream: the body of a long answer, which is passed on while it arrives, in place of C{body}, or None.
+    :ivar length: the length of the long body, or None if it is not known.
+    :ivar ended: called when no more of the long body is passed on, with the number of bytes that were, and whether the
+        body was cut.
     """
 
     status: int
@@ -64,6 +69,9 @@ class ToolAnswer:
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = field(default=b"", repr=False)
     delivered: Callable[[], object] = field(default=_ignore, repr=False)
+    stream: AnswerBody | None = field(default=None, repr=False)
+    length: int | None = None
+    ended: Callable[[int, bool], object] = field(default=_ignore, repr=False)
 
 
 @frozen

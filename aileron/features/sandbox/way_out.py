@@ -16,6 +16,7 @@ from twisted.internet.threads import deferToThreadPool
 from twisted.protocols.portforward import Proxy, ProxyClient, ProxyClientFactory
 from twisted.python.failure import Failure
 
+from aileron.base.outgoing import send_at_once
 from aileron.model.tool_claims import NO_CALLER, ToolCaller
 
 from .callers import Address
@@ -110,6 +111,7 @@ class _Outside(ProxyClient):
     factory: Any
 
     def connectionMade(self) -> None:
+        send_at_once(self.transport)
         if self.peer.gone:
             self.transport.loseConnection()
             return
@@ -143,6 +145,7 @@ class _Inside(Proxy):
 
     def connectionMade(self) -> None:
         self.factory.count += 1
+        send_at_once(self.transport)
         self.transport.pauseProducing()
         self._dialing = Deferred.fromCoroutine(self._connect())
         self._dialing.addErrback(lambda _: None if self.gone else self.fail())

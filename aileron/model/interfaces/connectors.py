@@ -11,6 +11,7 @@ from aileron.base.json import JSON
 from aileron.base.load_error import LoadError
 from aileron.model.actions import Catalogue
 from aileron.model.connectors import ConnectorDescription, Finding, Outcome, Request, Sought
+from aileron.model.streams import StreamedAnswer
 from aileron.model.trust import Candidate
 
 from .vault import ICredential
@@ -65,6 +66,23 @@ class IConnector(Interface):
         :param seconds: the wall-clock limit of the check.
         :raises CapabilityDenied: if the operation is not declared C{reconcilable}. Nothing was sent.
         :raises BindingFailed, VaultLocked: if the credential cannot be opened. Nothing was sent.
+        """
+
+
+class IStreamingConnector(Interface):
+    """A connector that passes on long answers to reads while they arrive. Those with own tools provide it."""
+
+    async def open_read(
+        request: Request, credential: ICredential | None, seconds: float, scope: str
+    ) -> Outcome | StreamedAnswer:
+        """Send a read of an agent's tool, and return its whole answer, or the opened answer if it is long.
+
+        If the service closes a kept connection, the read may be sent twice.
+
+        :param seconds: the time within which the answer must begin. If it is exceeded, the outcome is a
+            C{resource_limit_exceeded}.
+        :param scope: requests with another scope do not use the same connection.
+        :raises CapabilityDenied: if the operation is not declared C{read}.
         """
 
 

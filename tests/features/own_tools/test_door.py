@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 from hashlib import sha256
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 from attrs import evolve
 from twisted.internet.defer import CancelledError, Deferred
 
 from aileron.base.json import digest
+from aileron.features.own_tools._recorder import ToolRecorder
 from aileron.features.own_tools._writes import MOST_BYTES_OF_SESSION
 from aileron.features.own_tools.action_file import write_action
 from aileron.features.own_tools.values import ToolAnswer
 from aileron.model.connectors import FORWARD_READ, Outcome
-from aileron.model.errors import BindingRequired, ExternalApiError, NotFound
+from aileron.model.errors import BindingRequired, ExternalApiError, NotFound, StoreUnavailable
 from aileron.model.faults import Fault
 from aileron.model.interfaces.runner import ISubmission
 from aileron.model.own_tools import ToolDeclaration
 from aileron.model.queries import RunQuery
 from aileron.model.runs import Call, Run, RunState
 from aileron.model.sessions import SessionEnding
+from aileron.model.streams import StreamedAnswer
 from aileron.model.tool_claims import KEPT, NO_CALLER, ToolCaller
 from aileron.model.vault import NewBinding, Scope
 from aileron.testing import ScriptedConnector
@@ -29,6 +32,7 @@ from tests.runner.kit import OPERATOR
 from tests.runner.tools import DECLARED
 
 from .door import FQN, HOLD, HOST, ONE, THREE, TWO, DoorCase, header, whole
+from .test_streaming import Body
 
 
 class KilledSubmission:
@@ -574,6 +578,18 @@ class OwedTests(DoorCase):
         self.assertEqual(2, len(self.runs()))
 
 
+class StuckRecorder(ToolRecorder):
+    """A recorder that is stuck until the test says what becomes of it."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.stuck: Deferred[None] = Deferred()
+
+    async def record_read(self, *args: object) -> None:
+        """Wait."""
+        await self.stuck
+
+
 class ReadTests(DoorCase):
     """Reads, which are no runs."""
 
@@ -589,6 +605,45 @@ class ReadTests(DoorCase):
             ("GET", "/items?page=2", 200, 4), tuple(event[k] for k in ("method", "target", "status", "bytes"))
         )
         self.assertNotIn("body", event)
+
+    def test_long(self) -> None:
+        """A long answer is on record before any of it is passed on, with the bytes that are announced, and its end."""
+        body = Body()
+        asked = self.answer_long(body, 7)
+        answer = self.successResultOf(asked)
+        self.assertEqual(
+            (200, 7, [7]), (answer.status, answer.length, [e["bytes"] for e in self.payloads("own_tools.read")])
+        )
+        assert answer.stream is not None
+        self.assertFalse(body.is_closed)
+        answer.ended(5, True)
+        (event,) = self.payloads("own_tools.read_ended")
+        self.assertEqual((5, False, "/items"), (event["bytes"], event["complete"], event["target"]))
+
+    def test_long_not_recorded(self) -> None:
+        """If a long answer cannot be recorded, or its tool leaves meanwhile, the body is closed."""
+        for leaves in (True, False):
+            body = Body()
+            recorder = StuckRecorder(self.store.audit, self.clock, self.fresh_id)
+            self.door._recorder = recorder
+            asked = self.answer_long(body, None)
+            self.assertFalse(body.is_closed)
+            if leaves:
+                asked.cancel()
+                self.failureResultOf(asked, CancelledError)
+            else:
+                recorder.stuck.errback(StoreUnavailable("The database cannot be written."))
+                self.assertEqual(403, self.successResultOf(asked).status)
+            self.assertTrue(body.is_closed)
+
+    def answer_long(self, body: Body, length: int | None) -> Deferred[ToolAnswer]:
+        """Read something whose answer is long."""
+
+        async def read(*_: object) -> StreamedAnswer:
+            return StreamedAnswer(whole(200, ""), length, body)
+
+        self.door._reads = cast(Any, SimpleNamespace(read=read))
+        return self.ask("GET", "/items", b"")
 
     def test_login_refused(self) -> None:
         """A 401 becomes our 403, which says what to do."""

@@ -14,10 +14,12 @@ from aileron.features.own_tools._forms import read_long
 from aileron.features.own_tools.action_file import write_action
 from aileron.features.own_tools.values import ToolAnswer
 from aileron.model.runs import Run, RunState
+from aileron.model.streams import AnswerCut
 from aileron.model.tool_claims import ToolCaller
 from aileron.model.vault import NewBinding
 from aileron.testing import MemoryConnectors
 from tests.connectors.kinds.http.test_forward import SECRET, TRACKER
+from tests.connectors.kinds.http.test_streaming import Taker
 from tests.connectors.service import Service, answer, spec_of
 
 from .door import HOLD, ONE, TWO, DoorCase, header
@@ -109,13 +111,40 @@ class ReadTests(WireCase):
     """Reads, as the service sees them."""
 
     def test_read(self) -> None:
-        """A read is sent at once with the credential; a long answer is handed on whole."""
+        """A read is sent at once with the credential; its answer is handed on whole."""
+        asked = self.ask("GET", "/api/x?page=2", b"", host=HOST)
+        self.wire.replies.append(answer(b"y" * 200_000, 200))
+        found = self.written(asked)
+        self.assertEqual((200, 200_000), (found.status, len(found.body)))
+        self.assertIn(b"X-Key: Token s3cret", self.wire.requests[0])
+        self.assertEqual([], self.runs())
+
+    def test_long(self) -> None:
+        """A long answer is passed on while it arrives, and its end is recorded."""
         asked = self.ask("GET", "/api/x?page=2", b"", host=HOST)
         self.wire.replies.append(answer(b"y" * 3_000_000, 200))
         found = self.written(asked)
-        self.assertEqual((200, 3_000_000), (found.status, len(found.body)))
-        self.assertIn(b"X-Key: Token s3cret", self.wire.requests[0])
-        self.assertEqual([], self.runs())
+        self.assertEqual((200, 3_000_000, b""), (found.status, found.length, found.body))
+        assert found.stream is not None
+        taker = Taker()
+        passing = Deferred.fromCoroutine(found.stream.pass_on(taker))
+        self.wire.advance()
+        self.successResultOf(passing)
+        self.assertEqual(3_000_000, len(taker.got))
+        self.assertEqual([3_000_000], [each["bytes"] for each in self.payloads("own_tools.read")])
+
+    def test_long_echo(self) -> None:
+        """A long answer that holds the credential is cut before it, which is recorded."""
+        asked = self.ask("GET", "/api/x", b"", host=HOST)
+        self.wire.replies.append(answer(b"\0" * 300_000 + SECRET + b"\0" * 300_000))
+        found = self.written(asked)
+        assert found.stream is not None
+        taker = Taker()
+        passing = Deferred.fromCoroutine(found.stream.pass_on(taker))
+        self.wire.advance()
+        self.failureResultOf(passing, AnswerCut)
+        self.assertNotIn(SECRET[:6], bytes(taker.got))
+        self.assertEqual([["plain"]], [each["forms"] for each in self.payloads("secret.echoed")])
 
     def test_redirect(self) -> None:
         """A redirect is the tool's to follow, without the credential."""

@@ -15,7 +15,7 @@ from zope.interface import implementer
 
 from aileron.base.addresses import read_origin
 from aileron.base.json import JSON, canonical, compact, digest_of_bytes
-from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer, Transport
+from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer
 from aileron.connectors._forwarding import (
     MOST_FORWARDED_BYTES,
     MOST_READ_BYTES,
@@ -24,7 +24,8 @@ from aileron.connectors._forwarding import (
     read_whole_body,
 )
 from aileron.connectors._reach import refuse_strangers
-from aileron.connectors._sending import FAILURES, describe_failure, open_credential, wait_in_time
+from aileron.connectors._sending import FAILURES, describe_failure, list_secrets, open_credential, wait_in_time
+from aileron.connectors._streaming import OpeningTransport, ReadOpener
 from aileron.connectors._template import problem
 from aileron.model.connectors import (
     FORWARD_READ,
@@ -36,9 +37,11 @@ from aileron.model.connectors import (
     Sought,
 )
 from aileron.model.errors import AileronError, CapabilityDenied, ExternalApiError, InvalidRequest
-from aileron.model.interfaces.connectors import IConnector, IInputNormalizer
+from aileron.model.interfaces.connectors import IConnector, IInputNormalizer, IStreamingConnector
 from aileron.model.interfaces.vault import ICredential
-from aileron.redaction import Redactor, secrets_in
+from aileron.model.streams import StreamedAnswer
+from aileron.model.vault import Authorization
+from aileron.redaction import Redactor
 
 from ._host_spec import PUSH_INPUTS, SHOW_PUSH
 from ._push import GitPush, RefUpdate, read_push, read_reports, read_updates
@@ -56,7 +59,7 @@ _REPOSITORY = re.compile(r"(?:(?!\.{1,2}/)[A-Za-z0-9_.~-]+/)*(?!\.{1,2}$)[A-Za-z
 _GONE = "What was to be pushed is not stored any more, so nothing was sent. Push again."
 
 
-@implementer(IConnector, IInputNormalizer)
+@implementer(IConnector, IStreamingConnector, IInputNormalizer)
 @frozen
 class GitHost:
     """A connector that sends what an agent's own git wrote.
@@ -72,7 +75,7 @@ class GitHost:
     """
 
     spec: GitSpec
-    transport: Transport = field(repr=False)
+    transport: OpeningTransport = field(repr=False)
     clock: IReactorTime = field(repr=False)
     now: Callable[[], datetime] = field(repr=False)
     read_content: Callable[[str], bytes | None] = field(repr=False)
@@ -141,6 +144,32 @@ class GitHost:
         except (InvalidRequest, ExternalApiError) as error:
             return Outcome(fault=error.fault(), sent=False)
 
+    async def open_read(
+        self, request: Request, credential: ICredential | None, seconds: float, scope: str
+    ) -> Outcome | StreamedAnswer:
+        self.spec.find_read(request.operation)
+        self._check_own(request)
+        name, until = self.spec.fqn, self.clock.seconds() + seconds
+        sent = await open_credential(self.spec.description, request, credential, seconds=seconds, clock=self.clock)
+        secrets = list_secrets(sent)
+        echo = Redactor.of(*secrets)
+
+        def judge(answer: ServiceAnswer) -> Outcome:
+            echo.listen(answer.head)
+            return echo.outcome(judge_forwarded(name, READ, answer, echo, None))
+
+        opener = ReadOpener(name, self.transport, self.clock, self.in_thread)
+        message, left = self._write(request, sent, MOST_READ_BYTES), max(until - self.clock.seconds(), 0.0)
+        found = await opener.open(message, secrets, scope, left, judge)
+        outcome = found.outcome if isinstance(found, StreamedAnswer) else found
+        noted = await _note_credential(credential, sent, outcome)
+        return noted if found is outcome else found
+
+    def _write(self, request: Request, sent: Authorization, most_bytes: int) -> OutgoingRequest:
+        """Return the request as it is sent, with its credential."""
+        headers, private_network = (*request.headers, *sent.headers), self.spec.private_network
+        return OutgoingRequest(request.method, request.url, headers, request.body, private_network, most_bytes)
+
     def _check_own(self, request: Request) -> None:
         declared, reach = self.spec.find_operation(request.operation), self.spec.reach
         reach.check_own(request, declared, request.method, None)
@@ -153,8 +182,7 @@ class GitHost:
         until = self.clock.seconds() + min(seconds, operation.timeout_seconds)
         sent = await open_credential(about, request, credential, seconds=seconds, clock=self.clock)
         most = MOST_READ_BYTES if operation.effect == READ else MOST_FORWARDED_BYTES
-        headers, private_network = (*request.headers, *sent.headers), self.spec.private_network
-        message = OutgoingRequest(request.method, request.url, headers, request.body, private_network, most)
+        message = self._write(request, sent, most)
         flight, left = Flight(), max(until - self.clock.seconds(), 0.0)
         try:
             sending = self.transport.send(message, flight)
@@ -162,15 +190,8 @@ class GitHost:
         except FAILURES as error:
             fault = describe_failure(about.name, error, flight, seconds=left, most_bytes=most)
             return Outcome(fault=fault, sent=flight.sent, classified=operation.effect == READ)
-        values = [value for _, value in sent.headers]
-        echo = Redactor.of(*(each for key in sent.secrets for value in values for each in secrets_in(key, value)))
-        outcome = await self._judge_answer(answer, operation.effect, echo)
-        if credential is not None and answer.status == _UNAUTHORIZED:
-            if await credential.refused(sent) and outcome.fault is not None:
-                return evolve(outcome, fault=evolve(outcome.fault, retriable=True))
-        elif credential is not None and outcome.fault is None:
-            credential.accepted(sent)
-        return outcome
+        outcome = await self._judge_answer(answer, operation.effect, Redactor.of(*list_secrets(sent)))
+        return await _note_credential(credential, sent, outcome)
 
     async def _judge_answer(self, answer: ServiceAnswer, effect: str, echo: Redactor) -> Outcome:
         """Return the outcome of an answer, redacted. A long answer is read in a thread."""
@@ -270,6 +291,16 @@ class GitHost:
             known = error if isinstance(error, AileronError) else ExternalApiError(f"The refs cannot be read: {error}.")
             return Finding(None, fault=known.fault())
         return _find(refs, updates, is_late=self.now() - sought.last_at >= _AFTER)
+
+
+async def _note_credential(credential: ICredential | None, sent: Authorization, outcome: Outcome) -> Outcome:
+    """Note whether the host has accepted or refused the credential, and return the outcome."""
+    if credential is not None and outcome.status == _UNAUTHORIZED:
+        if await credential.refused(sent) and outcome.fault is not None:
+            return evolve(outcome, fault=evolve(outcome.fault, retriable=True))
+    elif credential is not None and outcome.fault is None:
+        credential.accepted(sent)
+    return outcome
 
 
 def _find(refs: Mapping[str, str], updates: tuple[RefUpdate, ...], *, is_late: bool) -> Finding:

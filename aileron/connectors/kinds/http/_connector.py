@@ -12,26 +12,29 @@ from zope.interface import implementer
 
 from aileron.base.file_bodies import FileBody
 from aileron.base.json import JSON
-from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable, TooLarge, Transport
+from aileron.connectors._answer import Flight, OutgoingRequest, ServiceAnswer, ServiceUnreachable, TooLarge
 from aileron.connectors._forwarding import FORWARD_SECONDS, prepare_forwarded
 from aileron.connectors._sending import (
     FAILURES,
     describe_failure,
+    list_secrets,
     no_content,
     open_body,
     open_credential,
     wait_in_time,
     with_credential,
 )
+from aileron.connectors._streaming import OpeningTransport, ReadOpener
 from aileron.connectors._template import ReferenceScope
 from aileron.credentials import says_invalid
 from aileron.model.connectors import ConnectorDescription, Finding, Outcome, Request, Sought
 from aileron.model.errors import CapabilityDenied, Forbidden, InvalidRequest
 from aileron.model.faults import Fault
-from aileron.model.interfaces.connectors import IConnector, IInputNormalizer
+from aileron.model.interfaces.connectors import IConnector, IInputNormalizer, IStreamingConnector
 from aileron.model.interfaces.vault import ICredential
+from aileron.model.streams import StreamedAnswer
 from aileron.model.vault import Authorization
-from aileron.redaction import Redactor, secrets_in
+from aileron.redaction import Redactor
 
 from ._classify import Reader
 from ._packages import SHOW_PACKAGE, PackagePreview
@@ -59,7 +62,7 @@ def build_request(
     return prepare(spec, declared, base_url, ReferenceScope(inputs, effect_key))
 
 
-@implementer(IConnector, IInputNormalizer)
+@implementer(IConnector, IStreamingConnector, IInputNormalizer)
 @frozen
 class HttpConnector:
     """The HTTP connector of one file.
@@ -73,7 +76,7 @@ class HttpConnector:
     """
 
     spec: HttpSpec
-    transport: Transport = field(repr=False)
+    transport: OpeningTransport = field(repr=False)
     clock: IReactorTime = field(repr=False)
     now: Callable[[], datetime] = field(repr=False)
     in_thread: Callable[..., Awaitable[Any]] | None = field(default=None, repr=False)
@@ -109,6 +112,30 @@ class HttpConnector:
 
         most_bytes = operation.max_response_bytes
         return await PageReader(self.spec.fqn, operation.pages, operation.result, most_bytes, ask).read(request)
+
+    async def open_read(
+        self, request: Request, credential: ICredential | None, seconds: float, scope: str
+    ) -> Outcome | StreamedAnswer:
+        operation = self.spec.check_own(request)
+        self.spec.find_read(request.operation)
+        within = min(seconds, operation.operation.timeout_seconds)
+        until = self.clock.seconds() + within
+        sent = await self._open(request, credential, within)
+        reader, now, heads = Reader(self.spec.fqn, operation, _redactor(sent)), self.now(), list[ServiceAnswer]()
+
+        def judge(answer: ServiceAnswer) -> Outcome:
+            heads.append(answer)
+            return reader.echo.outcome(reader.outcome(answer, now))
+
+        opener = ReadOpener(self.spec.fqn, self.transport, self.clock, self.in_thread)
+        message = _add_credential(self._write_plain(request, operation), sent)
+        found = await opener.open(message, list_secrets(sent), scope, until - self.clock.seconds(), judge)
+        if isinstance(found, StreamedAnswer):
+            if credential is not None:
+                credential.accepted(sent)
+            return found
+        headers = heads[-1].headers if heads else {}
+        return (await self._note_credential(credential, sent, operation, FetchedPage(found, headers))).outcome
 
     async def invoke(
         self, request: Request, credential: ICredential | None, seconds: float, late_seconds: float = 0.0
@@ -159,8 +186,14 @@ class HttpConnector:
         within = min(seconds, operation.operation.timeout_seconds)
         until = self.clock.seconds() + within
         sent = await self._open(request, credential, within)
-        echo = _redactor(sent)
-        plain = OutgoingRequest(
+        echo, plain = _redactor(sent), self._write_plain(request, operation, body)
+        attempt = _Attempt(self, operation, echo, until - self.clock.seconds(), late_seconds, plain)
+        page = await attempt.page(_add_credential(plain, sent))
+        return page if attempt.targets else await self._note_credential(credential, sent, operation, page)
+
+    def _write_plain(self, request: Request, operation: HttpOperation, body: FileBody | None = None) -> OutgoingRequest:
+        """Return the request as it is sent, without its credential."""
+        return OutgoingRequest(
             method=request.method,
             url=request.url,
             headers=request.headers,
@@ -169,12 +202,13 @@ class HttpConnector:
             max_response_bytes=operation.max_response_bytes,
             file=body,
         )
-        attempt = _Attempt(self, operation, echo, until - self.clock.seconds(), late_seconds, plain)
-        headers = (*request.headers, *sent.headers)
-        page = await attempt.page(evolve(plain, url=with_credential(request.url, sent), headers=headers))
+
+    async def _note_credential(
+        self, credential: ICredential | None, sent: Authorization, operation: HttpOperation, page: FetchedPage
+    ) -> FetchedPage:
+        """Note whether the service has accepted or refused the credential, and return the page."""
         outcome = page.outcome
-        says_nothing = attempt.targets or (outcome.fault is not None and outcome.status != _UNAUTHORIZED)
-        if credential is None or says_nothing:
+        if credential is None or (outcome.fault is not None and outcome.status != _UNAUTHORIZED):
             return page
         if outcome.fault is None:
             credential.accepted(sent)
@@ -194,10 +228,13 @@ class HttpConnector:
         return await open_credential(self.spec.description, request, credential, seconds=seconds, clock=self.clock)
 
 
+def _add_credential(plain: OutgoingRequest, sent: Authorization) -> OutgoingRequest:
+    return evolve(plain, url=with_credential(plain.url, sent), headers=(*plain.headers, *sent.headers))
+
+
 def _redactor(sent: Authorization) -> Redactor:
     """Return the redactor of all secrets in C{sent}, including the decoded parts of HTTP Basic credentials."""
-    values = [value for _, value in sent.headers] or [""]
-    return Redactor.of(*(each for key in sent.secrets for value in values for each in secrets_in(key, value)))
+    return Redactor.of(*list_secrets(sent))
 
 
 @frozen

@@ -18,9 +18,12 @@ from aileron.connectors.kinds.git._objects import BLOB, Damaged
 from aileron.connectors.kinds.git._upload import RemoteObjects
 from aileron.model.connectors import FORWARD, FORWARD_READ, READ, WRITE, Outcome
 from aileron.model.errors import CapabilityDenied, InvalidRequest
+from aileron.model.streams import AnswerCut, StreamedAnswer
+from aileron.testing import MemoryCredential
 from tests.connectors.githost import FILE, Contents, host_connector, inputs_of, spec
 from tests.connectors.kinds.git.test_git_fetch import pack
 from tests.connectors.kinds.git.test_push import A, B, C, body, line
+from tests.connectors.kinds.http.test_streaming import Taker
 from tests.connectors.repository import packets
 from tests.connectors.service import Service, answer
 
@@ -81,6 +84,50 @@ class FileTests(SynchronousTestCase):
         self.assertIn("must be a name", self.faults(tools='service = "My Site"'))
         self.assertIn("git", self.faults(tools='service = "site"\n[git]\nrepository = "/x"'))
         self.assertEqual("", self.faults())
+
+
+class OpenReadTests(HostCase):
+    """What the agent's git reads."""
+
+    def fetch(self, *replies: bytes) -> Outcome | StreamedAnswer:
+        """Fetch, and return what has come."""
+        self.wire.replies += replies
+        inputs = {"host": HOST, "method": "POST", "target": "/site.git/git-upload-pack", "body": "0000", "headers": ()}
+        request = self.host.prepare(FORWARD_READ, inputs, f"http://{HOST}", "effect-1")
+        credential = MemoryCredential(SECRET, "Basic {key}")
+        asked = Deferred.fromCoroutine(self.host.open_read(request, credential, 60, "session-1"))
+        self.wire.advance()
+        return self.successResultOf(asked)
+
+    def test_short(self) -> None:
+        """A short answer is returned as a whole. The next read uses the same connection."""
+        for _ in range(2):
+            found = self.fetch(answer(b"pack"))
+            assert isinstance(found, Outcome)
+            self.assertEqual("pack", found.output["body"])  # type: ignore[index,call-overload]
+        self.assertEqual(1, len(self.wire.connected))
+
+    def test_long(self) -> None:
+        """A long answer is passed on while it arrives, until it holds the token, in any of its forms."""
+        for told in (b"", b"secret-token", SECRET):
+            content = b"PACK\0" + b"x" * 300_000 + told
+            found = self.fetch(answer(content))
+            assert isinstance(found, StreamedAnswer)
+            taker = Taker()
+            passing = Deferred.fromCoroutine(found.body.pass_on(taker))
+            self.wire.advance()
+            if told:
+                self.failureResultOf(passing, AnswerCut)
+                self.assertTrue(content.removesuffix(told).startswith(bytes(taker.got)))
+            else:
+                self.successResultOf(passing)
+                self.assertEqual(content, bytes(taker.got))
+
+    def test_refused(self) -> None:
+        """A refused token is no answer."""
+        found = self.fetch(answer(b"x" * 300_000, 401))
+        assert isinstance(found, Outcome)
+        self.assertEqual((401, True), (found.status, found.fault is not None))
 
 
 class PrepareTests(HostCase):

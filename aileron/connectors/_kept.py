@@ -1,0 +1,114 @@
+"""Keeps connections to services open for some seconds, so that the next read of a tool needs no new one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, Protocol
+
+from attrs import define, field, frozen
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.interfaces import IDelayedCall, IProtocol, IProtocolFactory, IReactorTime
+from twisted.internet.protocol import Factory
+from twisted.web._newclient import HTTP11ClientProtocol, RequestNotSent
+from twisted.web.client import RequestTransmissionFailed, ResponseNeverReceived
+
+KEPT_SECONDS = 20
+"""The time for which a connection without a request is kept."""
+
+MOST_KEPT = 4
+"""The most connections that are kept for requests with the same scope."""
+
+_IDLE = "QUIESCENT"
+
+
+def is_stale(error: BaseException) -> bool:
+    """Return whether a request failed before any byte of its answer, as on a connection that the service has closed."""
+    return isinstance(error, RequestNotSent | RequestTransmissionFailed | ResponseNeverReceived)
+
+
+class ScopedEndpoint(Protocol):
+    """The endpoint of one request."""
+
+    @property
+    def scope(self) -> Hashable:
+        """The requests for which a connection is used again: those with an equal scope."""
+
+    @property
+    def anew(self) -> bool:
+        """True if no kept connection may be used."""
+
+    def connect(self, protocolFactory: IProtocolFactory) -> Deferred[IProtocol]:
+        """Open a new connection."""
+
+    def use(self, protocol: HTTP11ClientProtocol) -> None:
+        """Note that the request uses a connection, which may be a kept one."""
+
+
+@frozen
+class _Idle:
+    protocol: HTTP11ClientProtocol
+    end: IDelayedCall
+
+
+@define(eq=False)
+class KeptConnections:
+    """The connections that are open and have no request. Twisted's agent uses it in place of its own pool.
+
+    The addresses of a service are judged when a connection is opened, and not again while it is kept.
+    """
+
+    persistent = True
+
+    _clock: IReactorTime
+    _idle: dict[Hashable, list[_Idle]] = field(factory=dict, init=False)
+
+    def getConnection(self, key: object, endpoint: ScopedEndpoint) -> Deferred[HTTP11ClientProtocol]:
+        """Return a kept connection of the endpoint's scope, or a new one."""
+        # guard of own tools: a kept connection is used by requests of one session, credential and host alone
+        #    -> connectors.test_kept.KeptTests.test_scopes, instead scope = ""
+        scope = endpoint.scope
+        while not endpoint.anew and scope in self._idle:
+            protocol = self._take(scope)
+            if protocol.state == _IDLE:  # else the service has closed it
+                endpoint.use(protocol)
+                return succeed(protocol)
+        factory: Any = Factory.forProtocol(lambda: HTTP11ClientProtocol(lambda done: self._keep(scope, done)))
+        factory.noisy = False
+        opening: Deferred[Any] = endpoint.connect(factory)
+
+        def use(protocol: HTTP11ClientProtocol) -> HTTP11ClientProtocol:
+            endpoint.use(protocol)
+            return protocol
+
+        return opening.addCallback(use)
+
+    def _take(self, scope: Hashable) -> HTTP11ClientProtocol:
+        """Return the connection that was kept last, without it being kept any more."""
+        found = self._idle[scope].pop()
+        if not self._idle[scope]:
+            del self._idle[scope]
+        if found.end.active():
+            found.end.cancel()
+        return found.protocol
+
+    def _keep(self, scope: Hashable, protocol: Any) -> None:
+        protocol.transport.user = None
+        idle = self._idle.setdefault(scope, [])
+        if len(idle) == MOST_KEPT:
+            oldest = idle.pop(0)
+            oldest.end.cancel()
+            _close(oldest.protocol)
+        idle.append(_Idle(protocol, self._clock.callLater(KEPT_SECONDS, self._end, scope, protocol)))
+
+    def _end(self, scope: Hashable, protocol: HTTP11ClientProtocol) -> None:
+        left = [each for each in self._idle[scope] if each.protocol is not protocol]
+        if left:
+            self._idle[scope] = left
+        else:
+            del self._idle[scope]
+        _close(protocol)
+
+
+def _close(protocol: Any) -> None:
+    if protocol.state == _IDLE:
+        protocol.transport.abortConnection()
