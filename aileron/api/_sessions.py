@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -23,6 +24,7 @@ GRACE_SECONDS = 60.0
 """How long a launcher may be disconnected before its session ends, such as during a restart of the daemon."""
 
 _AT_ONCE = 1000
+_UNSEEN = timedelta(days=1)
 
 
 class Leases:
@@ -39,6 +41,7 @@ class Leases:
 
     :param ids: a function that makes ULIDs.
     :param ended: a function that is called for each session ended here.
+    :param several: whether launchers may hold the leases of sessions at other daemons as well.
     """
 
     def __init__(
@@ -47,7 +50,9 @@ class Leases:
         clock: IReactorTime,
         ids: Callable[[], str],
         ended: Callable[[str], object] = lambda _: None,
+        several: bool = False,
     ) -> None:
+        self._several, self._held = several, set[str]()
         self._sessions, self._clock, self._ids, self._ended = sessions, clock, ids, ended
         self._holders: Counter[str] = Counter()
         self._away: dict[str, float] = {}
@@ -57,6 +62,7 @@ class Leases:
     def held(self, session_id: str) -> Iterator[None]:
         """Hold the session's lease within the context."""
         self._holders[session_id] += 1
+        self._held.add(session_id)
         self._away.pop(session_id, None)
         try:
             yield
@@ -75,13 +81,25 @@ class Leases:
         passed = min(max(0.0, now - self._checked_at), 2 * CHECK_SECONDS)
         self._checked_at = now
         live = await self._live()
-        alone = [each.id for each in live if each.leased and each.id not in self._holders]
+        alone = [each.id for each in live if each.leased and self._is_alone(each, utc(now))]
+        self._held.intersection_update(each.id for each in live)
         self._away = {each: self._away[each] + passed if each in self._away else 0.0 for each in alone}
         for session in live:
             if session.ends_at is not None and session.ends_at <= utc(now):
                 await self._end(session, SessionEnding.EXPIRED)
             elif self._away.get(session.id, 0.0) >= GRACE_SECONDS:
                 await self._end(session, SessionEnding.ORPHANED)
+
+    def _is_alone(self, session: Session, now: datetime) -> bool:
+        """Return whether nobody holds the lease of a session.
+
+        Among several daemons, only sessions that were held here are known, and those without a request for a day.
+        """
+        # guard of several daemons: a session whose launcher is connected to another daemon goes on
+        #    -> api.test_leases.SeveralTests.test_elsewhere
+        if self._several and session.id not in self._held and session.seen_at > now - _UNSEEN:
+            return False
+        return session.id not in self._holders
 
     async def _live(self) -> list[Session]:
         found = await self._sessions.list(True, _AT_ONCE, None)

@@ -352,6 +352,7 @@ class Dependencies:
     :ivar clients: the names of clients that may open their own sessions, as the operator configured.
     :ivar long_turns: returns the long turns of the reactor, or None if they are not measured.
     :ivar cookie_prefix: the beginning of the browser's cookie's name, such as C{__Host-}.
+    :ivar several: whether other daemons serve the same sessions.
     :ivar forget_places: is called with the owner of each credential that becomes invalid.
     :ivar find_role: a coroutine function that returns the present role of a login's account, or None if the account was
         removed or changed since the login.
@@ -397,13 +398,16 @@ class Dependencies:
     forget_places: Callable[[str], object] = lambda _: None
     cookie_prefix: str = ""
     find_role: Callable[[AccountLogin], Awaitable[Role | None]] = find_no_role
+    several: bool = False
     access_log: AccessLog = field(
         init=False, default=Factory(lambda deps: AccessLog(deps.audit, deps.clock, deps.ids), takes_self=True)
     )
     waits: Waits = field(init=False, factory=Waits)
     leases: Leases = field(
         init=False,
-        default=Factory(lambda deps: Leases(deps.sessions, deps.clock, deps.ids, deps.session_ended), takes_self=True),
+        default=Factory(
+            lambda deps: Leases(deps.sessions, deps.clock, deps.ids, deps.session_ended, deps.several), takes_self=True
+        ),
     )
 
     @property

@@ -36,6 +36,7 @@ class CommitObserver:
     :ivar locked: whether records get MACs.
     :ivar due: whether a person's action or a sign of tampering is durable and not yet covered by a checkpoint.
     :ivar foreign_writes: whether another process wrote to the record since this one started.
+    :ivar shared: whether other daemons write to the record as well. Then L{foreign_writes} stays False.
     :ivar end: the sequence and hash of the last durable record known to this process, or None if there is none.
     :ivar state: the key of the record after the last durable one, or None if there is no key.
     :ivar tampered: the number of C{tamper.detected} events stored by this process.
@@ -45,6 +46,7 @@ class CommitObserver:
     locked: bool = field(default=False, init=False)
     due: bool = field(default=False, init=False)
     foreign_writes: bool = field(default=False, init=False)
+    shared: bool = field(default=False, init=False)
     end: tuple[int, str] | None = field(default=None, init=False)
     tampered: int = field(default=0, init=False)
     state: EvolvingKey | None = field(default=None, init=False)
@@ -87,7 +89,7 @@ class CommitObserver:
 
     def compare_end(self, end: tuple[int, str]) -> None:
         """Set L{foreign_writes} if the log in the database ends at C{end}, which is neither known nor expected."""
-        if self.end is not None and end != self.end and end not in self._put:
+        if not self.shared and self.end is not None and end != self.end and end not in self._put:
             self.foreign_writes = True
 
     def expect_end(self, end: tuple[int, str]) -> None:

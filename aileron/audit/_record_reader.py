@@ -60,6 +60,12 @@ class RecordArchive(Protocol):
         :raises StoreUnavailable: if the database fails.
         """
 
+    async def follow_checkpoint(self, checkpoint: Checkpoint) -> bool:
+        """Append C{checkpoint} durably if its predecessor is still the newest one. Return whether it was appended.
+
+        :raises StoreUnavailable: if the database fails.
+        """
+
     async def first_of(self, period: str) -> int | None:
         """Return the sequence of the first record of a locked period, or None if it has no records.
 

@@ -16,17 +16,20 @@ from twisted.logger import Logger
 from aileron import __version__
 from aileron.base.json import timestamp, utc
 from aileron.model.audit import NO_CHECKPOINT, Checkpoint, Event, LockedPeriod, Verdict
-from aileron.model.errors import AileronError
+from aileron.model.errors import AileronError, StoreUnavailable
 from aileron.model.interfaces.authority import IControl, IRecordKeys
 from aileron.model.interfaces.store import IAudit
 
-from ._chain import fingerprint
+from ._chain import GENESIS, fingerprint
 from ._commit_observer import TAMPER, CommitObserver
 from ._locked_period import find_wrong
 from ._record_reader import RecordArchive, export_record, verify_record
+from .verify import Verification
 
 EVERY_SECONDS = 3600.0
 _AGAIN_SECONDS = 10.0
+_SLICE = 500
+_OTHER_LOG = "The record that this daemon knew last is not in the log any more."
 _ID_BYTES, _KEY_BYTES = 8, 32
 _FOREIGN_WRITES = "While the daemon ran, another program wrote to the record, or took something from its end."
 _log = Logger()
@@ -61,6 +64,8 @@ class CheckpointSigner:
     _not_before: float = field(default=0.0, init=False)
     _unlocked: bool = field(default=False, init=False)
     _vouching: bool = field(default=False, init=False)
+    _followed: tuple[int, str] | None = field(default=None, init=False)  # the verified end, among several daemons
+    _broken: bool = field(default=False, init=False)
 
     @property
     def fingerprint(self) -> str | None:
@@ -88,7 +93,9 @@ class CheckpointSigner:
         """
         self.latest = await self._archive.latest_checkpoint()
         self._observer.load()
-        if unlocked:
+        if self._observer.shared:
+            await self._join(unlocked)
+        elif unlocked:
             await self._take_over()
         else:
             await self._continue_locked_period()
@@ -120,9 +127,10 @@ class CheckpointSigner:
             return
         self._unlocked = False
         try:
-            self._begin_locked_period()
+            if not self._observer.shared:
+                self._begin_locked_period()
         finally:
-            self._observer.locked = True
+            self._observer.locked = not self._observer.shared
             await self._audit.append(self._write("vault.locked"))
         await self.checkpoint()
 
@@ -190,6 +198,8 @@ class CheckpointSigner:
         self._observer.due = False  # later events are not in this checkpoint
         try:
             head = self._observer.end  # not read from the database: never signs a foreign record
+            if self._observer.shared:
+                head = await self._follow_chain()
             if head is not None:
                 if self.latest is None or self.latest.sequence != head[0]:
                     await self._sign(*head)
@@ -223,22 +233,79 @@ class CheckpointSigner:
         now = timestamp(utc(self._clock.seconds()))
         unsigned = Checkpoint(vault, sequence, head, now, previous, self._keys.make_key())
         checkpoint = evolve(unsigned, signature=self._keys.endorse(unsigned.statement()))
-        await self._archive.put_checkpoint(checkpoint)
+        if not self._observer.shared:
+            await self._archive.put_checkpoint(checkpoint)
+        elif not await self._archive.follow_checkpoint(checkpoint):
+            raise StoreUnavailable("Another daemon signed a checkpoint at the same time.")
         self.latest = checkpoint
         for tell in self.anchors:
             tell(checkpoint)
+
+    async def _join(self, unlocked: bool) -> None:
+        """Continue the log that other daemons write as well. They have no locked periods: others sign meanwhile.
+
+        :raises StoreUnavailable: if the log or the vault cannot be read or written.
+        """
+        self._unlocked = unlocked
+        self._followed = await self._audit.head()
+        if unlocked:
+            self._keys.make_key()
+            if self._keys.locked_periods():  # of a daemon that was alone
+                await self._check_locked_period()
+                self._keys.put_locked_periods(())
+
+    async def _follow_chain(self) -> tuple[int, str] | None:
+        """Verify the records that all daemons wrote since the last call, and return the end of the log.
+
+        If a record does not follow the one before it, record that, and sign nothing before it is resolved.
+
+        :raises StoreUnavailable: if the log cannot be read, or does not continue what this daemon knows.
+        """
+        self.latest = await self._archive.latest_checkpoint()
+        after, previous = self._followed or (0, GENESIS)
+        if after and await self._audit.at(after) != previous:
+            await self._report_break(_OTHER_LOG, after)
+        while rows := await self._archive.rows(after, _SLICE):
+            verification = Verification((), after=after, previous=previous)
+            verification.feed(rows)
+            # guard of several daemons: a checkpoint covers only records that follow what this daemon knows
+            #    -> audit.test_signer.SharedTests.test_broken
+            if (broken := verification.end().broken) is not None:
+                await self._report_break(broken.why, broken.sequence)
+            after, previous = self._followed = rows[-1][0], rows[-1][13]
+        if self.latest is not None and self.latest.sequence > after:
+            raise StoreUnavailable("Another daemon signed a later checkpoint.")
+        return self._followed
+
+    async def _report_break(self, why: str, sequence: int) -> None:
+        """Record once that the log was altered, and refuse to sign it.
+
+        :raises StoreUnavailable: always.
+        """
+        if not self._broken:
+            await self._audit.append(self._write(TAMPER, found=[why], kind="altered", sequence=sequence or None))
+            self._broken = True
+            _log.error("another program wrote to the record: {why}", why=why)
+        raise StoreUnavailable("The audit log was altered, so it is not signed.")
 
     async def _take_over(self) -> None:
         self._unlocked = True
         if self._keys.public_key() is None:
             key = fingerprint(self._keys.make_key())
             _log.info("the record is signed with a new key: note {key}", key=key)
+        await self._check_locked_period()
+        self._begin_locked_period()
+
+    async def _check_locked_period(self) -> None:
+        """Verify the records of the locked period, and record a fault.
+
+        :raises StoreUnavailable: if the log cannot be read or written.
+        """
         broken = await find_wrong(self._archive, self._keys.locked_periods(), self._observer.state)
         if broken is not None:
             _log.error("the record was changed while the vault was locked: {why}", why=broken.why)
             first = broken.sequence or None
             await self._audit.append(self._write(TAMPER, found=[broken.why], kind=broken.kind, sequence=first))
-        self._begin_locked_period()
 
     async def _continue_locked_period(self) -> None:
         """Continue the locked period of the key file. Records get MACs, as nothing can be signed while locked.

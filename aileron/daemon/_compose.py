@@ -29,8 +29,9 @@ from ._connectors import ConnectorMaker
 from ._process import fresh_ids, in_thread, settle_heap
 from ._record import report_strays, start_recording, take_over
 from ._settings import DaemonSettings
+from ._several import Company
 from ._sites import LoginServices, Services, Sites
-from ._store import StoreNews, find_place, open_store
+from ._store import StoreNews, find_place, open_store, tuning_of
 
 _log = Logger()
 _LOOK_SECONDS = 0.5
@@ -79,12 +80,20 @@ async def start(
     vault = Vault(home.secrets, reactor, lambda: news.has_history, settings.key, renewals)
     config_file = ConfigFile(home, vault, known or FeatureSet())
     settings = settings.over(config_file.config)
-    store = await open_store(reactor, find_place(home, settings.config.store), observer, news, life)
+    tuning = tuning_of(settings.config.store)
+    store = await open_store(reactor, find_place(home, settings.config.store), tuning, observer, news, life)
+    company = None
+    if store.shared is not None:
+        company = Company(reactor, store, store.shared, vault)
+        await company.join(life)
+        config_file.require_trusted()
     life.at_end(vault.at_rest)
     await remember_older(vault, store.watermarks)
     signer = await take_over(reactor, settings.config.audit, store, vault, observer, life)
     services = await _start_services(reactor, settings, store, vault, config_file, own, life, around)
     signer.vouch()
+    if company is not None:
+        company.listen(services.runner, life)
     sites = Sites(reactor, settings, store, vault, services, signer)
     agent, operator = await sites.open(life)
     own.ports.update((agent.port, operator.port))
@@ -142,6 +151,7 @@ async def _start_services(
         monotonic=time.monotonic,
         operator_limits=vault,
         approvers=logins.approvers,
+        shared=store.shared is not None,
     )
     runner = build(collaborators if around is None else around(collaborators))
     catalogue.refresh()

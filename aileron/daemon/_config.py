@@ -40,6 +40,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MOST_LISTED = 32
 _MOST_UID = 2**32 - 2
 _OPERATOR_HOST = re.compile("fresh|localhost")
+_DAEMONS = re.compile("one|several")
 _WEBHOOK = re.compile(r"https?://[!-~]{1,2000}", re.ASCII)
 
 
@@ -62,10 +63,14 @@ class StoreSettings:
 
     :ivar url: the URL of a database on a PostgreSQL server, or None for the file in the home.
     :ivar password_file: the file with the password for that database.
+    :ivar daemons: C{one} if this daemon uses the database alone, or C{several}.
+    :ivar lease_seconds: how long one of several daemons may be silent before others take its runs.
     """
 
     url: str | None = None
     password_file: Path | None = None
+    daemons: str = "one"
+    lease_seconds: int = 15
 
 
 @frozen
@@ -210,6 +215,10 @@ def _database(node: Node, name: str, line: int) -> str:
         raise NotConfig(f"{name} is not possible: {error.message}", line) from None
 
 
+def _daemons(node: Node, name: str, line: int) -> str:
+    return match_text(node, _DAEMONS, line, f"{name} must be one or several")[0]
+
+
 _PENDING = PendingLimits()
 _MOST = WholeNumber(1_000_000)
 _OF_PENDING: Keys = {
@@ -235,6 +244,12 @@ _OF_STORE: Keys = {
         "the file `aileron.db` in the home",
     ),
     "password_file": Key(absolute_path, "absolute path of a file of yours with the password for it", "none"),
+    "daemons": Key(
+        _daemons, "whether `one` daemon uses that database, or [`several`](postgresql.md#several-daemons)", "`one`"
+    ),
+    "lease_seconds": Key(
+        WholeNumber(3600), "seconds after which the others take the runs of a silent one of several daemons", 15
+    ),
 }
 _CORE_KEYS: Keys = {
     "listen": Key(_endpoint, "where agents are served: a Twisted endpoint", "a port of 127.0.0.1, as last time"),

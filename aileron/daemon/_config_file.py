@@ -145,6 +145,16 @@ class ConfigFile:
         if self.features.known != features.known and found.candidate is not None:  # foreign settings can be parsed now
             self.config = read_config(found.candidate.text, self.features)
 
+    def require_trusted(self) -> None:
+        """Require that the configuration in force is still trusted, after the vault's newest contents were read.
+
+        :raises InvalidRequest: if it is not.
+        """
+        # guard of several daemons: a configuration that was distrusted elsewhere is not used
+        #    -> daemon.test_config.FileTests.test_distrusted
+        if self._in_force is None or not self._is_trusted(self._in_force):
+            raise InvalidRequest(f"{self._path} is not the one that is trusted: copy it from another home.")
+
     def candidates(self) -> tuple[Candidate, ...]:
         found = self._look().candidate
         return () if found is None else (found,)

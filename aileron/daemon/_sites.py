@@ -117,6 +117,7 @@ class Sites:
             clients=settings.config.clients,
             long_turns=lambda: None if self.watchdog is None else self.watchdog.long_turns,
             forget_places=self._forget_places,
+            several=store.shared is not None,
         )
         site, self._agent_routes = api.agent_site(self._parts)
         self._agent_site = self._guard_agents(site)

@@ -16,12 +16,13 @@ from aileron.home.private_files import read_private
 from aileron.model.errors import AileronError, InvalidRequest, StoreUnavailable
 from aileron.model.queries import AuditQuery
 from aileron.model.vault import Binding
-from aileron.store import Seals, ServerAddress, Store, make_store, read_address
+from aileron.store import Seals, ServerAddress, Store, Tuning, make_store, read_address
 
 from ._config import StoreSettings
 from ._record import report_needs
 
 _SALT_BYTES = 16
+_NAME_BYTES, _LEAST_LEASE_SECONDS = 8, 2
 _NOT_MOVED = (
     "config.yaml names a database as store.url, but the home has {file}. Move it: aileron store migrate --to {url}."
     " Or remove store.url."
@@ -96,15 +97,30 @@ def read_password(path: Path) -> str:
 
 
 async def open_store(
-    reactor: Any, place: Path | ServerAddress, observer: CommitObserver, news: StoreNews, life: Life
+    reactor: Any, place: Path | ServerAddress, tuning: Tuning, observer: CommitObserver, news: StoreNews, life: Life
 ) -> Store:
     """Open the store, and tell the vault of it.
 
     :raises StoreUnavailable: if it cannot be used.
     """
     seals = Seals(GENESIS, seal, payload_digest, lambda: secrets.token_hex(_SALT_BYTES), observer)
-    store = make_store(place, reactor, reactor, seals)
+    store = make_store(place, reactor, reactor, seals, tuning)
+    observer.shared = store.shared is not None
     life.at_end(store.close)
     await store.open()
     await news.learn(store)
     return store
+
+
+def tuning_of(settings: StoreSettings) -> Tuning:
+    """Return the settings of the store: the name of this process, if several daemons share the database.
+
+    :raises InvalidRequest: if several daemons are to share a file.
+    """
+    if settings.daemons == "one":
+        return Tuning()
+    # guard of several daemons: a file is for one daemon -> daemon.test_store.SeveralTests.test_file
+    if settings.url is None:
+        raise InvalidRequest("store.daemons is several, but store.url names no database that they could share.")
+    lease = max(_LEAST_LEASE_SECONDS, settings.lease_seconds)
+    return Tuning(daemon=secrets.token_hex(_NAME_BYTES), lease_seconds=float(lease))

@@ -195,6 +195,10 @@ class StoreUnavailable(AileronError):
     kind, status, boundary, retriable = "store_unavailable", 503, "runtime", True
 
 
+class AuthorityChanged(StoreUnavailable):
+    """Raised if the operator decided something on another daemon, so that this one must read it before it begins."""
+
+
 class ResourceLimitExceeded(AileronError):
     """Raised if a size or time is above its limit."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 
 from attrs import field, frozen
 from twisted.internet.interfaces import IReactorTime
@@ -12,6 +12,7 @@ from aileron.model.interfaces.authority import IControl, IGrants, IOperatorLimit
 from aileron.model.interfaces.connectors import ICatalogue, IConfigFile, IConnectors
 from aileron.model.interfaces.store import IAudit, IRuns, IWatermarks
 from aileron.model.interfaces.vault import IBindings, IVault
+from aileron.model.runs import Run
 
 from .approval_requests import ApprovalRequests, Previews
 from .approvals import ApprovalGate, SignatureCheck
@@ -19,7 +20,7 @@ from .call_digests import ArgumentNormalizer
 from .caps import Caps
 from .decision_service import DecisionService
 from .decisions import Decisions, GrantCheck, UndoWindow
-from .denials import Denials
+from .denials import FORGIVEN, Denials
 from .effect_gate import EffectGate
 from .executor import Executor
 from .grants import GrantMatcher, GrantService
@@ -27,7 +28,7 @@ from .limits import Limits, LimitService
 from .loops import LoopBreaker
 from .offerings import Offerings, TrustedTexts, TrustService
 from .outcomes import LateAnswers, RetryPolicy
-from .pauses import Pauses
+from .pauses import PAUSED_ROW, Pauses
 from .plan import Planner
 from .previews import PreviewReader
 from .rate_limits import RateLimits
@@ -36,6 +37,7 @@ from .recovery import Recovery, RollbackDetector
 from .runs import EventFactory, RunRepository
 from .scheduler import RunScheduler
 from .session_filters import SessionFilters
+from .shared_pauses import SharedPauses
 from .submission import Proposals, Submission
 from .tasks import KeyedLocks, ResultWaiters, Tasks, Timers
 from .tool_reads import ToolReads
@@ -63,6 +65,7 @@ class Runner:
     tool_reads: ToolReads
     _recovery: Recovery
     _offerings: Offerings
+    _hearing: Hearing
 
     async def start(self) -> None:
         """Recover the runs left by the previous process. Call before the sites start listening.
@@ -80,9 +83,54 @@ class Runner:
         self._offerings.refresh()
         self._recovery.resume_and_retry()
 
+    async def take_over(self, runs: Sequence[Run]) -> None:
+        """Go on with unfinished runs of daemons that are gone. What had begun becomes C{unknown} and is looked up.
+
+        :raises StoreUnavailable: if the database fails. Call again with the runs that are still unfinished.
+        """
+        await self._recovery.take_over(runs)
+
+    async def hear(self, types: Collection[str] | None, runs: Collection[str] | None) -> None:
+        """Take into account what another daemon recorded.
+
+        :param types: the types of the events, or None for any.
+        :param runs: the runs that they are about, or None for any.
+        :raises StoreUnavailable: if the database cannot be read.
+        """
+        await self._hearing.hear(types, runs)
+
+    def known_pauses(self) -> tuple[str, str | None]:
+        """Return the name and the text of the row with the pauses, as this daemon knows it. Safe in any thread."""
+        return self._hearing.known_pauses()
+
     async def stop(self, seconds: float) -> None:
         """Start no more runs and wait up to C{seconds} for running ones. Effects that take longer become uncertain."""
         await self._recovery.stop(seconds)
+
+
+@frozen(eq=False)
+class Hearing:
+    """Takes into account what other daemons recorded. If there are none, nothing is ever heard."""
+
+    _runs: RunRepository
+    _pauses: Pauses
+    _denials: Denials
+
+    async def hear(self, types: Collection[str] | None, runs: Collection[str] | None) -> None:
+        """See L{Runner.hear}."""
+        if isinstance(self._pauses, SharedPauses) and _concerns(types, "pause.begun", "pause.ended"):
+            await self._pauses.catch_up()
+        if _concerns(types, "approval.denied", FORGIVEN):
+            await self._denials.catch_up()
+        await self._runs.catch_up(runs)
+
+    def known_pauses(self) -> tuple[str, str | None]:
+        """See L{Runner.known_pauses}."""
+        return PAUSED_ROW, self._pauses.row if isinstance(self._pauses, SharedPauses) else None
+
+
+def _concerns(types: Collection[str] | None, *wanted: str) -> bool:
+    return types is None or any(each in types for each in wanted)
 
 
 def _no_probe(point: str) -> None:
@@ -97,6 +145,7 @@ class Collaborators:
     :param ids: returns a new ULID.
     :param chance: returns a random number, uniform in [0, 1), for the jitter of retries.
     :param monotonic: returns the seconds of a monotonic clock. If it is None, C{clock} is used.
+    :param shared: whether other daemons use the same database.
     :param probe: called with the name of each point at which tests simulate a crash.
     """
 
@@ -121,6 +170,7 @@ class Collaborators:
     loops: LoopLimits = field(factory=LoopLimits)
     monotonic: Callable[[], float] | None = None
     probe: Callable[[str], None] = _no_probe
+    shared: bool = False
 
 
 def build(with_: Collaborators) -> Runner:
@@ -142,8 +192,9 @@ class _Assembly:
             events=EventFactory(clock=given.clock, ids=given.ids),
             clock=given.clock,
             pending_limits=given.limits,
+            shared=given.shared,
         )
-        self.pauses = Pauses(
+        self.pauses = (SharedPauses if given.shared else Pauses)(
             operator_limits=given.operator_limits, watermarks=given.watermarks, runs=self.runs, clock=given.clock
         )
         self.rates = RateLimits(clock=given.clock)
@@ -372,4 +423,5 @@ class _Assembly:
             tool_reads=self._build_tool_reads(),
             recovery=self._build_recovery(rollbacks, reconciler),
             offerings=self.offerings,
+            hearing=Hearing(self.runs, self.pauses, self.denials),
         )

@@ -64,6 +64,21 @@ class Denials:
             if approval.run.id not in forgiven:
                 self._count(approval, on_record=True)
 
+    async def catch_up(self) -> None:
+        """Load the denials that another daemon recorded or lifted.
+
+        :raises StoreUnavailable: if the database cannot be read.
+        """
+        since = self._runs.now() - LONGEST
+        query = AuditQuery(type=FORGIVEN, since=since, limit=1000)
+        forgiven = {record.event.run_id for record in (await self._runs.list_records(query)).items}
+        for approval in await self._runs.list_denials(since):
+            known = approval.run.id in {each.run_id for each in self._of.get(approval.run.action, ())}
+            if approval.run.id in forgiven and known:
+                self._forget(approval.run)
+            elif approval.run.id not in forgiven and not known:
+                self._count(approval, on_record=True)
+
     def note(self, approval: Approval) -> None:
         """Remember a denial, so that identical calls are refused, and count it against its session and action.
 
@@ -128,9 +143,14 @@ class Denials:
         kept = self._of.get(run.action, deque())
         if run.id in {each.run_id for each in kept}:
             await self._runs.record(self._runs.event_of_run(FORGIVEN, run, actor))
-            self._of[run.action] = deque((each for each in kept if each.run_id != run.id), _MOST_DENIALS)
-            self._breaker.forgive(run)
+            self._forget(run)
         return approval
+
+    def _forget(self, run: Run) -> None:
+        """Accept calls that are identical to a denied run again, and calls of an agent that its denial stopped."""
+        kept = self._of.get(run.action, ())
+        self._of[run.action] = deque((each for each in kept if each.run_id != run.id), _MOST_DENIALS)
+        self._breaker.forgive(run)
 
     def _describe(self, approval: Approval) -> _Denied:
         run, signed = approval.run, approval.signed

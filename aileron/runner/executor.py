@@ -48,7 +48,7 @@ from .outcomes import (
     with_retries,
 )
 from .plan import Plan, PlannedStep, PlanOutline
-from .runs import RunRepository, Verify, transition
+from .runs import RunRepository, Verify, require_unchanged, transition
 
 _Answer = TypeVar("_Answer")
 _SendRead = Callable[[Request, ICredential | None], Coroutine[Any, Any, _Answer]]
@@ -68,6 +68,10 @@ _BROKEN = Outcome(
 )
 
 
+_TAKEN_OVER = (RunState.UNKNOWN, RunState.COMPLETED, RunState.FAILED)
+"""The states that another daemon may have given to a run whose daemon was silent for too long."""
+
+
 @define(eq=False)
 class _Execution:
     """The progress of one executing run: its outputs, and the attempts and events that are not stored yet."""
@@ -84,6 +88,7 @@ class _Execution:
     attempts: tuple[AttemptRow, ...] = field(default=(), init=False)  # ended and not yet stored
     events: tuple[Event, ...] = field(default=(), init=False)  # not yet stored
     flags: tuple[BindingFlag, ...] = field(default=(), init=False)  # not yet stored
+    ending: Transition | None = field(default=None, init=False)  # the end of the run, once it is known
     built: Request | None = field(default=None, init=False)  # the present request, if it was built from earlier outputs
     told: tuple[Mapping[str, JSON], ...] = field(default=(), init=False)  # all ended attempts, for the last event
 
@@ -422,7 +427,7 @@ class Executor:
             result=result,
             fault=fault,
         )
-        execution.events = ending.events  # recorded by L{_contested} if the row was changed
+        execution.ending, execution.events = ending, ending.events  # for L{_contested}, if the row was changed
         return await self._runs.insist(execution.run.id, lambda: self._runs.apply(ending))
 
     async def _contested(self, execution: _Execution, present: Run, state: str) -> Run:
@@ -431,6 +436,10 @@ class Executor:
         :param present: the run as the changed row has it, returned unchanged.
         :param state: the state in which the run should have been.
         """
+        # guard of several daemons: the end of an effect that another daemon took for lost is told as late
+        #    -> runner.test_several.LateTests.test_completed
+        if self._runs.shared and present.state in _TAKEN_OVER:
+            return await self._tell_late(execution, present)
         found = "The run's row was changed while it was carried out."
         done = list(execution.outputs)
         event = self._runs.event_of_run(
@@ -438,6 +447,41 @@ class Executor:
         )
         await self._runs.insist(execution.run.id, lambda: self._runs.record(event, *execution.events))
         return present
+
+    async def _tell_late(self, execution: _Execution, present: Run) -> Run:
+        """Record how an effect went on whose run another daemon stored as C{unknown}, because this one was silent.
+
+        :return: the run afterwards. It is settled by the end that is known here, if one is certain.
+        """
+        ending = execution.ending
+        end = RunState.UNKNOWN if ending is None else ending.end
+        certain = {RunState.COMPLETED: True, RunState.FAILED: False}.get(end)
+        event = self._runs.event_of_run(
+            "execution.late_answer",
+            execution.run,
+            fault=None if ending is None else ending.fault,
+            connector=execution.plan.steps[-1].description.name,
+            happened=certain,
+            last=certain is not None,
+            attempts=execution.told,
+        )
+        events = (*(execution.events if ending is None else ending.events[:-1]), event)
+
+        def change(run: Run) -> Transition:
+            return transition(
+                run,
+                end,
+                event.at,
+                *events,
+                steps=execution.steps,
+                attempts=execution.attempts,
+                flags=execution.flags,
+                result=run.result if ending is None or certain is None else ending.result,
+                fault=run.fault if ending is None or certain is None else ending.fault,
+                verify=require_unchanged(run),
+            )
+
+        return await self._runs.amend(present, change, events)
 
     def _remaining_seconds(self, execution: _Execution) -> float:
         """Return the seconds left of the action's timeout. Setting the clock back does not make them more."""

@@ -94,7 +94,7 @@ class Pauses:
         :raises StoreUnavailable: if the row cannot be read.
         """
         written = (await self._watermarks.all()).get(PAUSED_ROW)
-        found = {pause.session_id: pause for pause in _read_pauses(written, self._runs.now())}
+        found = {pause.session_id: pause for pause in read_pauses(written, self._runs.now())}
         self._standing = {**found, **{pause.session_id: pause for pause in self._operator_limits.pauses()}}
         self._owed = bool(self._standing)
         self.settle_up()
@@ -158,7 +158,7 @@ class Pauses:
         """
         left = self._remove(session_id)
         self._operator_limits.keep_pauses(tuple(left.values()))
-        await self._watermarks.put(PAUSED_ROW, _write_pauses(left))
+        await self._watermarks.put(PAUSED_ROW, write_pauses(left))
         self._standing = self._remove(session_id)  # computed again: another pause may have begun meanwhile
         self._lifted.fire()
 
@@ -185,13 +185,20 @@ class Pauses:
         :raises StoreUnavailable: if the row or the events cannot be written.
         """
         while self._unwritten:
-            written = self._standing
-            await self._watermarks.put(PAUSED_ROW, _write_pauses(written))
-            self._unwritten = written is not self._standing
+            await self._write_row()
         self.settle_up()
         while self._unrecorded:
             await self._runs.record(self._unrecorded[0])
             del self._unrecorded[0]
+
+    async def _write_row(self) -> None:
+        """Write the pauses to the row.
+
+        :raises StoreUnavailable: if the row cannot be written.
+        """
+        written = self._standing
+        await self._watermarks.put(PAUSED_ROW, write_pauses(written))
+        self._unwritten = written is not self._standing
 
     def _refuse_too_many(self, pause: Pause) -> None:
         own = sum(_is_own(each) for each in self._standing.values())
@@ -230,11 +237,12 @@ def _paused_error(pause: Pause) -> Paused:
     return Paused(f"{whose}{because}: nothing starts until it is resumed.", details)
 
 
-def _write_pauses(standing: Mapping[str | None, Pause]) -> str:
+def write_pauses(standing: Mapping[str | None, Pause]) -> str:
+    """Return the text of the row with these pauses."""
     return compact([to_json(pause) for pause in standing.values()])
 
 
-def _read_pauses(written: str | None, now: datetime) -> tuple[Pause, ...]:
+def read_pauses(written: str | None, now: datetime) -> tuple[Pause, ...]:
     """Parse the text of the row with the pauses, which is None if nothing is paused.
 
     If the text is invalid, everything is paused.

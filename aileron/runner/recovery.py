@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 from attrs import define, evolve, field, frozen
@@ -283,14 +284,37 @@ class Recovery:
         await self._decisions.settle_up()
         await self._rollbacks.note()
 
+    async def take_over(self, runs: Sequence[Run]) -> None:
+        """Bring unfinished runs of daemons that are gone to a safe state, as at a start, and go on with the others.
+
+        :raises StoreUnavailable: if the database fails. The daemon calls this again.
+        """
+        for run in runs:
+            asked = frozenset[str]()
+            if run.state is RunState.PENDING and (approval := await self._runs.find_approval(run.id)) is not None:
+                self._requests.watch(run.id, approval.expires_at)
+                asked = frozenset({run.id})
+            if not self._tasks.running(run.id):
+                await self._recover_one(run, asked)
+
     async def _recover(self) -> None:
-        """Bring every unfinished run to a safe state, oldest first. No run that may have had its effect is started."""
+        """Bring every unfinished run to a safe state, oldest first. No run that may have had its effect is started.
+
+        If other daemons change runs as well, leave them to L{take_over}.
+        """
         asked = await self._watch_all()
+        # guard of several daemons: a start does not touch what others are doing
+        #    -> runner.test_several.StartTests.test_others
+        if self._runs.shared:
+            return
         for run in await self._runs.list_unfinished():
-            try:
-                await self._recover_run(run, asked)
-            except StateConflict:
-                _log.warn("run {run} changed while it was being recovered", run=run.id)
+            await self._recover_one(run, asked)
+
+    async def _recover_one(self, run: Run, asked: frozenset[str]) -> None:
+        try:
+            await self._recover_run(run, asked)
+        except StateConflict:
+            _log.warn("run {run} changed while it was being recovered", run=run.id)
 
     async def _watch_all(self) -> frozenset[str]:
         """Set the expiry timers of all pending runs.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -175,6 +175,7 @@ class RunRepository:
     :ivar audit: the audit log, for events without a change of a run.
     :ivar events: creates the audit events.
     :param pending_limits: the maximum numbers of pending runs.
+    :ivar shared: whether other daemons change runs as well.
     """
 
     table: IRuns
@@ -182,6 +183,7 @@ class RunRepository:
     events: EventFactory
     _clock: IReactorTime
     _pending_limits: PendingLimits
+    shared: bool = False
     _waiters: ResultWaiters[str, Run] = field(init=False)
     _on_unknown: list[Callable[[Run], None]] = field(factory=list, init=False)
 
@@ -246,6 +248,18 @@ class RunRepository:
             for callback in self._on_unknown:
                 callback(run)
         return run
+
+    async def catch_up(self, run_ids: Collection[str] | None) -> None:
+        """Notify the callers that wait for runs which another daemon has ended.
+
+        :param run_ids: the runs that may have ended, or None for any.
+        :raises StoreUnavailable: if the runs cannot be read.
+        """
+        for run_id in self._waiters.list_keys():
+            if run_ids is None or run_id in run_ids:
+                run = await self.table.get(run_id)
+                if run is not None and run.state.settled:
+                    self._waiters.fire_all(run_id, run)
 
     async def apply_or_refuse(self, *transitions: Transition) -> Run:
         """Apply C{transitions} to their run in one transaction, but report a conflict as an error for the caller.

@@ -15,7 +15,15 @@ from aileron.actions import KnownValues, check_arguments, resolve_inverse, uses_
 from aileron.base.json import JSON, canonical
 from aileron.model.actions import Action, Offering
 from aileron.model.audit import DAEMON, Actor
-from aileron.model.errors import Cancelled, CapabilityDenied, Conflict, Forbidden, NotFound, StoreUnavailable
+from aileron.model.errors import (
+    AuthorityChanged,
+    Cancelled,
+    CapabilityDenied,
+    Conflict,
+    Forbidden,
+    NotFound,
+    StoreUnavailable,
+)
 from aileron.model.interfaces.runner import ISubmission
 from aileron.model.queries import Page, RunQuery
 from aileron.model.runs import NOT_BEGUN, Approval, AttemptRow, Call, DryRun, Run, RunState, StepRow, Transition
@@ -159,6 +167,12 @@ class Submission:
         return await self._offerings.after(generation, seconds)
 
     async def submit(self, call: Call) -> Run:
+        try:
+            return await self._submit(call)
+        except AuthorityChanged:  # what the operator decided on another daemon is known now
+            return await self._submit(call)
+
+    async def _submit(self, call: Call) -> Run:
         action, arguments = self._find_asked_for(call)
         if call.idempotency_key is not None:
             known = await self._find_known(call, call.idempotency_key, action, arguments)

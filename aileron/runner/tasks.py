@@ -201,6 +201,10 @@ class ResultWaiters(Generic[K, T]):
             if late.active():
                 late.cancel()
 
+    def list_keys(self) -> tuple[K, ...]:
+        """Return the keys for whose results callers wait."""
+        return tuple(self._waiting)
+
     def fire_all(self, key: K, news: T) -> None:
         """Fire all Deferreds of C{key} with the result C{news}."""
         for waiter in self._waiting.pop(key, []):

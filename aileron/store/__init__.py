@@ -6,16 +6,21 @@ numbered files. A newer one is refused.
 
 from ._address import ServerAddress, read_address
 from ._audit import Seals
+from ._bulletin import News
+from ._daemons import Decided
 from ._engine import ForeignDatabase, NewerDatabase, Threads, Tuning
 from ._migration import Schema
-from ._store import Store, make_store
+from ._store import SharedStore, Store, make_store
 
 __all__ = [
+    "Decided",
     "ForeignDatabase",
     "NewerDatabase",
+    "News",
     "Schema",
     "Seals",
     "ServerAddress",
+    "SharedStore",
     "Store",
     "Threads",
     "Tuning",

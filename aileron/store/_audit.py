@@ -13,17 +13,19 @@ from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from aileron.base.json import compact
-from aileron.model.audit import ChainLink, Checkpoint, Event, Maced, Record, Row
+from aileron.model.audit import NO_CHECKPOINT, ChainLink, Checkpoint, Event, Maced, Record, Row
 from aileron.model.interfaces.store import IAudit
 from aileron.model.queries import AuditQuery, DailyWait, Page
 
 from . import _audit_tables as tables
+from ._bulletin import Bulletin
 from ._connections import Readers, shielded
 from ._dialect import Cursor
 from ._table import make_page, read_cursor
 from ._writer import Writer
 
 _MOST_NEWS = 256
+_LATEST = "ORDER BY number DESC LIMIT 1"
 
 
 class EventObserver(Protocol):
@@ -64,6 +66,7 @@ class Seals:
     :ivar payload_digest: returns the digest of a salt and a payload's text.
     :ivar salt: returns a new unpredictable salt.
     :ivar observer: the observer of stored events, or None.
+    :ivar bulletin: collects events for notices to other daemons, or None if there are no others.
     """
 
     genesis: str
@@ -71,6 +74,7 @@ class Seals:
     payload_digest: Callable[[str, str], str]
     salt: Callable[[], str]
     observer: EventObserver | None = None
+    bulletin: Bulletin | None = None
 
     def append(self, cursor: Cursor, events: Iterable[Event]) -> None:
         """Append C{events} to the chain in order, and show them to the observer, if there is one."""
@@ -86,11 +90,15 @@ class Seals:
             payloads.append((sequence, salt, payload))
             previous = record.hash
         tables.insert(cursor, records, payloads)
+        if self.bulletin is not None:
+            self.bulletin.note(record.event for record in records)
         if self.observer is not None and records:
             _show(cursor, self.observer, records)
 
     def before_commit(self, cursor: Cursor) -> Callable[[], None] | None:
         """Return the function to call once this transaction is durable, or None if there is none."""
+        if self.bulletin is not None:
+            self.bulletin.send(cursor)
         observer = self.observer
         if observer is None or not observer.wants_commit:
             return None
@@ -154,6 +162,16 @@ class SQLiteAudit:
         return make_page("audit", rows, limit)
 
 
+def _follow_checkpoint(cursor: Cursor, checkpoint: Checkpoint) -> bool:
+    latest = tables.CHECKPOINTS.find(cursor, _LATEST)
+    # guard of several daemons: the checkpoints of all daemons follow each other
+    #    -> functional.test_store_several.OrderTests.test_checkpoints
+    if (NO_CHECKPOINT if latest is None else latest.digest) != checkpoint.previous:
+        return False
+    tables.CHECKPOINTS.insert(cursor, (checkpoint,))
+    return True
+
+
 @frozen
 class SQLiteArchive:
     """Reads the complete audit record, its checkpoints and MACs, appends checkpoints, and deletes old contents."""
@@ -171,10 +189,13 @@ class SQLiteArchive:
         return await self._readers.read(tables.checkpoints, after, until)
 
     async def latest_checkpoint(self) -> Checkpoint | None:
-        return await self._readers.read(tables.CHECKPOINTS.find, "ORDER BY number DESC LIMIT 1")
+        return await self._readers.read(tables.CHECKPOINTS.find, _LATEST)
 
     async def put_checkpoint(self, checkpoint: Checkpoint) -> None:
         await shielded(self._writer.write(tables.CHECKPOINTS.insert, (checkpoint,)))
+
+    async def follow_checkpoint(self, checkpoint: Checkpoint) -> bool:
+        return await shielded(self._writer.write(_follow_checkpoint, checkpoint))
 
     async def first_of(self, period: str) -> int | None:
         return await self._readers.read(tables.first_mac, period)

@@ -34,6 +34,9 @@ class Tuning:
     :ivar max_pages: the maximum size of SQLite's file in pages, or None for no limit.
     :ivar stalled_seconds: how long a PostgreSQL server waits for the next statement of a transaction before it ends it.
     :ivar lost_seconds: how long to ask a PostgreSQL server whether a commit succeeded whose answer was lost.
+    :ivar daemon: a name of this process, unique among the daemons that share a database on a PostgreSQL server, or None
+        if this daemon uses the database alone.
+    :ivar lease_seconds: how long a daemon among several may be silent before others take its runs.
     """
 
     busy_seconds: float = 5.0
@@ -43,6 +46,8 @@ class Tuning:
     max_pages: int | None = None
     stalled_seconds: float = 5.0
     lost_seconds: float = 60.0
+    daemon: str | None = None
+    lease_seconds: float = 15.0
 
 
 @define(eq=False)

@@ -94,6 +94,19 @@ class SQLiteWatermarks:
     async def put(self, name: str, value: str) -> None:
         await shielded(self._writer.write(_put_watermark, name, value))
 
+    async def swap(self, name: str, before: str | None, value: str) -> bool:
+        return await shielded(self._writer.write(_swap_watermark, name, before, value))
+
+
+def _swap_watermark(cursor: Cursor, name: str, before: str | None, value: str) -> bool:
+    found = cursor.execute("SELECT value FROM watermarks WHERE name = ?", (name,)).fetchone()
+    # guard of several daemons: a pause is not lost because two daemons write at once
+    #    -> store.test_memories.MemoriesTests.test_swap
+    if (None if found is None else found[0]) != before:
+        return False
+    _put_watermark(cursor, name, value)
+    return True
+
 
 @implementer(IBindingFlags)
 @frozen

@@ -20,6 +20,7 @@ from . import _approvals_table as approvals_table
 from . import _runs_table as runs_table
 from ._audit import Seals
 from ._connections import Readers
+from ._daemons import Daemons
 from ._dialect import Cursor
 from ._engine import looks_up
 from ._memories import put_flags
@@ -42,9 +43,11 @@ class SQLiteRuns:
     _readers: Readers
     _clock: IReactorTime
     _seals: Seals
+    _daemons: Daemons | None = None
 
     async def receive(self, run: Run, transitions: Sequence[Transition], limits: PendingLimits) -> tuple[Run, bool]:
-        return await self._writer.write(_receive, self._seals, run, tuple(transitions), limits)
+        write = self._writer.write(_receive, self._seals, run, tuple(transitions), limits, self._daemons)
+        return await (write if self._daemons is None else self._daemons.informed(write))
 
     async def find_by_key(self, session_id: str | None, action: str, idempotency_key: str) -> Run | None:
         since = utc(self._clock.seconds()) - _KEY_LIVES
@@ -53,7 +56,8 @@ class SQLiteRuns:
     async def apply(self, *transitions: Transition) -> Run:
         if not transitions:
             raise ValueError("no transition")
-        return await self._writer.write(_apply, self._seals, transitions)
+        write = self._writer.write(_apply, self._seals, transitions, self._daemons)
+        return await (write if self._daemons is None else self._daemons.informed(write))
 
     async def progress(self, progress: Progress) -> None:
         await self._writer.write(_progress, self._seals, progress)
@@ -106,17 +110,25 @@ class SQLiteRuns:
 
 
 def _receive(
-    cursor: Cursor, seals: Seals, run: Run, transitions: Sequence[Transition], limits: PendingLimits
+    cursor: Cursor,
+    seals: Seals,
+    run: Run,
+    transitions: Sequence[Transition],
+    limits: PendingLimits,
+    daemons: Daemons | None,
 ) -> tuple[Run, bool]:
     earlier = _earlier(cursor, run)
     # guard of promise 4: an idempotency key makes one run
     # guard of promise 4: a key makes one run, in the transaction -> KeptTests.test_key_twice_at_once
     if earlier is not None:
         return earlier, False
+    _admit(cursor, transitions, daemons)
     standing = _advance_all(_Standing(run), transitions)
     if standing.run.state is RunState.PENDING:
         _refuse_beyond(cursor, run, limits)
     RUNS.insert(cursor, [standing.run])
+    if daemons is not None:
+        daemons.hold(cursor, standing.run)
     _keep_rest(cursor, seals, standing.approval, transitions)
     return standing.run, True
 
@@ -153,9 +165,21 @@ def _refuse_beyond(cursor: Cursor, run: Run, limits: PendingLimits) -> None:
         raise LimitExceeded("Too many approvals wait for a decision.", details)
 
 
-@looks_up(RUNS.looking("id"), lambda seals, transitions: transitions[0].run_id)
-def _apply(cursor: Cursor, seals: Seals, transitions: Sequence[Transition]) -> Run:
+def _admit(cursor: Cursor, transitions: Sequence[Transition], daemons: Daemons | None) -> None:
+    """Check that this daemon may begin an effect, if a transition begins one and several daemons share the database.
+
+    :raises StoreUnavailable: if it may not.
+    """
+    if daemons is not None and any(each.end is RunState.EXECUTING for each in transitions):
+        daemons.admit(cursor)
+
+
+@looks_up(RUNS.looking("id"), lambda seals, transitions, daemons: transitions[0].run_id)
+def _apply(cursor: Cursor, seals: Seals, transitions: Sequence[Transition], daemons: Daemons | None) -> Run:
+    _admit(cursor, transitions, daemons)
     standing = _change(cursor, transitions)
+    if daemons is not None:
+        daemons.hold(cursor, standing.run)
     _keep_rest(cursor, seals, standing.approval, transitions)
     return standing.run
 

@@ -1,4 +1,4 @@
-"""Connections to a PostgreSQL server: they write a batch in few statements, and one daemon's alone write to a database.
+"""Connections to a PostgreSQL server: they write a batch in few statements, and one batch at a time is written.
 
 If a batch fails as a whole, or one of its jobs failed after it had written, the batch is done again with one savepoint
 for each job.
@@ -61,6 +61,9 @@ _SESSION = "SELECT pid, CAST(backend_start AS text) FROM pg_stat_activity WHERE 
 _END_SESSION = """
     SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid = %s AND CAST(backend_start AS text) = %s
 """
+
+
+_IS_THERE = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND CAST(backend_start AS text) = %s"
 
 
 class PostgreSQLConnection(EngineConnection):
@@ -175,7 +178,7 @@ class PostgreSQLConnection(EngineConnection):
     def _was_committed(self, transaction: str) -> bool:
         """Return whether a transaction was committed whose connection was lost.
 
-        The new connection has the daemon's lock, so the old one has ended, and the answer is final.
+        The new connection has the daemon's lock only once the old one has ended, so the answer is final.
 
         :raises StoreUnavailable: if the server cannot be asked in time.
         """
@@ -265,8 +268,7 @@ class PostgreSQLPool(EnginePool):
 
         :raises StoreUnavailable: if the password cannot be read, or another daemon uses the database.
         """
-        options = " ".join(f"-c {name}={value}" for name, value in self._settings().items())
-        self.connkw = {**_CONNECTION, **self._address.with_password(), "options": options, "autocommit": True}
+        self.connkw = {**connection_options(self._address, self._settings()), "autocommit": True}
         try:
             return super().connect()  # type: ignore[no-untyped-call]
         finally:
@@ -308,19 +310,41 @@ class PostgreSQLPool(EnginePool):
             raise
 
     def _take(self, connection: psycopg.Connection[Row]) -> None:
-        """Take the lock that only one daemon can hold. End an earlier session of this daemon that still holds it.
+        """Take the lock that only one daemon can hold, or that of several. End an earlier session of this daemon.
 
         :raises DatabaseTaken: if another daemon holds the lock.
         """
-        free = connection.execute("SELECT pg_try_advisory_lock(%s)", [DAEMON_LOCK]).fetchone()
+        kind = "" if self.tuning.daemon is None else "_shared"
+        free = connection.execute(f"SELECT pg_try_advisory_lock{kind}(%s)".encode(), [DAEMON_LOCK]).fetchone()
+        # guard of several daemons: a daemon's own earlier session is ended before another begins
+        #    -> functional.test_store_several.OrderTests.test_own_session
+        if self._session is not None and (kind or not (free and free[0])):
+            connection.execute(_END_SESSION, self._session)
         if not (free and free[0]):
-            if self._session is not None:
-                connection.execute(_END_SESSION, self._session)
             try:
-                connection.execute("SELECT pg_advisory_lock(%s)", [DAEMON_LOCK])
+                connection.execute(f"SELECT pg_advisory_lock{kind}(%s)".encode(), [DAEMON_LOCK])
             except psycopg.errors.LockNotAvailable:
-                raise DatabaseTaken(f"Another daemon uses the database at {self._address.url}.") from None
+                raise DatabaseTaken(f"Another daemon uses the database at {self._address.url}{_alone(kind)}.") from None
+        if self._session is not None and kind and connection.execute(_IS_THERE, self._session).fetchone():
+            raise StoreUnavailable("The daemon's earlier connection to the database has not ended yet.")
         self._session = connection.execute(_SESSION).fetchone()
+
+
+def connection_options(
+    address: ServerAddress, settings: Mapping[str, object], seconds: int = _CONNECT_SECONDS
+) -> dict[str, Any]:
+    """Return the arguments of a connection to a database.
+
+    :param settings: the settings of its session.
+    :param seconds: how long the server may take to accept it.
+    :raises StoreUnavailable: if the password cannot be read.
+    """
+    options = " ".join(f"-c {name}={value}" for name, value in settings.items())
+    return {**_CONNECTION, **address.with_password(), "connect_timeout": seconds, "options": options}
+
+
+def _alone(kind: str) -> str:
+    return ", and uses it alone: store.daemons must be set to several for each" if kind else ""
 
 
 def _milliseconds(seconds: float) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 
 from ._engine import DatabaseRefused, ForeignDatabase, NewerDatabase
-from ._server import SCHEMA
+from ._server import DAEMON_LOCK, SCHEMA
 
 _SUFFIX = ".sql"
 _OLDEST_SERVER = 14
@@ -43,9 +43,13 @@ def migrate_server(connection: psycopg.Connection[Any]) -> None:
             f"The database was written by a newer Aileron (schema {found}; this one knows {max(known)}).",
             {"version": found, "known": max(known)},
         )
-    for number, step in known.items():
-        if number > found:
-            _take_step(connection, number, step)
+    missing = [number for number in known if number > found]
+    if missing:
+        _require_alone(connection)
+    for number in missing:
+        _take_step(connection, number, known[number])
+    if missing:
+        connection.execute("SELECT pg_advisory_unlock(%s)", [DAEMON_LOCK])
 
 
 def is_empty(connection: psycopg.Connection[Any]) -> bool:
@@ -76,6 +80,18 @@ def find_version(connection: psycopg.Connection[Any]) -> int:
     if len(found) != 1:
         raise ForeignDatabase(f"The schema {SCHEMA} of the database has no version.")
     return int(found[0][0])
+
+
+def _require_alone(connection: psycopg.Connection[Any]) -> None:
+    """Take the lock of a daemon that is alone, beside the one that the connection has, so that others wait or end.
+
+    :raises DatabaseRefused: if another daemon uses the database.
+    """
+    free = connection.execute("SELECT pg_try_advisory_lock(%s)", [DAEMON_LOCK]).fetchone()
+    # guard of several daemons: tables change while no other daemon runs
+    #    -> functional.test_store_several.LeaseTests.test_upgrade
+    if not (free and free[0]):
+        raise DatabaseRefused("The tables must be made or upgraded: stop all other daemons of this database first.")
 
 
 def _take_step(connection: psycopg.Connection[Any], number: int, step: str) -> None:

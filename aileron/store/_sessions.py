@@ -26,6 +26,9 @@ from ._dialect import Cursor
 from ._table import FLAG, MOMENT, PLAIN, Table, conditions, enum, make_page, read_cursor, value
 from ._writer import Writer
 
+CACHED = 256
+"""The number of sessions that are cached for each kind of key, where no other daemon can end them."""
+
 MOST_LIVE = 64
 MOST_A_MINUTE = 100
 MOST_KEPT = 10_000
@@ -88,7 +91,7 @@ class SessionCache:
     :param size: the maximum number of cached sessions.
     """
 
-    _size: int = 256
+    _size: int = CACHED
     _sessions: OrderedDict[bytes, Session] = field(factory=OrderedDict, init=False)
     _endings: int = field(default=0, init=False)
 
@@ -127,15 +130,22 @@ class SQLiteSessions:
     _readers: Readers
     _clock: IReactorTime
     _seals: Seals
-    _by_token: SessionCache = field(factory=SessionCache, init=False)
-    _by_gateway_key: SessionCache = field(factory=SessionCache, init=False)
-    _by_in_band_key: SessionCache = field(factory=SessionCache, init=False)
+    _cached: int = CACHED
+    _by_token: SessionCache = field(init=False)
+    _by_gateway_key: SessionCache = field(init=False)
+    _by_in_band_key: SessionCache = field(init=False)
     _seen: dict[str, datetime] = field(factory=dict, init=False)
     _flushed_at: float = field(init=False)
 
     @_flushed_at.default
     def _find_made_at(self) -> float:
         return self._clock.seconds()
+
+    @_by_token.default
+    @_by_gateway_key.default
+    @_by_in_band_key.default
+    def _make_cache(self) -> SessionCache:
+        return SessionCache(self._cached)
 
     async def open(
         self,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.threads import deferToThreadPool
@@ -17,19 +18,25 @@ from aileron.model.interfaces.store import IAudit, IBindingFlags, IInBandMemorie
 
 from ._address import ServerAddress
 from ._audit import Seals, SQLiteArchive, SQLiteAudit
+from ._bulletin import CHANNEL, Bulletin
 from ._connections import Readers
+from ._daemons import Daemons
 from ._engine import EnginePool, Threads, Tuning
 from ._in_band import SQLiteInBandMemories
 from ._memories import SQLiteBindingFlags, SQLiteContents, SQLiteUsage, SQLiteWatermarks
 from ._migration import Schema, migrate, shipped
 from ._people import SQLitePeople
 from ._runs import SQLiteRuns
-from ._sessions import SQLiteSessions
+from ._sessions import CACHED, SQLiteSessions
 from ._snoozes import SQLiteSnoozes
 from ._spending import SQLiteSpending
 from ._sqlite import reading_pool, writing_pool
 from ._tool_claims import SQLiteToolClaims
 from ._writer import Writer
+
+if TYPE_CHECKING:
+    from ._listener import Listener
+    from ._vaults import SharedVaults
 
 INSTALL = "install it, as by: pip install 'aileron[postgresql]'"
 
@@ -52,6 +59,27 @@ class _Pools:
 
 
 @frozen
+class SharedStore:
+    """The means of a daemon that shares a database with others.
+
+    :ivar daemons: this daemon and the others, with their leases.
+    :ivar vaults: the documents of vaults in the database.
+    :ivar listener: receives the notices of the others.
+    """
+
+    daemons: Daemons
+    vaults: SharedVaults
+    listener: Listener
+
+    async def close(self) -> None:
+        """Close the connections of both. Idempotent."""
+        self.vaults.close()
+        looking = self.listener.stop()
+        if looking is not None:
+            await looking
+
+
+@frozen
 class Store:
     """A database, with one attribute for each kind of content. Call L{open} before use and L{close} after.
 
@@ -70,6 +98,7 @@ class Store:
     :ivar snoozes: the times until which pending requests are put aside.
     :ivar tool_claims: the answers that requests of agents' own tools may claim.
     :ivar people: the accounts of people.
+    :ivar shared: the means of a daemon that shares the database with others, or None if it is alone.
     """
 
     runs: IRuns
@@ -85,6 +114,7 @@ class Store:
     snoozes: SQLiteSnoozes
     tool_claims: SQLiteToolClaims
     people: SQLitePeople
+    shared: SharedStore | None
     _pools: _Pools
     _migrate: Callable[[], Deferred[None]]
     _writer: Writer
@@ -100,11 +130,22 @@ class Store:
         """
         await self._migrate()
 
+    @property
+    def leads(self) -> bool:
+        """True if this daemon does what only one of those on the database may do, such as notify the operator."""
+        return self.shared is None or self.shared.listener.leads
+
+    def wake(self) -> None:
+        """Wake those who wait for a commit, because another daemon has committed something."""
+        self._writer.note_commit_elsewhere()
+
     async def close(self) -> None:
         """Write cached data, finish queued writes, and close the connections.
 
         Further calls are refused. Idempotent.
         """
+        if self.shared is not None:
+            await self.shared.close()
         for flush in self._flushes:
             await flush()
         await self._writer.close()
@@ -133,11 +174,20 @@ def make_store(
         pools, opening = _use_file(place, reactor, tuning, threads, schema or shipped())
     else:
         pools, opening = _use_server(place, reactor, tuning, threads)
+    if tuning.daemon is not None:
+        seals = evolve(seals, bulletin=Bulletin(tuning.daemon, CHANNEL))
     writer, readers = Writer(pools.writing, tuning.max_batch, seals.before_commit), Readers(pools.reading)
-    sessions, usage = SQLiteSessions(writer, readers, clock, seals), SQLiteUsage(writer, readers, clock)
+    shared = None
+    if tuning.daemon is not None and isinstance(place, ServerAddress):
+        shared = _share(
+            place, pools, tuning.daemon, Daemons(tuning.daemon, tuning.lease_seconds, writer, readers, clock)
+        )
+    daemons = None if shared is None else shared.daemons
+    cached = 0 if shared is not None else CACHED
+    sessions, usage = SQLiteSessions(writer, readers, clock, seals, cached), SQLiteUsage(writer, readers, clock)
     spending = SQLiteSpending(writer, readers, clock)
     return Store(
-        runs=SQLiteRuns(writer, readers, clock, seals),
+        runs=SQLiteRuns(writer, readers, clock, seals, daemons),
         audit=SQLiteAudit(writer, readers, seals, clock),
         archive=SQLiteArchive(writer, readers),
         sessions=sessions,
@@ -150,12 +200,21 @@ def make_store(
         snoozes=SQLiteSnoozes(writer, readers, clock, seals),
         tool_claims=SQLiteToolClaims(writer, readers, clock),
         people=SQLitePeople(writer, readers, seals),
+        shared=shared,
         pools=pools,
         migrate=opening,
         writer=writer,
         readers=readers,
         flushes=(sessions.flush, usage.flush, spending.flush),
     )
+
+
+def _share(address: ServerAddress, pools: _Pools, name: str, daemons: Daemons) -> SharedStore:
+    from ._listener import Listener
+    from ._vaults import SharedVaults
+
+    listener = Listener(address, name, pools.reactor, pools.reading.threadpool)
+    return SharedStore(daemons, SharedVaults(address, name, time.monotonic), listener)
 
 
 def _use_file(

@@ -29,7 +29,7 @@ class Writer:
 
     :param pool: exactly one thread and one connection, without transactions of its own.
     :param max_batch: the maximum number of functions that share a commit.
-    :ivar commits: the number of batches whose results were delivered.
+    :ivar commits: the number of batches whose results were delivered, and of notices of other daemons.
     :ivar committed: fires after each of these batches.
     :param at_end: called at the end of each transaction. The function it returns is called once that is durable.
     """
@@ -64,6 +64,11 @@ class Writer:
         self._queue.append(job)
         self._start()
         return done
+
+    def note_commit_elsewhere(self) -> None:
+        """Wake those who wait for a commit, because another daemon has committed something."""
+        self.commits += 1
+        self.committed.fire()
 
     def close(self) -> Deferred[None]:
         """Refuse further writes. Fires when all queued writes are durable. Idempotent."""

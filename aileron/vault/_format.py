@@ -10,10 +10,10 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from aileron.base.converter import INLINE, JsonConverter, Member
-from aileron.base.json import JSON, compact, loads_strict
+from aileron.base.json import JSON, compact, digest_of_bytes, loads_strict
 from aileron.model.actions import Cap
 from aileron.model.authority import EnrolledSshKey, Grant, OwnCap, Passkey, PasskeyRule, Pause, Predicate
-from aileron.model.errors import InvalidRequest, damaged
+from aileron.model.errors import Conflict, InvalidRequest, damaged
 from aileron.model.trust import Trusted, TrustKind
 from aileron.model.vault import Binding, KeySource, Scope
 
@@ -149,6 +149,66 @@ class VaultDocument:
 def trust_key(record: Trusted) -> tuple[TrustKind, str]:
     """Return the kind and name that identify a trusted file."""
     return record.kind, record.name
+
+
+def authority_of(document: VaultDocument) -> str:
+    """Return the digest of what the operator decided: everything but secrets, used decisions, counts and seals."""
+    decided = evolve(
+        document,
+        revision=1,
+        entry_revisions=0,
+        entries=tuple(evolve(entry, sealed=Sealed(b"", b"")) for entry in document.entries),
+        sealed=None,
+        spent={},
+        forgotten=None,
+        grants=tuple(evolve(grant, used=0, used_at=None) for grant in document.grants),
+        record=None,
+    )
+    return digest_of_bytes(compact(body_json(decided)).encode("ascii"))
+
+
+def merge(base: VaultDocument, ours: VaultDocument, theirs: VaultDocument) -> VaultDocument | None:
+    """Return C{theirs} with what C{ours} changed in C{base}, or None if both changed the same part.
+
+    :raises Conflict: if both used the same decision.
+    """
+    changes: dict[str, Any] = {
+        "sealed": max(filter(None, (ours.sealed, theirs.sealed)), key=lambda seal: seal.sequence, default=None),
+        "spent": _merge_spent(base, ours, theirs),
+        "forgotten": max(filter(None, (ours.forgotten, theirs.forgotten)), default=None),
+        "entry_revisions": max(ours.entry_revisions, theirs.entry_revisions),
+        "entries": _merge_entries(base, ours, theirs),
+    }
+    for name in ("trust", "grants", "pauses", "caps", "record", "passkeys", "passkey_rule", "ssh_keys", "key_sources"):
+        changes[name] = _choose(getattr(base, name), getattr(ours, name), getattr(theirs, name))
+    return None if any(each is _BOTH for each in changes.values()) else evolve(theirs, **changes)
+
+
+_BOTH = object()
+
+
+def _choose(base: Any, ours: Any, theirs: Any) -> Any:
+    """Return the value that one side changed, or C{_BOTH} if both changed it, even alike: each may have counted one."""
+    # guard of several daemons: two uses of a grant at once count as two -> vault.test_shared.SharedTests.test_uses,
+    #    instead if ours in (base, theirs)
+    if ours == base:
+        return theirs
+    return ours if theirs == base else _BOTH
+
+
+def _merge_spent(base: VaultDocument, ours: VaultDocument, theirs: VaultDocument) -> Mapping[str, datetime]:
+    fresh = {used: until for used, until in ours.spent.items() if base.spent.get(used) != until}
+    # guard of several daemons: a decision is used on one daemon alone -> vault.test_shared.SharedTests.test_spent_once
+    if any(used in theirs.spent and used not in base.spent and not used.startswith("run ") for used in fresh):
+        raise Conflict("This decision was used.")
+    kept = {used: max(until, theirs.spent.get(used, until)) for used, until in fresh.items()}
+    return {**theirs.spent, **kept}
+
+
+def _merge_entries(base: VaultDocument, ours: VaultDocument, theirs: VaultDocument) -> Any:
+    names = sorted({entry.binding.name for each in (base, ours, theirs) for entry in each.entries})
+    chosen = [_choose(base.find(name), ours.find(name), theirs.find(name)) for name in names]
+    return _BOTH if any(each is _BOTH for each in chosen) else tuple(each for each in chosen if each is not None)
 
 
 VERSION = 2

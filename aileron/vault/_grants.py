@@ -15,7 +15,9 @@ from aileron.model.errors import Conflict, NotFound
 from aileron.model.interfaces.authority import IGrants
 
 from ._format import Seal
-from ._vault_file import OpenVault
+from ._vault_file import OpenVault, VaultChanged
+
+_TRIES = 9
 
 
 @implementer(IGrants)
@@ -36,8 +38,14 @@ class FileGrants:
         self._file.change(grants=with_new(self._file.current().grants, grant, self._now()))
 
     def use(self, grant_id: str, sequence: int, head: str) -> Grant:
-        used = with_use(self._file.current().grants, grant_id, self._now())
-        self._file.change(grants=used, sealed=Seal(sequence, head))
+        for last in (False,) * _TRIES + (True,):
+            used = with_use(self._file.current().grants, grant_id, self._now())
+            try:
+                self._file.change(grants=used, sealed=Seal(sequence, head))
+                break
+            except VaultChanged:  # another daemon used a grant as well, which is known now
+                if last:
+                    raise
         return find_grant(used, grant_id)
 
     def revoke(self, grant_id: str, at: datetime) -> Grant:

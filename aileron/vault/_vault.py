@@ -38,7 +38,7 @@ from ._grants import FileGrants
 from ._key_sources import FileKeySources
 from ._proofs import operator_key
 from ._sealing import SIGNING, seal_part, unseal_part
-from ._vault_file import OpenVault
+from ._vault_file import OpenVault, SharedCopy
 
 
 @implementer(IRecordKeys)
@@ -203,6 +203,35 @@ class Vault(FileBindings, FileAuthority, FileControl):
     def lock(self) -> None:
         """Lock the vault.  Operator sessions end too, because their owner waits for L{locked}."""
         self._file.lock()
+
+    def share(self, copy: SharedCopy) -> None:
+        """From now on, use the document that several daemons share. Call while unlocked. See L{OpenVault.share}.
+
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises VaultDamaged: if the shared document is not this vault's, or was changed independently.
+        :raises StoreUnavailable: if it cannot be read or written now.
+        """
+        before = self._file.verified.entries
+        self._file.share(copy)
+        self._changes += self._file.verified.entries != before
+
+    def refresh(self) -> bool:
+        """Read what other daemons changed in the vault. Return whether anything had changed.
+
+        :raises VaultDamaged: if it is not this vault's, or an older one. The known contents stay in use.
+        :raises StoreUnavailable: if it cannot be read now.
+        """
+        before = self._file.verified.entries
+        changed = self._file.refresh()
+        self._changes += self._file.verified.entries != before
+        return changed
+
+    def authority(self) -> tuple[str, str]:
+        """Return the vault's id and the digest of what the operator decided, as known here. Safe in any thread.
+
+        The digest is empty if the vault is not shared.
+        """
+        return self._file.verified.vault, self._file.authority
 
     def locked(self) -> Deferred[None]:
         """Return a Deferred that fires with None when the vault is locked, or has fired if it is."""

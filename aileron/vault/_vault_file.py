@@ -11,11 +11,12 @@ import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
 
 from aileron.base.json import utc
 from aileron.base.waiting import Waiting
@@ -32,10 +33,46 @@ from aileron.model.errors import (
 from aileron.model.vault import VaultState
 
 from ._cipher import SALT_BYTES, DataKey, KdfParameters, Sealed
-from ._format import VaultDocument, decode, encode, version_of
+from ._format import VaultDocument, authority_of, decode, encode, merge, version_of
 from ._sealing import authenticated, is_sound
 
+_log = Logger()
+_CHANGED = "Another daemon changed the vault at the same time. Nothing was changed here: try again."
+_OTHER_KEY = (
+    "The vault in the database was altered, or its passphrase was changed in another home: copy secrets.json from"
+    " there, and unlock it."
+)
+_DIVERGED = (
+    "The vault in the database and the one of this home were changed independently. Keep one of them: see the"
+    " documentation of several daemons."
+)
+
+
+class VaultChanged(StoreUnavailable):
+    """Raised if another daemon changed the same part of the vault. What it wrote is known here now."""
+
+
+class SharedCopy(Protocol):
+    """Reads and writes the document of a vault that several daemons share. Blocks, but not for long."""
+
+    def get(self, vault: str) -> bytes | None:
+        """Return the document of a vault, or None if there is none.
+
+        :raises StoreUnavailable: if it cannot be read now.
+        """
+
+    def put(self, vault: str, before: int | None, revision: int, authority: str, document: bytes) -> bool:
+        """Store a document if the stored one has the revision C{before}, or is missing for None. Return whether it did.
+
+        :param authority: the digest of what the operator decided.
+        :raises StoreUnavailable: if it cannot be written now. It may have been written.
+        """
+
+
 _MAX_BYTES = 16 * 1024 * 1024
+
+
+_MOST_TRIES = 20
 
 
 class VaultFile:
@@ -147,6 +184,8 @@ class OpenVault:
         self._key = key
         self._waiting = Waiting()
         self._attempted: VaultDocument | None = None
+        self._shared: SharedCopy | None = None
+        self.authority = ""
         found = self._stored.read()
         self.known: VaultDocument | None = None if key is None else _check(found, key)
 
@@ -191,6 +230,8 @@ class OpenVault:
 
         :raises VaultDamaged: if the file is damaged.
         """
+        if self._shared is not None:
+            return self.known
         found = self._stored.read()
         return found if self._key is None or found is None else self._make_expected(found)
 
@@ -200,6 +241,8 @@ class OpenVault:
         :raises VaultLocked: if the vault is not unlocked.
         :raises VaultDamaged: if the file is not what was written last.
         """
+        if self._shared is not None and self.known is not None:
+            return self.key(), self.known
         key, found = self.key(), self._stored.read()
         if found is None:
             raise self._not_open()
@@ -223,14 +266,110 @@ class OpenVault:
         :raises StoreUnavailable: if the file could not be written. The old contents stay in use.
         """
         key, known = self.opened()
-        fresh = changed.spent.keys() - known.spent.keys()
-        pruned = changed.remembering(utc(self._clock.seconds()), fresh)
-        self._attempted = authenticated(evolve(pruned, revision=known.revision + 1), key)
+        self._attempted = attempted = self._next(changed, known, key)
+        if self._shared is not None:
+            self._write_shared(self._shared, attempted, known)
+            return
         try:
-            self._stored.write(self._attempted)
+            self._stored.write(attempted)
         except OSError as error:
             raise StoreUnavailable(f"The vault could not be written: {error.strerror}.") from error
-        self.known = self._attempted
+        self.known = attempted
+
+    def _next(self, changed: VaultDocument, known: VaultDocument, key: DataKey) -> VaultDocument:
+        """Return the document to be written over C{known}: the next revision, without expired entries, with its MAC."""
+        fresh = changed.spent.keys() - known.spent.keys()
+        pruned = changed.remembering(utc(self._clock.seconds()), fresh)
+        return authenticated(evolve(pruned, revision=known.revision + 1), key)
+
+    def share(self, copy: SharedCopy) -> None:
+        """From now on, use the document that several daemons share. The file is a copy of it. Call while unlocked.
+
+        The newer one of the two counts: the file's, if the database was replaced by an older one or the passphrase was
+        changed while no daemon ran, or else that of the database.
+
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises VaultDamaged: if the shared document is not this vault's, or was changed independently.
+        :raises StoreUnavailable: if it cannot be read or written now.
+        """
+        key, own = self.opened()
+        data = copy.get(own.vault)
+        there = None if data is None else decode(data)
+        if there is not None and there.revision >= own.revision:
+            self._check_shared(there, own, key)
+            if there.revision == own.revision and there != own:
+                raise damaged(_DIVERGED)
+            self._shared = copy
+            self._accept(there, keep=True)
+            return
+        before = None if there is None else there.revision
+        if not copy.put(own.vault, before, own.revision, authority_of(own), encode(own)):
+            raise StoreUnavailable(_CHANGED)
+        self._shared = copy
+        self._accept(own, keep=False)
+
+    def refresh(self) -> bool:
+        """Read the shared document if another daemon may have changed it. Return whether it had changed.
+
+        If it is not shared or the vault is locked, do nothing.
+
+        :raises VaultDamaged: if it is not this vault's, or an older one. The known contents stay in use.
+        :raises StoreUnavailable: if it cannot be read now.
+        """
+        if self._shared is None or self._key is None or self.known is None:
+            return False
+        known, data = self.known, self._shared.get(self.known.vault)
+        found = None if data is None else decode(data)
+        # guard of several daemons: an older vault in the database is not accepted
+        #    -> vault.test_shared.SharedTests.test_older
+        if found is None or found.revision < known.revision:
+            raise damaged("An older copy of the vault was put into the database while the daemon ran.")
+        if found.revision == known.revision:
+            return False
+        self._check_shared(found, known, self._key)
+        self._accept(found, keep=authority_of(found) != self.authority)
+        return True
+
+    def _check_shared(self, found: VaultDocument, own: VaultDocument, key: DataKey) -> None:
+        """Require that a shared document is of this vault and made with its key.
+
+        :raises VaultDamaged: if it is not.
+        """
+        # guard of several daemons: only who has the vault's key can change the vault
+        #    -> vault.test_shared.SharedTests.test_altered
+        if found.vault != own.vault or not is_sound(found, key):
+            raise damaged(_OTHER_KEY)
+
+    def _write_shared(self, copy: SharedCopy, attempted: VaultDocument, known: VaultDocument) -> None:
+        """Write the document over the revision that is known here. If another daemon was faster, merge and try again.
+
+        :raises VaultChanged: if both changed the same part.
+        """
+        base = known
+        for _ in range(_MOST_TRIES):
+            if copy.put(base.vault, known.revision, attempted.revision, authority_of(attempted), encode(attempted)):
+                self._accept(attempted, keep=True)
+                return
+            if not self.refresh():
+                break
+            key, known = self.opened()
+            merged = merge(base, attempted, known)
+            if merged is None:
+                break
+            base, attempted = known, self._next(merged, known, key)
+        raise VaultChanged(_CHANGED)
+
+    def _accept(self, document: VaultDocument, *, keep: bool) -> None:
+        """Use a verified document from now on.
+
+        :param keep: whether to write it to the file as well, which is a copy: a failure is logged.
+        """
+        self.known, self.authority = document, authority_of(document)
+        if keep:
+            try:
+                self._stored.write(document)
+            except OSError as error:
+                _log.warn("the copy of the vault in this home cannot be written: {why}", why=error.strerror)
 
     def change(self, **changes: Any) -> None:
         """Write the file with these members changed.  If they are unchanged, nothing is written.

@@ -135,6 +135,28 @@ class OrphanTests(LeaseCase):
             self.failureResultOf(Deferred.fromCoroutine(self.answer(context, each)), NotFound)
 
 
+class SeveralTests(LeaseCase):
+    """Several daemons serve the same sessions."""
+
+    def test_elsewhere(self) -> None:
+        """A session whose launcher is connected to another daemon goes on here; what was held here ends as ever."""
+        here, elsewhere = self.opened(lease=True), self.opened(lease=True)
+        leases = Leases(self.store.sessions, self.clock, self.fresh_id, several=True)
+        with leases.held(here["id"]):
+            self.look(30, leases)
+        self.look(int(GRACE_SECONDS / CHECK_SECONDS) + 1, leases)
+        self.assertEqual(self.shown(here)["state"], "orphaned")
+        self.assertIn(self.shown(elsewhere)["state"], ("running", "quiet"))
+
+    def test_forgotten(self) -> None:
+        """A session that made no request for a day ends, as its launcher's daemon may be gone."""
+        session = self.opened(lease=True)
+        leases = Leases(self.store.sessions, self.clock, self.fresh_id, several=True)
+        self.clock.advance(86_401)
+        self.look(int(GRACE_SECONDS / CHECK_SECONDS) + 2, leases)
+        self.assertEqual(self.shown(session)["state"], "orphaned")
+
+
 class ExpiryTests(LeaseCase):
     """A session that has an end."""
 

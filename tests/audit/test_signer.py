@@ -7,10 +7,11 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from aileron.audit import CheckpointSigner, CommitObserver, KeyFile, fingerprint
-from aileron.model.audit import DAEMON, Actor
+from aileron.model.audit import DAEMON, Actor, Checkpoint
 from aileron.model.errors import StoreUnavailable
 from aileron.model.queries import AuditQuery
 from aileron.model.runs import RunState
@@ -26,6 +27,8 @@ PERSON = Actor("human", "operator-1")
 
 class LifeCase(VaultCase, RecordCase):
     """One home, and lives of the daemon in it."""
+
+    shared = False
 
     def setUp(self) -> None:
         """No life yet."""
@@ -47,6 +50,7 @@ class LifeCase(VaultCase, RecordCase):
             self.do(self.store.close())
         self.vault: Vault = self.unlocked() if unlocked else self.locked()
         self.observer = CommitObserver(KeyFile(self.key_path))
+        self.observer.shared = self.shared
         self.store = unopened_store(self.database, self.clock, observer=self.observer)
         self.addCleanup(lambda store: self.do(store.close()), self.store)
         self.do(self.store.open())
@@ -180,6 +184,97 @@ class OtherWriterTests(LifeCase):
             signer.sign_if_due()
         self.assertEqual((self.told(), self.observer.foreign_writes), ([], False))
         self.assertEqual(self.observer.end, self.do(self.store.audit.head()))
+
+
+class SharedTests(LifeCase):
+    """Several daemons write to one record."""
+
+    shared = True
+
+    def add_elsewhere(self, count: int = 1) -> None:
+        """Have another daemon append records."""
+        other = unopened_store(self.database)
+        self.do(other.open())
+        for _ in range(count):
+            self.do(other.audit.append(example_event("approval.approved", actor=PERSON)))
+        self.do(other.close())
+
+    def newest(self) -> Checkpoint:
+        assert self.store is not None
+        found = self.do(self.store.archive.latest_checkpoint())
+        assert found is not None
+        return found
+
+    def test_followed(self) -> None:
+        """What other daemons wrote is verified and signed with one's own, and is no sign of tampering."""
+        signer = self.begin(unlocked=True)
+        self.happen("a")
+        self.add_elsewhere(3)
+        self.happen("b")
+        self.add_elsewhere()
+        self.do(signer.checkpoint())
+        self.assertEqual((self.newest().sequence, self.told()), (self.last(), []))
+        self.assertTrue(self.do(signer.verify()).sound)
+
+    def test_broken(self) -> None:
+        """A record that does not follow the one before is told once, and nothing is signed over it."""
+        signer = self.begin(unlocked=True)
+        self.add_elsewhere(3)
+        signed = self.newest().sequence
+        self.alter(self.database, "UPDATE audit_events SET type = 'x' WHERE seq = ?", self.last() - 1)
+        for _ in range(2):
+            self.failureResultOf(Deferred.fromCoroutine(signer.checkpoint()), StoreUnavailable)
+        self.assertEqual((len(self.told()), self.newest().sequence), (1, signed))
+
+    def test_replaced(self) -> None:
+        """So is a record that this daemon knew and that is another one now."""
+        signer = self.begin(unlocked=True)
+        last = self.last()
+        self.add_elsewhere()
+        self.alter(self.database, "UPDATE audit_events SET hash = 'x' WHERE seq = ?", last)
+        self.failureResultOf(Deferred.fromCoroutine(signer.checkpoint()), StoreUnavailable)
+        self.assertIn("is not in the log", self.told()[0])
+
+    def test_signed_elsewhere(self) -> None:
+        """A checkpoint follows the newest one, of whichever daemon; one that another has just signed is left to it."""
+        signer = self.begin(unlocked=True)
+        self.happen("a")
+        assert self.store is not None
+        keys, latest = self.vault.record_keys, self.newest()
+        head = self.do(self.store.audit.head())
+        assert head is not None
+        unsigned = Checkpoint(latest.vault, *head, "2026-01-01T00:00:00.000000Z", latest.digest, keys.make_key())
+        elsewhere = evolve(unsigned, signature=keys.endorse(unsigned.statement()))
+        self.assertTrue(self.do(self.store.archive.follow_checkpoint(elsewhere)))
+        self.do(signer.checkpoint())
+        self.assertEqual(self.newest(), elsewhere)
+        self.happen("b")
+        self.do(signer.checkpoint())
+        self.assertEqual((self.newest().sequence, self.newest().previous), (self.last(), elsewhere.digest))
+        self.assertTrue(self.do(signer.verify()).sound)
+
+    def test_locked(self) -> None:
+        """A daemon that is locked makes no MACs, as others write between its records, and signs nothing."""
+        signer = self.begin(unlocked=True)
+        self.lock()
+        self.happen("a")
+        self.assertEqual((self.observer.locked, self.vault.record_keys.public_key() is None), (False, False))
+        self.assertIsNone(signer.sign_if_due())
+
+    def test_alone_before(self) -> None:
+        """The locked period of a daemon that was alone before is verified by the first of several."""
+        self.shared = False
+        self.begin(unlocked=True)
+        self.lock()
+        self.happen("a", "b")
+        last = self.last()
+        self.while_nobody_runs()
+        self.alter(self.database, "DELETE FROM audit_macs WHERE seq = ?", last - 1)
+        self.shared = True
+        self.begin(unlocked=True)
+        self.assertEqual(len(self.told()), 1)
+        self.begin(unlocked=True)
+        self.assertEqual((len(self.told()), self.vault.record_keys.locked_periods()), (1, ()))
 
 
 class CheckpointTests(LifeCase):

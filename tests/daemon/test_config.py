@@ -179,6 +179,14 @@ class FileTests(SynchronousTestCase):
         file = self.found()
         self.assertEqual((file.candidates(), len(file.problems())), ((), 1))
 
+    def test_distrusted(self) -> None:
+        """A file that is not trusted any more, as the vault of several daemons says, is not started with."""
+        self.write(_WHOLE, trusted=True)
+        file = self.found()
+        file.require_trusted()
+        self.trust.remove(TrustKind.CONFIG, "config.yaml")
+        self.assertRaises(InvalidRequest, file.require_trusted)
+
     def test_untrusted(self) -> None:
         """A sound file that nobody trusts is shown, not obeyed; trusted later it counts from the next start."""
         self.write(_WHOLE)

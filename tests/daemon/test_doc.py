@@ -32,7 +32,7 @@ _FIELDS = {
     *(f"mcp.{name}" for name in McpSettings.__annotations__),
     *("listen", "operator_listen", "operator_host", "hosts", "agent_uids", "clients", "connector_packages"),
     *("features", "metrics.token_sha256"),
-    *("store.url", "store.password_file"),
+    *("store.url", "store.password_file", "store.daemons", "store.lease_seconds"),
     *("audit.keep_payloads_days", "audit.anchor.file", "audit.anchor.webhook"),
     *(f"pending.{name}" for name in PendingLimits.__annotations__),
     *(f"gateway.{name}" for name in _GATEWAY | _OF_FEATURES),

@@ -7,10 +7,10 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.daemon._config import StoreSettings
-from aileron.daemon._store import find_place, read_password
+from aileron.daemon._store import find_place, read_password, tuning_of
 from aileron.home.paths import Home
 from aileron.model.errors import InvalidRequest, StoreUnavailable
-from aileron.store import ServerAddress
+from aileron.store import ServerAddress, Tuning
 
 _URL = "postgresql://aileron@db.example.org/aileron"
 
@@ -56,3 +56,22 @@ class PlaceTests(SynchronousTestCase):
         link = self.home.root / "link"
         link.symlink_to(path)
         self.assertRaises(StoreUnavailable, read_password, link)
+
+
+class SeveralTests(SynchronousTestCase):
+    def test_one(self) -> None:
+        """By default a daemon is alone, on a server too."""
+        self.assertEqual(tuning_of(StoreSettings()), Tuning())
+        self.assertEqual(tuning_of(StoreSettings(_URL)), Tuning())
+
+    def test_several(self) -> None:
+        """Each start of one of several daemons has a name of its own."""
+        settings = StoreSettings(_URL, daemons="several", lease_seconds=20)
+        one, other = tuning_of(settings), tuning_of(settings)
+        self.assertNotEqual(one.daemon, other.daemon)
+        self.assertEqual(one.lease_seconds, 20.0)
+
+    def test_file(self) -> None:
+        """A file has one daemon: that several use one is refused."""
+        error = self.assertRaises(InvalidRequest, tuning_of, StoreSettings(daemons="several"))
+        self.assertIn("store.url", error.message)

@@ -50,8 +50,12 @@ ROLES = "of roles"
 STORE = "of the store"
 """Marks the guards of where the store is (ADR 93)."""
 
+DAEMONS = "of several daemons"
+"""Marks the guards of several daemons on one database (ADR 100)."""
+
 _MODULES = {
     ATTACKS: "tests.attacks",
+    DAEMONS: "tests",
     OWN_TOOLS: "tests",
     PHONE: "tests.features",
     PROMPTS: "tests.features.prompts",

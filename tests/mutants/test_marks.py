@@ -15,6 +15,7 @@ from tests.test_security import exists
 from .__main__ import main
 from .guard import (
     ATTACKS,
+    DAEMONS,
     OWN_TOOLS,
     PHONE,
     PROMISES,
@@ -42,6 +43,7 @@ _AT_LEAST = {
     PHONE: 19,
     ROLES: 19,
     ATTACKS: 86,
+    DAEMONS: 20,
 }
 """As many guards as are marked today: a mark that is lost with the code around it is missed."""
 
@@ -137,7 +139,8 @@ class GuardTests(SynchronousTestCase):
         """No guard of a promise, of the relay, of signing, of the store or against an attack was lost."""
         found = Counter(guard.keeper for guard in self.guards)
         self.assertEqual(
-            set(found), {*PROMISES, RELAY, SIGNING, SPENDING, PHONE, PROMPTS, ROLES, STORE, WAKING, OWN_TOOLS, ATTACKS}
+            set(found),
+            {*PROMISES, RELAY, SIGNING, SPENDING, PHONE, PROMPTS, ROLES, STORE, WAKING, OWN_TOOLS, DAEMONS, ATTACKS},
         )
         self.assertEqual({keeper: least for keeper, least in _AT_LEAST.items() if found[keeper] < least}, {})
 

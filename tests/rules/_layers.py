@@ -18,6 +18,7 @@ LAYERS: Mapping[str, tuple[str, ...]] = {
         "call_digests",
         "rate_limits",
         "pauses",
+        "shared_pauses",
         "effect_gate",
         "loops",
         "denials",

@@ -101,6 +101,9 @@ def manifest(
 class RunnerCase(SynchronousTestCase):
     """One home: its files, its database, its clock.  L{restart} is a new life of the daemon on it."""
 
+    shared = False
+    """Whether other daemons use the same database."""
+
     other: sqlite3.Connection | None = None
     """Holds the database's write lock, while it refuses."""
 
@@ -167,6 +170,7 @@ class RunnerCase(SynchronousTestCase):
                 loops=self.loops,
                 monotonic=self.monotonic,
                 probe=probe or self.points.append,
+                shared=self.shared,
             )
         )
 

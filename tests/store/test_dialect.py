@@ -18,7 +18,7 @@ _ONE_DATABASE_ONLY = re.compile(
     r"|\bILIKE\b|::\w|\bunnest\(|\browid\b|\bGLOB\b|\bPRAGMA\b",
 )
 _OF_ONE_DATABASE = {"_sqlite.py", "_migration.py", "copy.py", "moving.py"}
-_OF_ONE_DATABASE |= {"_postgresql.py", "_server.py", "_server_schema.py"}
+_OF_ONE_DATABASE |= {"_postgresql.py", "_server.py", "_server_schema.py", "_daemons.py", "_vaults.py", "_listener.py"}
 
 
 class DialectTests(SynchronousTestCase):

@@ -42,6 +42,15 @@ class MemoriesTests(DatabaseCase):
         self.do(self.store.contents.put(text))
         self.assertEqual(self.do(self.store.contents.get(digest)), text)
 
+    def test_swap(self) -> None:
+        """A watermark is written only over the value that was read, or where there is none."""
+        swap = self.store.watermarks.swap
+        results = [
+            self.do(swap("a", *values)) for values in (("0", "1"), (None, "1"), (None, "2"), ("0", "2"), ("1", "3"))
+        ]
+        self.assertEqual(results, [False, True, False, False, True])
+        self.assertEqual(self.do(self.store.watermarks.all()), {"a": "3"})
+
     def test_watermarks(self) -> None:
         """The newest value of each name is there in another life too; who stops waiting for a write undoes none."""
         for name, value in (("a", "1"), ("b", "2"), ("a", "3")):

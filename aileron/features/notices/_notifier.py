@@ -111,6 +111,7 @@ class Notifier:
     _clock: IReactorTime
     _channels: Sequence[NoticeChannel]
     _rules: Mapping[str, NoticeRule]
+    _leads: Callable[[], bool] = lambda: True
     _queues: tuple[DeliveryQueue, ...] = field(init=False)
     _coalescer: Coalescer = field(init=False)
     _follower: RecordFollower = field(init=False)
@@ -119,7 +120,9 @@ class Notifier:
     def __attrs_post_init__(self) -> None:
         self._queues = tuple(DeliveryQueue(each, self._clock) for each in self._channels)
         self._coalescer = Coalescer(self._clock, self._on_due)
-        self._follower = RecordFollower(self._audit, self._watermarks, self._clock, self._rules, self._coalescer.add)
+        self._follower = RecordFollower(
+            self._audit, self._watermarks, self._clock, self._rules, self._coalescer.add, self._leads
+        )
 
     async def start(self) -> None:
         """Start following the audit log, from the event after the last one of which the operator was notified.

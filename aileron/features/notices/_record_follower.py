@@ -82,6 +82,7 @@ class RecordFollower:
 
     :param rules: how the operator is notified of events, by type.
     :param on_notice: called with each notice, in order.
+    :param leads: returns whether this daemon is the one of several that notifies the operator.
     :ivar sequence: the sequence of the last event that was read.
     """
 
@@ -90,6 +91,8 @@ class RecordFollower:
     _clock: IReactorTime
     _rules: Mapping[str, NoticeRule]
     _on_notice: Callable[[Notice], None]
+    _leads: Callable[[], bool] = lambda: True
+    _led: bool = field(default=True, init=False)
     sequence: int = field(default=0, init=False)
     _told: int = field(default=0, init=False)
     _floods: FloodDetector = field(factory=FloodDetector, init=False)
@@ -138,6 +141,14 @@ class RecordFollower:
 
         :return: the seconds to pause before the next read: 0 if no event came within the wait.
         """
+        # guard of several daemons: one of them notifies the operator
+        #    -> features.notices.test_events.LeadingTests.test_takes_over
+        if not self._leads():
+            self._led = False
+            return _PAUSE_SECONDS
+        if not self._led:  # from where the daemon before has come to
+            await self.begin()
+            self._led = True
         news = await self._audit.news(self.sequence, _WAIT_SECONDS)
         for record in news:
             self.sequence = record.sequence  # set first, so that an event that fails is skipped for good

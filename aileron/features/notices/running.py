@@ -90,6 +90,7 @@ def start_notices(core: Core, settings: NoticeSettings) -> RunningNotices:
         clock=process.reactor,
         channels=channels,
         rules={**CORE_RULES, **core.notices},
+        leads=lambda: store.leads,
     )
     process.life.at_end(notifier.stop)
     return RunningNotices(settings, notifier, BrowserNotices(store.runs, composer, store.snoozes.all))

@@ -79,6 +79,7 @@ class PushNotifier:
     remains. A browser that was just registered is sent changes only.
 
     :param deliveries: the L{BrowserDelivery} of each browser, by its ID.
+    :param leads: returns whether this daemon is the one of several that notifies browsers.
     """
 
     _audit: IAudit
@@ -88,6 +89,7 @@ class PushNotifier:
     _sender: PushSender
     _deliveries: dict[str, BrowserDelivery]
     _clock: IReactorTime
+    _leads: Callable[[], bool] = lambda: True
     _following: Deferred[None] | None = field(default=None, init=False)
 
     async def start(self) -> None:
@@ -147,9 +149,17 @@ class PushNotifier:
 
     async def _follow(self) -> None:
         sequence = 0 if (head := await self._audit.head()) is None else head[0]
+        led = True
         while True:
             pause = _REST_SECONDS
             try:
+                if not self._leads():
+                    led = False
+                    await deferLater(self._clock, _REST_SECONDS)
+                    continue
+                if not led:  # what the daemon before has sent
+                    self._restore((await self._watermarks.all()).get(ROW, "{}"))
+                    led = True
                 wait = _WAIT_SECONDS if self._browsers.list() else _IDLE_SECONDS
                 news = await self._audit.news(sequence, GATHER_SECONDS if await self.look() else wait)
                 sequence = news[-1].sequence if news else sequence

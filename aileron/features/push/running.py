@@ -85,6 +85,7 @@ def start_push(core: Core) -> RunningPush:
         sender=sender,
         deliveries=deliveries,
         clock=clock,
+        leads=lambda: store.leads,
     )
     process.life.at_end(notifier.stop)
     return RunningPush(browsers, notifier)

@@ -289,6 +289,13 @@ class IWatermarks(Interface):
         :raises StoreUnavailable: if the write failed.
         """
 
+    async def swap(name: str, before: str | None, value: str) -> bool:
+        """Store C{value} durably if the stored one is C{before}. Return whether it was stored.
+
+        :param before: the value that C{value} replaces, or None if there must be none.
+        :raises StoreUnavailable: if the write failed.
+        """
+
 
 class IBindingFlags(Interface):
     """Flags of bindings. L{IRuns} stores the flags that runs cause, with the events that explain the flags."""

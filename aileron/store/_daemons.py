@@ -1,0 +1,215 @@
+"""The daemons that share one database: their leases, and the runs that a daemon leaves when its lease ends.
+
+Each run that has not ended has a holder: the daemon that changed it last. A daemon renews its lease. When the lease has
+ended, another daemon deletes it, takes the runs that had not begun, and finds those that had. All times are the
+database's, so no daemon's own clock decides when a lease ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from attrs import define, field, frozen
+from twisted.internet.interfaces import IReactorTime
+
+from aileron.model.errors import AuthorityChanged, StoreUnavailable
+from aileron.model.runs import Run, RunState
+
+from ._connections import Readers
+from ._dialect import Cursor, RowUpdate
+from ._runs_table import RUNS
+from ._writer import Writer
+
+T = TypeVar("T")
+
+MOST_SKEW_SECONDS = 10.0
+"""The largest difference between a daemon's clock and the database's with which the daemon begins an effect."""
+
+_MOST_TAKEN = 200
+_NOW = "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
+_JOIN = f"INSERT INTO daemons (id, started_at, seen_at, until) VALUES (?, {_NOW}, {_NOW}, {_NOW} + ?)"
+_RENEW = f"UPDATE daemons SET seen_at = {_NOW}, until = {_NOW} + ? WHERE id = ?"
+_LEAVE = "DELETE FROM daemons WHERE id = ?"
+_LIST = f"SELECT id, started_at, seen_at, until - {_NOW} FROM daemons ORDER BY started_at, id"
+_END_OTHERS = f"DELETE FROM daemons WHERE until < {_NOW} AND id <> ?"
+_HOLDS = f"SELECT until > {_NOW}, {_NOW} FROM daemons WHERE id = ?"
+_DECIDED = """
+    SELECT authority, (SELECT value FROM watermarks WHERE name = ?) AS paused FROM vaults WHERE id = ? FOR SHARE
+"""
+_LEFT = """
+    WHERE state IN ('received', 'pending_approval', 'approved', 'awaiting_vault', 'awaiting_credential', 'executing')
+    AND (lease_holder IS NULL OR lease_holder NOT IN (SELECT id FROM daemons))
+    ORDER BY ordinal LIMIT ? FOR UPDATE SKIP LOCKED
+"""
+_HOLD = RowUpdate("runs", ("lease_holder",), ("id",))
+
+
+class LeaseEnded(StoreUnavailable):
+    """Raised if this daemon's lease has ended, so that another daemon may have taken its runs."""
+
+
+@frozen
+class Neighbour:
+    """A daemon on the database.
+
+    :ivar started_at: when it started, in seconds since 1970 by the database's clock.
+    :ivar seen_at: when it last renewed its lease, likewise.
+    :ivar seconds_left: the rest of its lease. Negative if the lease has ended.
+    """
+
+    id: str
+    started_at: float
+    seen_at: float
+    seconds_left: float
+
+
+@frozen
+class Decided:
+    """The operator's decisions, as far as this daemon knows them. An effect begins only if the database has the same.
+
+    :ivar vault: the vault's id.
+    :ivar authority: the digest of what is in the vault.
+    :ivar row: the name of the watermark with the pauses.
+    :ivar pauses: the text of this row, or None if there is none.
+    """
+
+    vault: str
+    authority: str
+    row: str
+    pauses: str | None
+
+
+@define(eq=False)
+class Daemons:
+    """This daemon among those that share a database.
+
+    :param name: a name of this process that no other one has.
+    :param seconds: how long a lease lasts without being renewed.
+    :ivar id: the holder of this daemon's runs. It differs after a lease of this daemon has ended.
+    :ivar known: returns what the operator decided, as this daemon knows it, or None to compare nothing. It is called in
+        the writer's thread.
+    :ivar catch_up: reads what the operator decided, so that C{known} returns that. Called after L{AuthorityChanged}.
+    """
+
+    _name: str
+    seconds: float
+    _writer: Writer
+    _readers: Readers
+    _clock: IReactorTime
+    _terms: int = field(default=0, init=False)
+    id: str = field(default="", init=False)
+    known: Callable[[], Decided | None] = field(default=lambda: None, init=False)
+    catch_up: Callable[[], Awaitable[None]] | None = field(default=None, init=False)
+
+    async def join(self) -> None:
+        """Begin a lease. Call at the start, and after L{renew} returned False.
+
+        :raises StoreUnavailable: if it cannot be stored.
+        """
+        self._terms += 1
+        id_ = f"{self._name}.{self._terms}"
+        await self._writer.write(_join, id_, self.seconds)
+        self.id = id_
+
+    async def renew(self) -> bool:
+        """Make the lease last longer. Return False if it has ended, so that other daemons may take this one's runs.
+
+        :raises StoreUnavailable: if it cannot be stored.
+        """
+        return await self._writer.write(_renew, self.id, self.seconds)
+
+    async def leave(self) -> None:
+        """End the lease, so that others take the runs at once. Idempotent.
+
+        :raises StoreUnavailable: if it cannot be stored.
+        """
+        await self._writer.write(_leave, self.id)
+
+    async def list(self) -> Sequence[Neighbour]:
+        """Return all daemons, oldest first."""
+        return await self._readers.read(_list)
+
+    async def take_left(self) -> Sequence[Run]:
+        """Delete ended leases of others, and return up to 200 unfinished runs that no daemon holds, oldest first.
+
+        From now on this daemon holds those of them that are not executing. Those that are executing must become
+        C{unknown}; until then each call returns them again.
+
+        :raises StoreUnavailable: if it cannot be stored.
+        """
+        return await self._writer.write(_take_left, self.id)
+
+    async def informed(self, write: Awaitable[T]) -> T:
+        """Return the result of a write. If it was refused by L{AuthorityChanged}, read what was decided before raising.
+
+        :raises AuthorityChanged: if the write was refused so. Repeating it from the beginning helps.
+        """
+        try:
+            return await write
+        except AuthorityChanged:
+            if self.catch_up is not None:
+                await self.catch_up()
+            raise
+
+    def hold(self, cursor: Cursor, run: Run) -> None:
+        """Make this daemon the holder of a run, just inserted or changed, unless the run has ended."""
+        if not run.state.settled and run.state is not RunState.UNKNOWN:
+            cursor.update(_HOLD, (self.id, run.id))
+
+    def admit(self, cursor: Cursor) -> None:
+        """Check in a transaction that begins an effect that this daemon may begin it.
+
+        :raises LeaseEnded: if the lease has ended.
+        :raises StoreUnavailable: if this daemon's clock differs from the database's.
+        :raises AuthorityChanged: if the operator decided something on another daemon that is not known here yet.
+        """
+        cursor.settle("daemons", "id", self.id)
+        found = cursor.execute(_HOLDS, (self.id,)).fetchone()
+        # guard of several daemons: a daemon whose lease has ended begins nothing
+        #    -> functional.test_store_several.LeaseTests.test_ended
+        if found is None or not found[0]:
+            raise LeaseEnded("This daemon was silent for too long, so its runs were taken over. It starts again.")
+        # guard of several daemons: a daemon whose clock is wrong begins nothing
+        #    -> functional.test_store_several.LeaseTests.test_clock
+        if abs(found[1] - self._clock.seconds()) > MOST_SKEW_SECONDS:
+            raise StoreUnavailable("The clock of this machine differs from that of the database. Nothing begins.")
+        known = self.known()
+        # guard of several daemons: what the operator decided elsewhere counts
+        #    -> functional.test_store_several.DecidedTests.test_changed
+        if known is not None and _find_decided(cursor, known) != (known.authority, known.pauses):
+            raise AuthorityChanged("The operator has just changed something on another daemon. Try again.")
+
+
+def _find_decided(cursor: Cursor, known: Decided) -> tuple[str | None, str | None]:
+    """Return the authority and the pauses as they are in the database. They do not change before the commit."""
+    cursor.settle("watermarks", "name", known.row)
+    found = cursor.execute(_DECIDED, (known.row, known.vault)).fetchone()
+    return (None, None) if found is None else (found[0], found[1])
+
+
+def _join(cursor: Cursor, id_: str, seconds: float) -> None:
+    cursor.execute(_JOIN, (id_, seconds))
+
+
+def _renew(cursor: Cursor, id_: str, seconds: float) -> bool:
+    return cursor.execute(_RENEW, (seconds, id_)).rowcount == 1
+
+
+def _leave(cursor: Cursor, id_: str) -> None:
+    cursor.execute(_LEAVE, (id_,))
+
+
+def _list(cursor: Cursor) -> tuple[Neighbour, ...]:
+    return tuple(Neighbour(*row) for row in cursor.execute(_LIST))
+
+
+def _take_left(cursor: Cursor, own: str) -> tuple[Run, ...]:
+    cursor.execute(_END_OTHERS, (own,))
+    left = RUNS.select(cursor, _LEFT, _MOST_TAKEN)
+    for run in left:
+        # guard of several daemons: an effect of a daemon that is gone stays its own until it is unknown
+        #    -> functional.test_store_several.LeaseTests.test_taken_over, instead if True
+        if run.state is not RunState.EXECUTING:
+            cursor.update(_HOLD, (own, run.id))
+    return left

@@ -1,0 +1,231 @@
+"""Two daemons on one database and one vault: each takes into account what the other does; effects begin once."""
+
+from __future__ import annotations
+
+from twisted.internet.defer import Deferred
+
+from aileron.model.authority import Pause
+from aileron.model.connectors import Outcome
+from aileron.model.errors import ApprovalDenied, AuthorityChanged, Paused
+from aileron.model.faults import Fault
+from aileron.model.runs import Run, RunState
+from aileron.runner import Runner
+from aileron.runner.pauses import PAUSED_ROW
+from aileron.testing import RunsProxy
+
+from .kit import AGENT, OPERATOR, step
+from .test_decisions import DecidedCase
+
+_REFUSED = Outcome(fault=Fault("external_api_error", "No.", "external"), sent=True)
+_SILENT = Outcome(fault=Fault("network_error", "Nobody answers.", "external"), sent=True, classified=False)
+
+
+class SeveralCase(DecidedCase):
+    """A second daemon beside the first."""
+
+    shared = True
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.one = self.runner
+        self.two = self.started()
+
+    def started(self) -> Runner:
+        runner = self.build()
+        self.sync(runner.start())
+        return runner
+
+    def begun(self) -> tuple[Run, Deferred[Outcome]]:
+        """A run whose effect the first daemon has begun, and its answer."""
+        answer = self.unanswered()
+        run = self.submit("open")
+        self.assertIs(self.state(run), RunState.EXECUTING)
+        return run, answer
+
+    def types_of(self, run: Run) -> list[str]:
+        found = self.sql("SELECT type FROM audit_events WHERE run_id = ? ORDER BY seq", run.id)
+        return [str(type_) for (type_,) in found]
+
+
+class StartTests(SeveralCase):
+    def test_others(self) -> None:
+        """A daemon that starts leaves alone what another is doing: an effect, a request, an approved run."""
+        run, answer = self.begun()
+        pending = self.submit("gated")
+        self.started()
+        self.assertEqual([self.state(each) for each in (run, pending)], [RunState.EXECUTING, RunState.PENDING])
+        answer.callback(Outcome(output={"ok": True}))
+        self.assertIs(self.state(run), RunState.COMPLETED)
+
+    def test_taken(self) -> None:
+        """What a daemon that is gone had not begun, another begins, in its time; two that take it begin it once."""
+        self.offer("held", step("post"), expires="undo_seconds = 60")
+        run = self.submit("held")
+        self.approve(run)
+        self.sync(self.one.stop(1.0))
+        for each in (self.two, self.started(), self.two):
+            self.sync(each.take_over([self.now(run)]))
+        self.clock.advance(59)
+        self.assertIs(self.state(run), RunState.APPROVED)
+        self.clock.advance(1)
+        self.assertIs(self.state(run), RunState.COMPLETED)
+        self.assertEqual(len(self.connector.sendings), 1)
+
+    def test_expires(self) -> None:
+        """A request of a daemon that is gone expires at the one that took it."""
+        self.offer("brief", step("post"), expires='expires_after = "1h"')
+        run = self.submit("brief")
+        self.sync(self.one.stop(1.0))
+        self.sync(self.two.take_over([self.now(run)]))
+        self.clock.advance(3600)
+        self.assertIs(self.state(run), RunState.EXPIRED)
+
+
+class LateTests(SeveralCase):
+    """The first daemon was silent, so the other took its run; then the first goes on."""
+
+    def late(self, outcome: Outcome) -> Run:
+        run, answer = self.begun()
+        self.sync(self.two.take_over([self.now(run)]))
+        self.assertIs(self.state(run), RunState.UNKNOWN)
+        answer.callback(outcome)
+        self.assertNotIn("tamper.detected", self.types_of(run))
+        self.assertEqual(self.types_of(run)[-1], "execution.late_answer")
+        return self.now(run)
+
+    def test_completed(self) -> None:
+        """That it succeeded is told as what came late, and the run is completed with its result."""
+        run = self.late(Outcome(output={"ok": True}))
+        self.assertIs(run.state, RunState.COMPLETED)
+        self.assertEqual(run.result, {"output": {"ok": True}, "steps": {"only": {"ok": True}}})
+
+    def test_failed(self) -> None:
+        """So is that the service refused it."""
+        run = self.late(_REFUSED)
+        self.assertIs(run.state, RunState.FAILED)
+        assert run.fault is not None
+        self.assertEqual(run.fault.message, "No.")
+
+    def test_doubt(self) -> None:
+        """If nobody knows, it stays unknown."""
+        self.assertIs(self.late(_SILENT).state, RunState.UNKNOWN)
+
+    def test_settled_meanwhile(self) -> None:
+        """If the operator has settled it, that stays, and what came late is on record."""
+        run, answer = self.begun()
+        self.sync(self.two.take_over([self.now(run)]))
+        self.sync(self.two.reconciliation.settle(run.id, False, "looked", OPERATOR))
+        answer.callback(Outcome(output={"ok": True}))
+        self.assertIs(self.state(run), RunState.FAILED)
+        self.assertEqual(self.types_of(run)[-1], "execution.late_answer")
+
+    def test_own(self) -> None:
+        """A daemon does not take a run that it is carrying out itself."""
+        run, answer = self.begun()
+        self.sync(self.one.take_over([self.now(run)]))
+        self.assertIs(self.state(run), RunState.EXECUTING)
+        answer.callback(Outcome(output={"ok": True}))
+        self.assertIs(self.state(run), RunState.COMPLETED)
+
+
+class HeardTests(SeveralCase):
+    def test_waiter(self) -> None:
+        """Who waits at one daemon is told what another has done with the run."""
+        run = self.submit("gated")
+        waiting = self.later(self.one.submission.wait(run.id, 60))
+        self.runner = self.two
+        self.approve(run)
+        self.assertNoResult(waiting)
+        self.sync(self.one.hear(frozenset({"execution.succeeded"}), frozenset({"another"})))
+        self.assertNoResult(waiting)
+        self.sync(self.one.hear(frozenset({"execution.succeeded"}), frozenset({run.id})))
+        self.assertIs(self.successResultOf(waiting).state, RunState.COMPLETED)
+
+    def test_denied(self) -> None:
+        """What was denied on one daemon is refused on the other, until the denial is lifted on either."""
+        run = self.submit("gated")
+        self.approve(run, approved=False)
+        self.sync(self.two.hear(frozenset({"approval.denied"}), frozenset({run.id})))
+        self.runner = self.two
+        self.fails(self.two.submission.submit(self.call("gated")), ApprovalDenied)
+        self.sync(self.one.limits.forgive(run.id, OPERATOR))
+        self.sync(self.two.hear(None, None))
+        self.submit("gated")
+
+    def test_again(self) -> None:
+        """A call that is refused because the operator changed something elsewhere is planned anew, once."""
+        refusals = [AuthorityChanged("changed"), AuthorityChanged("changed"), AuthorityChanged("changed")]
+
+        class Refusing(RunsProxy):
+            async def receive(self, *args: object) -> object:
+                if refusals:
+                    raise refusals.pop()
+                return await self.original.receive(*args)
+
+        self.runner = self.build(runs=Refusing(self.store.runs))
+        self.sync(self.runner.start())
+        self.fails(self.runner.submission.submit(self.call("open")), AuthorityChanged)
+        self.submit("open")
+        self.assertEqual((len(refusals), len(self.connector.sendings)), (0, 1))
+
+
+class PauseTests(SeveralCase):
+    def hear(self, runner: Runner) -> None:
+        self.sync(runner.hear(frozenset({"pause.begun"}), frozenset()))
+
+    def test_elsewhere(self) -> None:
+        """A pause at one daemon holds at the other once that has read it, and so does its end."""
+        self.sync(self.one.limits.pause(None, "now", OPERATOR))
+        self.hear(self.two)
+        self.assertEqual([each.reason for each in self.two.limits.pauses()], ["now"])
+        self.fails(self.two.submission.submit(self.call()), Paused)
+        waiting = self.later(self.one.limits._effects.wait_unpaused(None, 60))
+        self.sync(self.two.limits.resume(None, OPERATOR))
+        self.hear(self.one)
+        self.assertTrue(self.successResultOf(waiting))
+        self.assertEqual((self.one.limits.pauses(), self.two.limits.pauses()), ((), ()))
+
+    def test_known(self) -> None:
+        """The row that an effect is compared with is the one that this daemon wrote or read last."""
+        self.assertEqual(self.two.known_pauses(), (PAUSED_ROW, None))
+        self.sync(self.one.limits.pause(None, "now", OPERATOR))
+        ((row,),) = self.sql("SELECT value FROM watermarks WHERE name = ?", PAUSED_ROW)
+        self.assertEqual(self.one.known_pauses(), (PAUSED_ROW, row))
+        self.assertEqual(self.two.known_pauses(), (PAUSED_ROW, None))
+        self.hear(self.two)
+        self.assertEqual(self.two.known_pauses(), (PAUSED_ROW, row))
+
+    def test_both(self) -> None:
+        """Two pauses that begin at two daemons, neither of which knows the other's, are both kept."""
+        self.sync(self.one.limits.pause("session-1", None, OPERATOR))
+        self.sync(self.two.limits.pause("session-2", None, OPERATOR))
+        self.hear(self.one)
+        for each in (self.one, self.two):
+            self.assertEqual({pause.session_id for pause in each.limits.pauses()}, {"session-1", "session-2"})
+        self.assertEqual(len(self.operator_limits.pauses()), 2)
+
+    def test_at_once(self) -> None:
+        """A row that another daemon writes between the reading and the writing of it is read again."""
+        pauses = self.one.limits._pauses
+        swap, meanwhile = pauses._watermarks.swap, [Pause(self.one.limits._runs.now(), "x", "other", "session-9")]
+
+        class Overtaken:
+            def __getattr__(_, name: str) -> object:
+                return getattr(self.store.watermarks, name)
+
+            async def swap(_, *args: str) -> bool:
+                if meanwhile:
+                    await self.two.limits.pause(meanwhile.pop().session_id, None, OPERATOR)
+                return await swap(*args)
+
+        self.patch(pauses, "_watermarks", Overtaken())
+        self.sync(self.one.limits.pause("session-1", None, OPERATOR))
+        self.assertEqual({each.session_id for each in self.one.limits.pauses()}, {"session-1", "session-9"})
+        self.hear(self.two)
+        self.assertEqual({each.session_id for each in self.two.limits.pauses()}, {"session-1", "session-9"})
+
+    def test_own_session(self) -> None:
+        """An agent's pause of its own session holds at both."""
+        self.sync(self.one.limits.pause("session-1", None, AGENT))
+        self.hear(self.two)
+        self.assertEqual([each.session_id for each in self.two.limits.pauses()], ["session-1"])
