@@ -84,7 +84,7 @@ class _DirectConnection(ProtocolWrapper):
     transport: Any
     wrappedProtocol: Any
 
-    def __init__(self, factory: Any, proxied: ServerFactory, hosts: DirectHosts, clock: IReactorTime) -> None:
+    def __init__(self, factory: Any, proxied: Any, hosts: DirectHosts, clock: IReactorTime) -> None:
         super().__init__(factory, Protocol())
         self._proxied, self._hosts, self._clock = proxied, hosts, clock
         self._stage = _DirectStage.HELLO
@@ -96,7 +96,7 @@ class _DirectConnection(ProtocolWrapper):
         """Start the timer of the hello. The wrapped protocol is connected once it has arrived."""
         directlyProvides(self, providedBy(transport))
         self.transport = transport
-        self.factory.registerProtocol(self)  # type: ignore[no-untyped-call]
+        self.factory.registerProtocol(self)
         self._patience = self._clock.callLater(HELLO_SECONDS, self.transport.abortConnection)
 
     def dataReceived(self, data: bytes) -> None:
@@ -111,7 +111,7 @@ class _DirectConnection(ProtocolWrapper):
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """Stop all that was begun for the connection."""
         self._stop_waiting()
-        self.factory.unregisterProtocol(self)  # type: ignore[no-untyped-call]
+        self.factory.unregisterProtocol(self)
         if self._is_begun:
             self.wrappedProtocol.connectionLost(reason)
 
