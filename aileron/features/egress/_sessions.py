@@ -196,7 +196,7 @@ class EgressSessions:
         :raises StoreUnavailable: if the audit log cannot be written.
         """
         more: dict[str, JSON] = {"answered": sorted(answered)} if answered else {}
-        event = self._event("egress.opened", session.id, allow=list(words), project=session.working_dir, **more)
+        event = self._event("egress.opened", session.id, DAEMON, allow=list(words), project=session.working_dir, **more)
         await self._audit.append(event)
 
     async def _find_recorded(self, session: Session) -> Access | None:

@@ -9,7 +9,7 @@ from attrs import field, frozen
 from aileron.client import Daemon, DaemonUnreachable
 from aileron.features.egress.client import open_connection
 from aileron.features.egress.hello import HelloRefused, read_hello
-from aileron.features.own_tools.client import OpenedServices, open_services
+from aileron.features.own_tools.client import OpenedServices, list_configured, open_services
 from aileron.features.sandbox.direct import DirectHosts
 from aileron.model.tool_claims import ToolCaller
 
@@ -38,14 +38,19 @@ class SessionServices:
     say: Callable[[str], object]
 
     async def open(self, session_id: str, place: str) -> OpenedServices | None:
-        """Open the services for the session's tools and tell the user, or return None if the user named none.
+        """Open the services for the session's tools and tell the user, or return None if there are none.
 
         :param place: the beginning of the sentence that names the variables with placeholders.
         :raises DaemonError: if the daemon does not answer, or refuses.
         """
-        if not self.access.services:
+        names = self.access.services
+        if not names and self.access.configured:
+            # guard of own tools: only the operator's trusted configuration opens services that nobody named
+            #    -> features.launch.test_enclosing.LaunchSandboxTests.test_configured
+            names = await list_configured(self._connect(), session_id)
+        if not names:
             return None
-        opened = await open_services(self._connect(), session_id, self.access.services)
+        opened = await open_services(self._connect(), session_id, names)
         about = _OPENED.format(services=", ".join(opened.services), hosts=", ".join(opened.hosts))
         self.say(f"{about}{self._name_placeholders(opened, place)}")
         return opened

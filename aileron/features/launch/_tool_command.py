@@ -28,6 +28,10 @@ from .agent import Agent
 from .plan import LaunchPlan
 from .registration import Registration
 
+_NO_SERVICE = (
+    "No service was named, and config.yaml has none for this directory. Nothing was started. Use --services, such as "
+    "--services github."
+)
 CLAIM = "command"
 """The name of the agent in the sessions of commands."""
 
@@ -72,7 +76,7 @@ class ToolCommand:
         """
         opened = await self.services.open(session_id, "For the command")
         if opened is None:
-            raise InvalidRequest("No service was named. Nothing was started.")
+            raise InvalidRequest(_NO_SERVICE)
         return partial(self._lead, session_id, opened)
 
     @contextmanager

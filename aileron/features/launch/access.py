@@ -16,6 +16,9 @@ _UNPROTECTED = (
     "--own-tools requires --sandbox: without it nothing leads the tools' requests to Aileron, and the agent could use "
     "keys of yours instead."
 )
+NO_SERVICES = "none"
+"""The word for no service, not even those of C{config.yaml}."""
+
 _EGRESS = click.option(
     "--egress",
     metavar="LIST",
@@ -28,7 +31,7 @@ _OWN_TOOLS = click.option(
     metavar="LIST",
     shell_complete=completion.services,
     help="With --sandbox: let the agent's own tools, such as gh and curl, use these services without a key. What they "
-    "change waits for your approval.",
+    "change waits for your approval. By default those of own_tools.services in config.yaml; 'none' means no service.",
 )
 
 
@@ -38,10 +41,12 @@ class SandboxAccess:
 
     :ivar egress: presets and hosts, as the user wrote them.
     :ivar services: the names of the services that the agent's own tools may use.
+    :ivar configured: whether the services are those of C{config.yaml} if none is named.
     """
 
     egress: tuple[str, ...] = ()
     services: tuple[str, ...] = ()
+    configured: bool = False
 
     def features(self) -> Mapping[str, bool]:
         """Return, for each feature that has one of these options, whether its option was given."""
@@ -64,7 +69,8 @@ def read_access(egress: str | None, services: str | None, *, sandbox: bool) -> S
 
     :raises click.UsageError: if an option names nothing, a word is neither a preset nor a host, or there is no sandbox.
     """
-    return SandboxAccess(_read_hosts(egress, sandbox=sandbox), _read_services(services, sandbox=sandbox))
+    hosts, named = _read_hosts(egress, sandbox=sandbox), _read_services(services, sandbox=sandbox)
+    return SandboxAccess(hosts, named, sandbox and services is None)
 
 
 def _read_hosts(text: str | None, *, sandbox: bool) -> tuple[str, ...]:
@@ -89,7 +95,7 @@ def _read_services(text: str | None, *, sandbox: bool) -> tuple[str, ...]:
     #    -> features.launch.test_access.AccessTests.test_sandbox
     if not sandbox:
         raise click.UsageError(_UNPROTECTED)
-    return read_services(text, "--own-tools")
+    return () if text.strip() == NO_SERVICES else read_services(text, "--own-tools")
 
 
 def read_services(text: str, option: str) -> tuple[str, ...]:

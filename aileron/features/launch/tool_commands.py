@@ -23,15 +23,15 @@ _SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 @click.option(
     "--services",
     metavar="LIST",
-    required=True,
     shell_complete=completion.services,
-    help="The services that the command may use, such as github.",
+    help="The services that the command may use, such as github. By default those of own_tools.services in "
+    "config.yaml.",
 )
 @click.option("--no-bell", is_flag=True, help="Do not announce pending approvals in this terminal.")
 @click.argument("command")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @pass_cli
-def run(cli: CliContext, /, services: str, command: str, arguments: tuple[str, ...], *, no_bell: bool) -> None:
+def run(cli: CliContext, /, services: str | None, command: str, arguments: tuple[str, ...], *, no_bell: bool) -> None:
     """Run one command, without a sandbox, that uses services without a key.
 
     ARGUMENTS are passed to the command, and its exit code is returned. The command is not confined: it can read your
@@ -41,7 +41,8 @@ def run(cli: CliContext, /, services: str, command: str, arguments: tuple[str, .
 
     from .registration import Invocation
 
-    access = SandboxAccess(services=read_services(services, "--services"))
+    named = () if services is None else read_services(services, "--services")
+    access = SandboxAccess(services=named, configured=services is None)
     for each in access.services:
         find_declared(cli, each)
     invocation = Invocation(arguments, cli.environ, os.getcwd())

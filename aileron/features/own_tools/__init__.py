@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from aileron.features.feature import Feature, RunningFeature
@@ -41,6 +41,11 @@ class OwnTools(Feature):
         from .running import STATUS
 
         return {"status": {"own_tools": STATUS}}
+
+    def doctor_checks(self) -> Iterable[Callable[..., Any]]:
+        from .doctor import find_problems
+
+        return (find_problems,)
 
     def routes(self) -> Sequence[Any]:
         from .routes import TABLE

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+from importlib.util import find_spec
+
 from attrs import evolve, frozen
 
 from aileron.model.connectors import FORWARD, ConnectorDescription
@@ -13,6 +16,8 @@ from aileron.model.own_tools import ToolDeclaration
 
 from .action_file import name_action
 from .values import ToolRequest, ToolService
+
+NO_GRAPHQL = "GraphQL requests of tools are refused, because Aileron was installed without its extra named graphql."
 
 
 @frozen
@@ -44,6 +49,21 @@ class ToolServices:
         :raises BindingRequired: if no credential is bound to it.
         """
         return tuple(map(self._find_named, dict.fromkeys(names)))
+
+    def list_names(self) -> list[str]:
+        """Return the names of the services whose action is offered, sorted."""
+        return sorted(each.tools.service for each in self._list())
+
+    def list_problems(self, names: Collection[str]) -> Iterator[str]:
+        """Yield sentences about what keeps tools from using the services with these names."""
+        for name in names:
+            try:
+                self._find_named(name)
+            except (BindingRequired, NotFound) as error:
+                yield error.message
+        declared = (each.own_tools for each in self._connectors.descriptions() if each.own_tools is not None)
+        if any(each.graphql and each.service in names for each in declared) and find_spec("graphql") is None:
+            yield NO_GRAPHQL
 
     def find_for(self, request: ToolRequest) -> UsedService:
         """Return the service that a request addresses, of those that its session opened.

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from attrs import field, frozen
 
-from aileron.client import AnswerNotUnderstood, Daemon
+from aileron.client import AnswerNotUnderstood, Daemon, DaemonFault
 
-_OK = 200
+_OK, _NOT_FOUND = 200, 404
 _SHORTEST_PART = 8
 
 
@@ -46,6 +46,21 @@ def _replace(text: str, theirs: Mapping[str, str]) -> str:
         if len(value) >= _SHORTEST_PART:
             text = text.replace(value, theirs[value])
     return text
+
+
+async def list_configured(daemon: Daemon, session_id: str) -> tuple[str, ...]:
+    """Return the services that C{config.yaml} has for a session's directory. It is empty if own tools are off.
+
+    :param daemon: a client with the launch key.
+    :raises DaemonError: if the daemon does not answer, or refuses.
+    """
+    try:
+        answer = await daemon.get("sessions", session_id, "own-tools")
+    except DaemonFault as error:
+        if error.status == _NOT_FOUND:
+            return ()
+        raise
+    return tuple(map(str, answer.get("services", ())))
 
 
 async def open_services(daemon: Daemon, session_id: str, services: Sequence[str]) -> OpenedServices:

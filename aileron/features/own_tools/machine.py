@@ -11,6 +11,8 @@ from attrs import frozen
 from aileron.base.addresses import SYSTEM_BUNDLES, system_authorities
 from aileron.model.own_tools import ToolDeclaration
 
+from ._services import NO_GRAPHQL
+
 
 @frozen
 class KnownTool:
@@ -68,7 +70,4 @@ def list_lacking(
     if not system_authorities(bundles):
         yield "This system has no certificate authorities.", "Install the package: ca-certificates"
     if declared.graphql and find_spec("graphql") is None:
-        yield (
-            "GraphQL requests of tools are refused, because Aileron was installed without its extra named graphql.",
-            "Install it: pip install 'aileron[graphql]'",
-        )
+        yield NO_GRAPHQL, "Install it: pip install 'aileron[graphql]'"

@@ -9,6 +9,7 @@ from aileron.api.faults import Answer, answer
 from aileron.api.guard import Who
 from aileron.api.shapes.schemas import TEXT, list_of, made_of
 from aileron.model.errors import NotFound
+from aileron.model.sessions import Session
 
 from .running import RunningOwnTools
 
@@ -30,6 +31,21 @@ _OPENED = made_of(
 
 
 @TABLE.route(
+    "GET",
+    "/v1/sessions/<session_id>/own-tools",
+    agents=Who.LAUNCH,
+    answers={200: made_of({"services": list_of(TEXT)})},
+)
+async def read_own_tools(context: RequestContext, deps: Dependencies, session_id: str) -> Answer:
+    """Return the services that C{config.yaml} has for the session's directory. None of them is opened.
+
+    :raises NotFound: if the session does not exist or has ended.
+    """
+    session = await _require_live(deps, session_id)
+    return answer({"services": list(_find_tools(deps).settings.find_services(session.working_dir))})
+
+
+@TABLE.route(
     "POST",
     "/v1/sessions/<session_id>/own-tools",
     agents=Who.LAUNCH,
@@ -47,9 +63,7 @@ async def open_own_tools(context: RequestContext, deps: Dependencies, session_id
     :raises Conflict: if other services were opened for this session, or the daemon was restarted since.
     :raises StoreUnavailable: if the audit log cannot be written.
     """
-    tools = deps.features.find(RunningOwnTools)
-    if tools is None:
-        raise NotFound("This daemon opens no services for the tools of agents.")
+    tools = _find_tools(deps)
     await _require_live(deps, session_id)
     opened = await tools.sessions.open(session_id, tuple(cast("list[str]", context.body["services"])))
     try:
@@ -67,7 +81,15 @@ async def open_own_tools(context: RequestContext, deps: Dependencies, session_id
     )
 
 
-async def _require_live(deps: Dependencies, session_id: str) -> None:
+def _find_tools(deps: Dependencies) -> RunningOwnTools:
+    tools = deps.features.find(RunningOwnTools)
+    if tools is None:
+        raise NotFound("This daemon opens no services for the tools of agents.")
+    return tools
+
+
+async def _require_live(deps: Dependencies, session_id: str) -> Session:
     session = await deps.sessions.get(session_id)
     if session is None or not session.live:
         raise NotFound("There is no such session, or it has ended.")
+    return session

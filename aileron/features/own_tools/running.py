@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from attrs import frozen
 from twisted.internet.defer import Deferred
 
-from aileron.api.shapes.schemas import COUNT, made_of
+from aileron.api.shapes.schemas import COUNT, TEXT, list_of, made_of
 from aileron.base.json import JSON
 from aileron.features.core import Core
 from aileron.features.egress.running import RunningEgress
@@ -26,7 +26,13 @@ from .opening import ToolSessions
 from .settings import OwnToolsSettings
 
 _MOST_WRITERS = 4  # threads that write bodies to the disk
-STATUS = made_of({"reads": {**COUNT, "description": "requests of tools that only read, since the daemon started"}})
+STATUS = made_of(
+    {
+        "reads": {**COUNT, "description": "requests of tools that only read, since the daemon started"},
+        "services": {**list_of(TEXT), "description": "the services that were added, or that config.yaml names"},
+        "problems": {**list_of(TEXT), "description": "what keeps tools from using these services"},
+    }
+)
 
 
 @frozen(eq=False)
@@ -37,6 +43,8 @@ class RunningOwnTools(RunningFeature):
     recorder: ToolRecorder
     reads: SessionReads
     writes: Writes
+    services: ToolServices
+    settings: OwnToolsSettings
 
     @property
     def parts(self) -> tuple[object, ...]:  # type: ignore[override]
@@ -50,7 +58,9 @@ class RunningOwnTools(RunningFeature):
         self.recorder.session_ended(session_id)
 
     def status(self) -> Mapping[str, JSON]:
-        return {"own_tools": {"reads": self.recorder.reads}}
+        names = tuple(dict.fromkeys((*self.settings.services, *self.services.list_names())))
+        problems = list(self.services.list_problems(names))
+        return {"own_tools": {"reads": self.recorder.reads, "services": list(names), "problems": problems}}
 
 
 async def start_own_tools(core: Core, settings: OwnToolsSettings) -> RunningOwnTools | None:
@@ -70,9 +80,10 @@ async def start_own_tools(core: Core, settings: OwnToolsSettings) -> RunningOwnT
     process.life.repeat(process.reactor, SWEEP_SECONDS, lambda: Deferred.fromCoroutine(contents.sweep()))
     claims, reactor, life = store.tool_claims, process.reactor, process.ids()
     writes = Writes(runner.submission, claims, contents, reactor, life, settings.hold_seconds)
+    services = ToolServices(core.connectors, core.vault, runner.submission)
     door = Door(
         store.sessions,
-        ToolServices(core.connectors, core.vault, runner.submission),
+        services,
         reads,
         writes,
         runner.submission,
@@ -83,4 +94,4 @@ async def start_own_tools(core: Core, settings: OwnToolsSettings) -> RunningOwnT
     egress.sessions.register_opener(sessions)
     process.life.at_end(recorder.stop)
     process.life.at_end(spools.stop)
-    return RunningOwnTools(sessions, recorder, reads, writes)
+    return RunningOwnTools(sessions, recorder, reads, writes, services, settings)

@@ -17,6 +17,8 @@ class AccessTests(SynchronousTestCase):
         self.assertEqual(found, SandboxAccess(("npm", "a.example"), ("github", "jira")))
         self.assertEqual(found.features(), {"egress": True, "own_tools": True})
         self.assertEqual(read_access(None, None, sandbox=False), SandboxAccess())
+        self.assertEqual(read_access(None, None, sandbox=True), SandboxAccess(configured=True))
+        self.assertEqual(read_access(None, "none", sandbox=True), SandboxAccess())
 
     def test_sandbox(self) -> None:
         """Both need a sandbox, and say why."""

@@ -58,6 +58,13 @@ class AnsweringDaemon:
     asked: list[tuple[tuple[str, ...], Mapping[str, Any]]] = field(factory=list)
     variables: Mapping[str, str] = OPENED["variables"]
 
+    configured: tuple[str, ...] = ()
+
+    async def get(self, *path: str) -> Mapping[str, Any]:
+        """Answer with what is configured."""
+        self.asked.append((path, {}))
+        return {"services": list(self.configured)}
+
     async def post(self, *path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """Answer."""
         self.asked.append((path, body))
@@ -119,6 +126,18 @@ class LaunchSandboxTests(SynchronousTestCase):
         self.assertIn("github. Requests to api.github.com go through Aileron", line)
         self.assertIn("your own GH_TOKEN stays outside", line)
         self.assertNotIn("canary", line)
+
+    def test_configured(self) -> None:
+        """Where no service is named, those that the daemon has from its configuration are opened, if any."""
+        asked = ("sessions", "S1", "own-tools")
+        self.assertEqual(self.enclosed(SandboxAccess(configured=True)).replaced, {})
+        self.assertEqual(self.daemon.asked, [(asked, {})])
+        self.daemon.configured = ("github",)
+        self.enclosed(SandboxAccess(configured=True))
+        self.assertEqual(self.daemon.asked[1:], [(asked, {}), (asked, {"services": ["github"]})])
+        del self.daemon.asked[:]
+        self.enclosed(SandboxAccess())
+        self.assertEqual(self.daemon.asked, [])
 
     def test_logins(self) -> None:
         """The file in which gh has stored a login is empty in a sandbox that has a placeholder for it."""

@@ -9,8 +9,9 @@ from attrs import frozen
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.client import AnswerNotUnderstood
-from aileron.features.own_tools.client import OpenedServices, open_services
+from aileron.client import AnswerNotUnderstood, DaemonFault
+from aileron.features.own_tools.client import OpenedServices, list_configured, open_services
+from aileron.model.faults import Fault
 
 ANSWER: Mapping[str, Any] = {
     "services": [{"name": "github", "connector": "builtin://github"}],
@@ -53,6 +54,35 @@ class OpenTests(SynchronousTestCase):
         for name in ANSWER:
             for answer in ({key: value for key, value in ANSWER.items() if key != name}, {**ANSWER, name: 1}):
                 self.failureResultOf(self.opening(answer), AnswerNotUnderstood)
+
+
+@frozen
+class ConfiguredDaemon:
+    """Answers what is configured, or with an error of a status."""
+
+    status: int = 200
+
+    async def get(self, *path: str) -> Mapping[str, Any]:
+        """Answer."""
+        assert path == ("sessions", "S1", "own-tools"), path
+        if self.status != 200:
+            raise DaemonFault("No.", self.status, Fault("not_found", "No."))
+        return {"services": ["github"]}
+
+
+class ConfiguredTests(SynchronousTestCase):
+    """L{list_configured}."""
+
+    def asking(self, status: int = 200) -> Deferred[tuple[str, ...]]:
+        """Ask a daemon that answers so."""
+        daemon: Any = ConfiguredDaemon(status)
+        return Deferred.fromCoroutine(list_configured(daemon, "S1"))
+
+    def test_answers(self) -> None:
+        """A daemon without own tools has no services; any other error is one."""
+        self.assertEqual(self.successResultOf(self.asking()), ("github",))
+        self.assertEqual(self.successResultOf(self.asking(404)), ())
+        self.failureResultOf(self.asking(503), DaemonFault)
 
 
 class EnvironmentTests(SynchronousTestCase):

@@ -12,6 +12,7 @@ from twisted.internet.defer import CancelledError, Deferred
 
 from aileron.base.json import digest
 from aileron.features.own_tools._recorder import ToolRecorder
+from aileron.features.own_tools._services import ToolServices
 from aileron.features.own_tools._writes import MOST_BYTES_OF_SESSION
 from aileron.features.own_tools.action_file import write_action
 from aileron.features.own_tools.values import ToolAnswer
@@ -788,6 +789,16 @@ class ServiceTests(DoorCase):
         self.assertEqual(["my.example"], [each.arguments["host"] for each in self.runs()])
         self.assertEqual(403, self.answered("POST", "/items", caller=TWO).status)
         self.assertEqual(1, len(self.runs()))
+
+    def test_problems(self) -> None:
+        """What keeps tools from a service is told in sentences, for those that were added and any other."""
+        services = ToolServices(self.connectors, self.bindings, self.runner.submission)
+        self.assertEqual(["tracker"], services.list_names())
+        unbound, unknown = services.list_problems(("tracker", "other"))
+        self.assertIn("No credential is bound", unbound)
+        self.assertIn("No connector declares own tools for other", unknown)
+        self.bind()
+        self.assertEqual([], list(services.list_problems(("tracker",))))
 
     def test_missing(self) -> None:
         """A service that no connector declares is an error, and one that was not added says how to add it."""

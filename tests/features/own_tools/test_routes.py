@@ -14,6 +14,7 @@ from aileron.features.own_tools._recorder import ToolRecorder
 from aileron.features.own_tools._writes import Writes
 from aileron.features.own_tools.opening import OpenedTools, ToolSessions
 from aileron.features.own_tools.running import RunningOwnTools
+from aileron.features.own_tools.settings import OwnToolsSettings
 from aileron.features.own_tools.values import ToolAnswer, ToolRequest, ToolService
 from aileron.model.errors import BindingRequired, NotFound
 from aileron.testing import MemoryOperatorLimits, MemoryTrust
@@ -69,7 +70,14 @@ class OwnToolsCase(ApiCase):
             listen=lambda: 3128,
         )
         egress.register_opener(self.tools)
-        self.build(features=running(RunningEgress(egress), RunningOwnTools(self.tools, recorder, reads, writes)))
+        settings = OwnToolsSettings(services=("github",), projects=("/home/me/shop",))
+        own_tools = RunningOwnTools(self.tools, recorder, reads, writes, nothing, settings)
+        self.build(features=running(RunningEgress(egress), own_tools))
+
+    def configured(self, directory: str, token: str = LAUNCH_KEY) -> Heard:
+        """Ask what is configured for a session in a directory."""
+        opened = self.agents.ask("POST", "/v1/sessions", LAUNCH_KEY, {"agent": "pi", "working_dir": directory})
+        return self.agents.ask("GET", f"/v1/sessions/{opened.json['id']}/own-tools", token)
 
     def open(self, *services: str, token: str = LAUNCH_KEY, session_id: str | None = None) -> Heard:
         """Open services."""
@@ -88,6 +96,14 @@ class OwnToolsCase(ApiCase):
 
 class OpenTests(OwnToolsCase):
     """What launchers are answered."""
+
+    def test_configured(self) -> None:
+        """A launcher reads which services are configured for the session's directory; an agent cannot."""
+        for directory, services in (("/home/me/shop/x", ["github"]), ("/home/me", [])):
+            self.assertEqual({"services": services}, self.configured(directory).json)
+        self.assertIn(self.configured("/home/me/shop", self.agent_token()).status, (401, 403))
+        path = "/v1/sessions/nobody/own-tools"
+        self.assertEqual(404, self.agents.ask("GET", path, LAUNCH_KEY).status)
 
     def test_open(self) -> None:
         """The launch key opens services; the answer has what tools need, and an equal call gets the same."""
@@ -127,7 +143,7 @@ class OpenTests(OwnToolsCase):
         """A session that has ended is given nothing, and what it had is gone."""
         self.open("github")
         self.end()
-        self.assertFalse(self.tools.has_hosts(self.session["id"]))
+        self.assertEqual(self.tools.list_hosts(self.session["id"]), frozenset())
         self.assertEqual(404, self.open("github").status)
         self.build(features=running())
         self.assertEqual(404, self.open("github").status)
@@ -143,7 +159,7 @@ class OpenTests(OwnToolsCase):
 
         self.restart_tools(EndsMeanwhile)
         self.assertEqual(404, self.open("github").status)
-        self.assertFalse(self.tools.has_hosts(self.session["id"]))
+        self.assertEqual(self.tools.list_hosts(self.session["id"]), frozenset())
 
     def test_restarted(self) -> None:
         """After a restart of the daemon, services are not opened again, and connections are refused in words."""

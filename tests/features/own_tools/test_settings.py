@@ -17,7 +17,7 @@ def read(text: str) -> OwnToolsSettings:
 
 
 class SettingsTests(SynchronousTestCase):
-    """How long a connection is held."""
+    """How long a connection is held, and the services that a launch opens by default."""
 
     def test_hold(self) -> None:
         """It is held for as long as the file says."""
@@ -26,5 +26,22 @@ class SettingsTests(SynchronousTestCase):
 
     def test_refused(self) -> None:
         """Other keys and numbers are errors."""
-        for text in ("hold_seconds: 0", "hold_seconds: 301", "hold_seconds: x", "other: 1"):
+        for text in (
+            *("hold_seconds: 0", "hold_seconds: 301", "hold_seconds: x", "other: 1"),
+            *("services: github", "services: [1]", "services: ['Git Hub']", "projects: [shop]", "projects: /"),
+        ):
             self.assertRaises(NotConfig, read, f"own_tools:\n  {text}\n")
+
+    def test_services(self) -> None:
+        """The services are those of every directory, or of the named ones and what is below them."""
+        everywhere = read("own_tools:\n  services: [github, npm, github]\n")
+        self.assertEqual(("github", "npm"), everywhere.find_services("/anywhere"))
+        named = read("own_tools:\n  services: [github]\n  projects: [/home/me/shop]\n")
+        for directory, services in (
+            ("/home/me/shop", ("github",)),
+            ("/home/me/shop/x", ("github",)),
+            ("/home/me/shopping", ()),
+            ("/home/me", ()),
+        ):
+            self.assertEqual(services, named.find_services(directory))
+        self.assertEqual((), OwnToolsSettings().find_services("/"))

@@ -49,8 +49,9 @@ class ConnectionTests(SynchronousTestCase):
 
     def reach(self) -> None:
         """Have the proxy accept the connection."""
-        self.outside: Any = self.reactor.tcpClients[-1][2].buildProtocol(None)
-        self.outside.makeConnection(self.proxy)
+        outside: Any = self.reactor.tcpClients[-1][2].buildProtocol(None)
+        outside.makeConnection(self.proxy)
+        self.outside = outside
 
     def assert_refused(self) -> None:
         """The program got an alert, its connection ends, and the daemon was asked for nothing."""
