@@ -57,6 +57,14 @@ class UnfinishedContent:
         self._hash.update(piece)
         self.size += len(piece)
 
+    def read(self) -> bytes:
+        """Return the bytes that were written, before they are stored.
+
+        :raises OSError: if they cannot be written or read.
+        """
+        self._file.flush()
+        return self._path.read_bytes()
+
     def store(self) -> str:
         """Make the content durable under its digest, and return that. A content with this digest is replaced by it.
 

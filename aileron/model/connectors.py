@@ -182,7 +182,7 @@ class ConnectorDescription:
 
         A tool's request that was recognised as a declared operation is presented as that operation, with the inputs
         that were read back from it. A GraphQL mutation has the further input C{mutation}: the names of its fields. A
-        request that publishes a package has the further input C{package}: its name and version.
+        request that publishes a package has the further inputs C{package}, its name, and C{version}.
 
         :param inputs: the inputs of C{operation}.
         """
@@ -192,7 +192,9 @@ class ConnectorDescription:
         declared, shown = self.operations.get(str(recognised.get("operation", ""))), recognised.get("inputs", {})
         if declared is not None and declared.presentation is not None and isinstance(shown, Mapping):
             return declared.presentation, shown
-        further = {"mutation": recognised.get("fields"), "package": _name_package(recognised.get("package"))}
+        package = recognised.get("package")
+        named = package if isinstance(package, Mapping) else {}
+        further = {"mutation": recognised.get("fields"), "package": named.get("name"), "version": named.get("version")}
         return operation.presentation, {**inputs, **{name: value for name, value in further.items() if value}}
 
     def scope(self, base_url: str, variables: Mapping[str, str] = _NONE) -> Scope | None:
@@ -247,11 +249,6 @@ class ConnectorDescription:
         if self.template is None or self.base_url_problem(base_url) is not None:
             return {}
         return self.template.values_of(base_url)
-
-
-def _name_package(recognised: JSON) -> str:
-    """Return the name and the version of a package that was recognised, or an empty text if there is none."""
-    return f"{recognised.get('name')} {recognised.get('version')}" if isinstance(recognised, Mapping) else ""
 
 
 @frozen

@@ -16,6 +16,7 @@ from twisted.internet.address import IPv4Address
 
 from aileron.api.channels.peer import Socket, socket_of
 from aileron.features.own_tools.client import OpenedServices
+from aileron.features.own_tools.logins import lay_out_logins
 from aileron.features.own_tools.trust import lay_out_trust
 from aileron.features.sandbox.callers import Address, find_caller
 from aileron.features.sandbox.way_out import LOOPBACK, WayOut, https_variables
@@ -84,10 +85,14 @@ class ToolCommand:
         way_out = WayOut(opened.hosts, partial(self.services.dial, session_id), names_callers=True)
         listening = self.reactor.listenTCP(0, way_out.factory(self.reactor, find_own_process), interface=LOOPBACK)
         try:
-            with lay_out_trust(opened.certificate, self.environment, self.say) as trust:
+            with (
+                lay_out_trust(opened.certificate, self.environment, self.say) as trust,
+                lay_out_logins(opened.variables, opened.hosts, self.environment) as logins,
+            ):
                 environment = {
                     **opened.replace_credentials(plan.environment),
                     **trust.variables_outside,
+                    **logins.variables_outside,
                     **https_variables(listening.getHost().port),
                 }
                 yield evolve(plan, environment=environment)

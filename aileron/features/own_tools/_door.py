@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from attrs import define, evolve, frozen
+from attrs import define, evolve, field, frozen
+from twisted.internet.defer import DeferredLock
 
 from aileron.base.json import JSON
 from aileron.model.connectors import READ
@@ -21,7 +22,7 @@ from ._forms import form_digest
 from ._git import push_form, push_inputs
 from ._messages import MOST_BODY_BYTES, find_whole_answer, read_answer, write_inputs
 from ._reads import SessionReads
-from ._recognition import REST, Recognised, recognise
+from ._recognition import MOST_PACKAGE_BYTES, REST, Recognised, recognise
 from ._recorder import ToolRecorder
 from ._refusals import Refusals
 from ._services import ToolServices, UsedService
@@ -66,6 +67,7 @@ class Door:
     _submission: ISubmission
     _recorder: ToolRecorder
     _review_url: Callable[[str], str]
+    _examining: DeferredLock = field(factory=DeferredLock, init=False)
 
     def find_services(self, names: tuple[str, ...]) -> tuple[ToolService, ...]:
         """Return the services with these names. Each must have an action and a credential now.
@@ -85,12 +87,23 @@ class Door:
         except AileronError as error:
             self._recorder.record_refusal(request, error.message)
             return Refusals("text", REST).refused(error.message, error.kind)
-        recognised = recognise(request, service.about)
-        asked = _Asked(session, service, request, recognised)
+        asked = _Asked(session, service, request, Recognised(""))
         try:
+            asked = evolve(asked, recognised=await self._recognise(request, service))
             return await self._answer(asked)
         except AileronError as error:
             return self._refuse(asked, error.message, error.kind)
+
+    async def _recognise(self, request: ToolRequest, service: UsedService) -> Recognised:
+        """Return what a request does. A long body that may publish a package is read as a whole, one at a time.
+
+        :raises StoreUnavailable: if it cannot be read.
+        """
+        spool, long, about = request.spool, request.long, service.about
+        if spool is None or long is None or not service.tools.packages or long.size > MOST_PACKAGE_BYTES:
+            return recognise(request, about)
+        async with self._examining:
+            return await spool.examine(lambda body: recognise(evolve(request, body=body, long=None), about))
 
     async def _answer(self, asked: _Asked) -> ToolAnswer:
         if len(asked.request.body) > MOST_BODY_BYTES and asked.recognised.push is None:
@@ -207,9 +220,11 @@ def _make_write(asked: _Asked) -> Write:
     request, service, push = asked.request, asked.service, asked.recognised.push
     claimed: dict[str, JSON] = {CLAIMED_COMMAND: request.caller.command} if request.caller.command else {}
     if push is None:
-        recognised = {**asked.recognised.to_json(), **claimed}
-        inputs = {**write_inputs(request, service.tools.headers), "recognised": recognised}
-        return Write(asked.session, request, service.action, inputs, form_digest(request, service.tools))
+        recognised, form = {**asked.recognised.to_json(), **claimed}, form_digest(request, service.tools)
+        is_stored = bool(asked.recognised.package) and request.long is None and service.takes_long
+        shown = evolve(request, body=b"") if is_stored else request
+        inputs = {**write_inputs(shown, service.tools.headers), "recognised": recognised}
+        return Write(asked.session, request, service.action, inputs, form, is_stored=is_stored)
     repository = asked.recognised.repository
     inputs = dict(push_inputs(request, repository, push))
     form = push_form(request, repository, push)

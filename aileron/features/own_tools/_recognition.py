@@ -31,6 +31,14 @@ _BATCH_PATHS = frozenset({"$batch", "_batch"})
 _MOST_VALUES = 20_000
 _TOO_LONG = "Its body is too long. Only a request that changes something, and is no GraphQL, can have more than 1 MiB."
 
+MOST_PACKAGE_BYTES = 32 * 1024 * 1024
+"""The longest body of a request that may publish a package. It is read into memory."""
+
+_PACKAGE_TOO_LONG = (
+    f"A request that publishes a package can have at most {MOST_PACKAGE_BYTES // 1024 // 1024} MiB, so that it can be "
+    "shown."
+)
+
 
 @frozen
 class Recognised:
@@ -280,6 +288,10 @@ class _Recogniser:
         request = self.request
         if not self.declaration.packages or request.method in _READING:
             return {}
+        # guard of own tools: a package that was not read is not passed on
+        #    -> features.own_tools.test_publishing.StoredTests.test_too_long
+        if request.long is not None:
+            raise _NotRecognised(_PACKAGE_TOO_LONG)
         asked = UploadRequest(request.method, request.target, request.headers, request.body)
         try:
             upload = read_upload(self.declaration.packages, asked)

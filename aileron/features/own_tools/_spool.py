@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import define, field
 from twisted.internet.defer import Deferred, DeferredLock
@@ -21,6 +21,7 @@ PIECE_BYTES = 64 * 1024
 MOST_UNFINISHED_OF_SESSION, MOST_UNFINISHED = 256 * 1024 * 1024, 1024 * 1024 * 1024
 """The most bytes on the disk of bodies that are being received, of one session and of all."""
 
+T = TypeVar("T")
 _FULL = "The bodies that this session's tools are sending are too long together. Nothing was sent: try again later."
 _log = Logger()
 
@@ -110,6 +111,21 @@ class BodySpool:
                 raise (LimitExceeded if self.problem is _FULL else StoreUnavailable)(self.problem)
             body: LongBody = await self._spools.in_thread(self._reading.end)
             return body
+
+    async def examine(self, work: Callable[[bytes], T]) -> T:
+        """Return what C{work} returns for the whole finished body. It is called in another thread.
+
+        :raises StoreUnavailable: if the body cannot be read.
+        """
+        async with self._turns:
+            content = self._content
+            if content is None:
+                raise StoreUnavailable("The body is not stored any more. Nothing was sent.")
+            try:
+                found: T = await self._spools.in_thread(lambda: work(content.read()))
+            except OSError as error:
+                raise StoreUnavailable(f"The body cannot be read: {error.strerror}. Nothing was sent.") from None
+            return found
 
     def take(self) -> None:
         """Note that the body no longer belongs to its connection."""

@@ -38,6 +38,11 @@ class LoginFiles:
     mounts: Mapping[str, str] = field(factory=dict)
     variables: Mapping[str, str] = field(factory=dict)
 
+    @property
+    def variables_outside(self) -> Mapping[str, str]:
+        """The variables for programs outside of a sandbox, where nothing is mounted."""
+        return {name: self.mounts.get(path, path) for name, path in self.variables.items()}
+
 
 @contextmanager
 def lay_out_logins(

@@ -90,6 +90,7 @@ class NpmTests(SynchronousTestCase):
         lines = [f"//{host}/:_authToken=aileron-placeholder" for host in ("npm.example:8443", "registry.npmjs.org")]
         self.assertEqual(text.splitlines(), lines)
         self.assertEqual(files.variables, {"NPM_CONFIG_USERCONFIG": NPMRC})
+        self.assertEqual(files.variables_outside, {"NPM_CONFIG_USERCONFIG": files.mounts[NPMRC]})
         files, _ = self.laid_out({"NPM_TOKEN": "aileron-placeholder"}, npm_config_userconfig="/nowhere")
         self.assertEqual(files.variables, dict.fromkeys(("NPM_CONFIG_USERCONFIG", "npm_config_userconfig"), NPMRC))
         self.assertEqual(self.laid_out({"GH_TOKEN": "aileron-placeholder"})[0], LoginFiles())

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import base64
+import json
 from typing import Any
 
+from attrs import evolve
+from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.actions import parse
+from aileron.base.json import digest_of_bytes
 from aileron.connectors import FORWARDED_INPUTS, SHOW_PACKAGE, UploadRequest
-from aileron.features.own_tools._forms import form_digest
+from aileron.features.own_tools import _door
+from aileron.features.own_tools._forms import form_digest, read_long
 from aileron.features.own_tools._recognition import Recognised, recognise
 from aileron.features.own_tools.action_file import write_action
-from aileron.features.own_tools.values import ToolRequest
+from aileron.features.own_tools.values import ToolAnswer, ToolRequest
 from aileron.model.connectors import FORWARD
+from aileron.model.runs import Decision
+from aileron.model.vault import NewBinding
+from aileron.review._headline import find_title
+from aileron.testing import MemoryConnectors
+from tests.connectors.kinds.http.test_forward import SECRET, TRACKER
 from tests.connectors.packages import kit
+from tests.connectors.service import Service, answer, json_answer, spec_of
+from tests.runner.kit import OPERATOR
 
+from .door import HOLD, DoorCase
 from .requests import declared, see, shipped
+from .test_service import BASE, HOST
 
 
 def tool_request(name: str, request: UploadRequest, *headers: tuple[str, str]) -> ToolRequest:
@@ -49,8 +63,8 @@ class PublishTests(SynchronousTestCase):
             inputs = {"host": "h", "method": "PUT", "target": "/", "recognised": found.to_json()}
             presentation, shown = about.find_presented(about.operations[FORWARD], inputs)
             assert presentation is not None
-            self.assertEqual(presentation.titles[0], "Publish ${in.package} to ${in.host}")
-            self.assertEqual(shown["package"], f"{found.package['name']} 1.3.0")
+            self.assertEqual(presentation.titles[0], "Publish ${in.package} ${in.version} to ${in.host}")
+            self.assertEqual((shown["package"], shown["version"]), (found.package["name"], "1.3.0"))
 
     def test_no_publish(self) -> None:
         """Tags, deprecations, removals and yanks wait for approval too, and those that are operations are shown so."""
@@ -140,3 +154,75 @@ class PublishTests(SynchronousTestCase):
         other = shipped("github")
         self.assertIsNone(parse(write_action(other, declared(other)).encode(), "github-tools.md").approval.preview)
         self.assertNotIn(SHOW_PACKAGE, other.operations)
+
+
+class StoredTests(DoorCase):
+    """Packages from the door to the registry: a double at the other end of memory transports."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.wire = Service()
+        text = TRACKER.replace("[own_tools]", '[own_tools]\npackages = "npm"').replace("8080/api", "8080")
+        connector = evolve(self.wire.connector(spec_of(text)), open_content=self.stored.open)
+        description = connector.describe()
+        self.connectors = MemoryConnectors.of([connector])
+        self.believe_connectors()
+        self.write("tracker-tools", write_action(description, declared(description)))
+        scope = description.scope(BASE.removesuffix("/api"))
+        assert scope is not None
+        self.bindings.add(NewBinding("api_key", "tracker", "me", description.name, SECRET, scope=scope))
+        self.restart()
+
+    def publish(self, body: bytes, *, long: bool) -> Deferred[ToolAnswer]:
+        """Send a publish, as a long body or a short one."""
+        headers = (("Content-Type", "application/json"), ("X-Key", "aileron-placeholder"))
+        more: dict[str, Any] = {}
+        if long:
+            spool = self.spools.open("session-1", read_long("application/json"))
+            spool.write(body)
+            more = {"long": self.sync(spool.finish()), "spool": spool}
+        return self.later(
+            self.door.handle(self.request("PUT", "/app", b"" if long else body, host=HOST, headers=headers, **more))
+        )
+
+    def test_stored(self) -> None:
+        """The body of a publish is stored, long or not; the review shows its package, and it is sent as it came."""
+        for number, long in enumerate((False, True)):
+            body = json.dumps(kit.npm_body(kit.npm_package("app", f"1.3.{number}"), "app", f"1.3.{number}")).encode()
+            asked = self.publish(body, long=long)
+            self.clock.advance(HOLD)
+            self.assertEqual("Waits for approval", self.delivered(asked).reason)
+            run = self.runs()[-1]
+            self.assertEqual((run.arguments["content"], run.arguments["size"]), (digest_of_bytes(body), len(body)))
+            self.assertNotIn("body", run.arguments)
+            self.wire.replies += [json_answer({"error": "Not found"}, 404)] * 2
+            self.wire.advance(0)
+            viewing = self.later(self.runner.decisions.approval(run.id))
+            self.wire.advance(0)
+            approval = self.successResultOf(viewing)
+            self.assertEqual(find_title(run.action, approval.review), f"Publish app 1.3.{number} to {HOST}")
+            seen = {each.label: each.value for each in approval.review.shown_preview.fields}
+            self.assertEqual((seen["Package"], seen["Warning"]), (f"app 1.3.{number}", None))
+            self.assertIn("package/index.js (4 bytes)", seen["Files"] or "")
+            self.wire.replies += [json_answer({"error": "Not found"}, 404)] * 4 + [answer(b"{}", 201)]
+            deciding = self.later(self.runner.decisions.decide(run.id, Decision(True, approval.digest, OPERATOR.id)))
+            self.wire.advance(0)
+            self.successResultOf(deciding)
+            self.wire.advance(0)
+            self.assertEqual(self.wire.requests[-1].partition(b"\r\n\r\n")[2], body)
+
+    def test_refused(self) -> None:
+        """A long body that publishes two versions is refused as a short one is."""
+        body = kit.npm_body(kit.npm_package("app"), "app")
+        both = json.dumps({**body, "versions": {**body["versions"], "9.9.9": {}}}).encode()
+        for long in (False, True):
+            answered = self.delivered(self.publish(both, long=long))
+            self.assertIn("exactly one version", answered.body.decode())
+        self.assertEqual(self.runs(), [])
+
+    def test_too_long(self) -> None:
+        """A body that is too long to be shown as a package is refused."""
+        self.patch(_door, "MOST_PACKAGE_BYTES", 10)
+        body = json.dumps(kit.npm_body(kit.npm_package("app"), "app")).encode()
+        self.assertIn("at most 32 MiB", self.delivered(self.publish(body, long=True)).body.decode())
+        self.assertEqual(self.runs(), [])

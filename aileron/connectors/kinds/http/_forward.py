@@ -20,7 +20,7 @@ WHOLE = "whole"
 """The form of an answer that is returned with its status and headers. No file can declare it."""
 
 _TITLES = (
-    "Publish ${in.package} to ${in.host}",
+    "Publish ${in.package} ${in.version} to ${in.host}",
     "GraphQL mutation ${in.mutation} at ${in.host}",
     "${in.method} ${in.host}${in.target}",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from attrs import frozen
 
@@ -12,7 +12,7 @@ from aileron.base.addresses import Origin, read_origin
 from aileron.base.json import JSON
 from aileron.connectors._answer import Flight, OutgoingRequest, Transport
 from aileron.connectors._forwarding import read_whole_body
-from aileron.connectors._sending import FAILURES, wait_in_time
+from aileron.connectors._sending import FAILURES, open_body, wait_in_time
 from aileron.connectors.packages import (
     MOST_ANSWER_BYTES,
     FetchedAnswer,
@@ -25,7 +25,7 @@ from aileron.connectors.packages import (
     read_upload,
 )
 from aileron.model.connectors import FORWARD_READ, Outcome, Request
-from aileron.model.errors import AileronError
+from aileron.model.errors import AileronError, Forbidden, InvalidRequest
 from aileron.model.interfaces.vault import ICredential
 
 from ._spec import HttpSpec
@@ -44,6 +44,7 @@ class ForwardingConnector(Protocol):
     transport: Transport
     clock: Any
     in_thread: Callable[..., Awaitable[Any]] | None
+    open_content: Callable[[str], BinaryIO | None]
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
         """Build a request."""
@@ -67,7 +68,9 @@ class PackagePreview:
     async def show(self) -> Outcome:
         """Return what the request would publish. If it publishes no package, the output says so."""
         try:
-            upload = await self._apart(self._read)
+            upload = await self._apart(self._read, await self._load())
+        except (InvalidRequest, Forbidden) as error:
+            return Outcome(fault=error.fault(), sent=False)
         except NotAPackage as error:
             return Outcome({"warning": f"The package cannot be shown: {error}."})
         if upload is None:
@@ -85,10 +88,26 @@ class PackagePreview:
     def _origin(self) -> Origin:
         return read_origin(self.request.url)
 
-    def _read(self) -> PackageUpload | None:
+    async def _load(self) -> bytes:
+        """Return the body of the request.
+
+        :raises InvalidRequest: if it is not stored any more, or was changed.
+        :raises Forbidden: if the file is not a private file of this user.
+        """
+        stored = self.request.stored
+        if stored is None:
+            return self.request.body or b""
+        body = await open_body(self.connector.open_content, self.connector.in_thread, stored)
+        try:
+            content: bytes = await self._apart(body.file.read, stored.size)
+            return content
+        finally:
+            await body.close()
+
+    def _read(self, body: bytes) -> PackageUpload | None:
         request, tools = self.request, self.connector.spec.description.own_tools
         target = request.url.removeprefix(self._origin.url)
-        asked = UploadRequest(request.method, target, request.headers, request.body or b"")
+        asked = UploadRequest(request.method, target, request.headers, body)
         return read_upload(tools.packages if tools else "", asked)
 
     async def _apart(self, work: Callable[..., Any], *args: Any) -> Any:
