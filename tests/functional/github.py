@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
-HOST = "api.github.com"
+HOST, UPLOADS = "api.github.com", "uploads.github.com"
 _OPERATION = re.compile(r"^\s*(query|mutation)\s+(\w+)", re.MULTILINE)
 _PAGE = {"hasNextPage": False, "endCursor": ""}
 
@@ -47,6 +48,8 @@ class GitHub(Resource):
         body = request.content.read()
         if path == "/graphql":
             return self._answer_graphql(json.loads(body))
+        if path.startswith("/repos/acme/web/releases") and (method, path) != ("GET", "/repos/acme/web/releases"):
+            return self._answer_releases(request, f"{method} {path}", body)
         if method in {"GET", "HEAD"}:
             self.reads.append(f"{method} {path}")
             return json.dumps({"full_name": "acme/web", "private": True}).encode()
@@ -60,6 +63,28 @@ class GitHub(Resource):
         request.setResponseCode(201)
         number = len(self.effects)
         return json.dumps({"number": number, "html_url": f"https://github.com/acme/web/issues/{number}"}).encode()
+
+    def _answer_releases(self, request: Request, what: str, body: bytes) -> bytes:
+        """Answer what C{gh release create} asks for: there is no release yet, and a new one has the number 1."""
+        if what.startswith(("GET", "HEAD")):
+            self.reads.append(what)
+            request.setResponseCode(404)
+            return b"" if what.startswith("HEAD") else b'{"message": "Not Found"}'
+        if what.endswith("/assets"):
+            self.effects.append(f"{what} {sha256(body).hexdigest()}")
+            answer: dict[str, Any] = {"id": 2, "state": "uploaded", "size": len(body)}
+        else:
+            self.effects.append(f"{what} {json.loads(body or b'{}').get('name') or ''}".strip())
+            place = "/repos/acme/web/releases/1"
+            answer = {
+                "id": 1,
+                "tag_name": "v1",
+                "url": f"https://{HOST}{place}",
+                "upload_url": f"https://{UPLOADS}{place}/assets{{?name,label}}",
+                "html_url": "https://github.com/acme/web/releases/tag/v1",
+            }
+        request.setResponseCode(200 if what.startswith("PATCH") else 201)
+        return json.dumps(answer).encode()
 
     def _answer_graphql(self, asked: dict[str, Any]) -> bytes:
         found = _OPERATION.search(asked["query"])

@@ -209,10 +209,10 @@ class OwnToolsTestCase(OperatedTestCase):
         arguments = (*command.arguments[:place], *options, *command.arguments[place:])
         return self.start(attrs.evolve(command, arguments=arguments))
 
-    def enter(self, *options: str, **environment: str) -> Inside:
+    def enter(self, *options: str, services: str = "github", **environment: str) -> Inside:
         """Launch the agent, whose user has a token too."""
         programs = self.write_agent()
-        command = self.home.script("aileron", "launch", "--sandbox", "--own-tools", "github", *options, "opencode")
+        command = self.home.script("aileron", "launch", "--sandbox", "--own-tools", services, *options, "opencode")
         theirs = {"PATH": f"{programs}:{command.environment['PATH']}", "GH_TOKEN": USERS_TOKEN, **environment}
         return Inside(self, self.start(attrs.evolve(command, environment={**command.environment, **theirs})))
 

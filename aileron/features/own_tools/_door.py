@@ -175,7 +175,7 @@ class Door:
         # guard of own tools: a restricted session gets no answer of an action that it may not use
         #    -> features.own_tools.test_door.LaterSessionTests.test_profile
         self._reads.check(asked.session, asked.service.action)
-        if asked.request.long is not None and not asked.service.takes_long:
+        if asked.request.long is not None and "content" not in asked.service.inputs:
             return self._refuse(asked, _OLD_ACTION.format(service=asked.service.tools.service), "too_long")
         held = await self._writes.hold(_make_write(asked))
         url = self._review_url(held.run.id)
@@ -227,6 +227,8 @@ def _make_write(asked: _Asked) -> Write:
         return Write(asked.session, request, service.action, inputs, form, is_stored=is_stored)
     repository = asked.recognised.repository
     inputs = dict(push_inputs(request, repository, push))
+    if claimed and "recognised" in service.inputs:
+        inputs["recognised"] = claimed
     form = push_form(request, repository, push)
     return Write(asked.session, request, service.action, inputs, form, is_stored=True)
 

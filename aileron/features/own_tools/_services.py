@@ -25,13 +25,13 @@ class UsedService:
     """A service that agents' own tools can use.
 
     :ivar action: the action by which they use it.
-    :ivar takes_long: whether the action has inputs for bodies of more than 1 MiB. Those of earlier versions have none.
+    :ivar inputs: the names of the action's inputs. Actions that earlier versions wrote have fewer.
     """
 
     about: ConnectorDescription
     tools: ToolDeclaration
     action: str
-    takes_long: bool = True
+    inputs: frozenset[str] = frozenset()
 
 
 @frozen
@@ -131,6 +131,6 @@ class ToolServices:
             usual = name_action(tools.service)
             if named:
                 name = usual if usual in named else named[0]
-                takes_long = any(each.name == "content" for each in offers[name].action.inputs)
-                found[about.name] = UsedService(about, tools, name, takes_long)
+                inputs = frozenset(each.name for each in offers[name].action.inputs)
+                found[about.name] = UsedService(about, tools, name, inputs)
         return [*found.values()]

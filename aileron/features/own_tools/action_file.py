@@ -135,7 +135,7 @@ _OF_GIT = """\
 +++
 # The git of agents uses {service} by this action. Agents cannot call it.
 name = "{name}"
-version = "1.0.0"
+version = "1.1.0"
 timeout_seconds = 180
 
 [[requires.connectors]]
@@ -197,6 +197,12 @@ description = "Digest of all that is sent"
 name = "size"
 type = "integer"
 description = "Its size in bytes"
+
+[[inputs]]
+name = "recognised"
+type = "object"
+description = "How the request was recognised"
+required = false
 
 [[execute]]
 id = "send"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors import GitPush, NotGit, read_push
@@ -10,9 +11,10 @@ from aileron.features.own_tools.values import ToolRequest
 from aileron.model.connectors import READ, WRITE, Outcome
 from aileron.model.errors import ResourceLimitExceeded
 from aileron.model.runs import RunState
+from aileron.model.tool_claims import CLAIMED_COMMAND, NO_CALLER
 from tests.connectors.kinds.git.test_push import A, B, C, line
 
-from .door import HOLD, THREE, TWO, header, whole
+from .door import HOLD, ONE, THREE, TWO, header, whole
 from .gitdoor import REPORT, TARGET, TYPE, GitDoorCase, push_body
 
 FETCH_TYPE = ("Content-Type", "application/x-git-upload-pack-request")
@@ -185,6 +187,28 @@ class PushTests(GitDoorCase):
         self.assertEqual(
             ("+x",), tuple(each.value for each in shown.review.preview.shown.fields if each.label == "Patch")
         )
+
+    def test_claimed(self) -> None:
+        """The command line of the process is shown, if it is known, and if the action has a place for it."""
+        self.parked_push()
+        self.assertEqual({CLAIMED_COMMAND: ONE.command}, self.runs()[-1].arguments["recognised"])
+        self.parked_push(push_body(b"", line(A, C)), caller=NO_CALLER)
+        self.assertNotIn("recognised", self.runs()[-1].arguments)
+        text = (self.directory / "site-tools.md").read_text()
+        older = text.replace('name = "recognised"', 'name = "older"').replace("args.recognised", "args.older")
+        self.write("site-tools", older)
+        self.restart()
+        self.parked_push(push_body(b"", line(B, C)), caller=TWO)
+        self.assertNotIn("recognised", self.runs()[-1].arguments)
+
+    def test_denied_again(self) -> None:
+        """A denied push is refused for a while, also if its command is worded otherwise."""
+        asked = self.push()
+        self.approve(self.runs()[0], approved=False)
+        self.delivered(asked)
+        refused = self.delivered(self.push(caller=evolve(ONE, command="git push again")))
+        self.assertIn(b"denied", refused.body)
+        self.assertEqual(1, len(self.runs()))
 
     def test_approved(self) -> None:
         """The answer of an approved push goes to the command that repeats it, though its pack has other bytes."""

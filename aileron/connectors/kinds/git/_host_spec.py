@@ -27,7 +27,7 @@ SHOW_PUSH = "show_push"
 """The read that shows what a push would change, for previews."""
 
 PUSH_INPUTS = frozenset(
-    ("host", "repository", "changes", "updates", "capabilities", "options", "shallow", "headers", "content", "size")
+    "host repository changes updates capabilities options shallow headers content size recognised".split()
 )
 """The inputs of a push, and of the read that shows it."""
 
