@@ -95,6 +95,11 @@ class Caller:
         return Actor("service", "local" if self.who is Who.LOCAL else "launch")
 
     @property
+    def account(self) -> AccountLogin | None:
+        """The account of the person's login, or None if the caller has none."""
+        return None if self.operator is None else self.operator.account
+
+    @property
     def is_reader(self) -> bool:
         """True if the caller may see all sessions."""
         return self.who in READERS

@@ -13,6 +13,7 @@ from aileron.base.json import JSON
 from .actions import Offer
 from .audit import Actor, Event
 from .faults import Fault
+from .people import AccountLogin
 from .reviews import Card, Review
 from .sessions import Session
 from .signing import SignedDecisions
@@ -243,6 +244,7 @@ class Decision:
     :ivar assertion: the signature that came with the decision, not yet verified, or None.
     :ivar decided_at: when it was decided. The runner sets this field and the following fields.
     :ivar same_as: the id of the denied run that is identical, if this denial follows from its denial.
+    :ivar account: the account of the person who decides, as it was at the login, or None for the operator.
     """
 
     approved: bool
@@ -257,6 +259,7 @@ class Decision:
     grant_id: str | None = None
     signed: SignedDecisions | None = None
     same_as: str | None = None
+    account: AccountLogin | None = None
 
 
 @frozen

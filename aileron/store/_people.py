@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from aileron.model.audit import Event
+from aileron.model.audit import Actor, Event
+from aileron.model.deciders import check_may_decide
 from aileron.model.people import Invitation, PersonAccount, Role, Verifier
+from aileron.model.runs import Decision
 
 from ._audit import Seals
 from ._connections import Readers, shielded
@@ -88,6 +90,19 @@ def _select(cursor: Cursor) -> tuple[PersonAccount, ...]:
 
 def _select_one(cursor: Cursor, account_id: str) -> PersonAccount | None:
     return next((PEOPLE.value_of(row) for row in cursor.execute(_ONE, (account_id,))), None)
+
+
+def check_decider(cursor: Cursor, decision: Decision) -> None:
+    """Check that the person who decides may do so, by the account as it is in this transaction.
+
+    Decisions of the operator and of grants pass.
+
+    :raises Forbidden: if the account was removed or changed since the login, or its role decides nothing.
+    """
+    if decision.account is None and Actor("human", decision.decided_by).person is None:
+        return
+    login = decision.account
+    check_may_decide(login, None if login is None else _select_one(cursor, login.account))
 
 
 def _add(cursor: Cursor, seals: Seals, account: PersonAccount, events: Sequence[Event]) -> bool:

@@ -24,6 +24,7 @@ from ._daemons import Daemons
 from ._dialect import Cursor
 from ._engine import looks_up
 from ._memories import put_flags
+from ._people import check_decider
 from ._runs_table import RUNS
 from ._table import make_page, read_cursor
 from ._tool_claims import insert_claim
@@ -187,6 +188,8 @@ def _apply(cursor: Cursor, seals: Seals, transitions: Sequence[Transition], daem
 def _change(cursor: Cursor, transitions: Sequence[Transition]) -> _Standing:
     before = _find_standing(cursor, transitions)
     standing = _advance_all(before, transitions)
+    for decision in filter(None, (each.decision for each in transitions)):
+        check_decider(cursor, decision)
     if not runs_table.update(cursor, standing.run, before.run.state):
         raise StateConflict(before.run)
     if any(each.edited is not None for each in transitions):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from attrs import evolve
+from twisted.internet.defer import Deferred
 
 from aileron.model.audit import DAEMON
-from aileron.model.people import Invitation, PersonAccount, Role, Verifier
+from aileron.model.authority import PendingLimits
+from aileron.model.errors import Forbidden
+from aileron.model.people import AccountLogin, Invitation, PersonAccount, Role, Verifier
 from aileron.model.queries import AuditQuery
+from aileron.model.runs import Decision, Run, RunState
 from aileron.store._people import MOST_PEOPLE
-from aileron.testing import example_event
+from aileron.testing import example_ask, example_event, example_run, example_transition
 from aileron.testing._examples import NOON
 
 from .case import DatabaseCase
@@ -61,3 +65,56 @@ class PeopleTests(DatabaseCase):
         for number in range(2, MOST_PEOPLE + 1):
             self.do(self.people.add(evolve(ALICE, id=f"per_{number}", name=f"a{number}"), ()))
         self.assertFalse(self.do(self.people.add(evolve(ALICE, id="per_x", name="x"), ())))
+
+
+class DecisionTests(DatabaseCase):
+    """A pending run, and a decision of a person."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.store = self.opened()
+        self.do(self.store.people.add(ALICE, ()))
+        run = example_run()
+        asked = example_transition(run, RunState.PENDING, ask=example_ask())
+        self.pending, _ = self.do(self.store.runs.receive(run, (asked,), PendingLimits()))
+
+    def decide(self, login: AccountLogin | None, decided_by: str = "alice.ab") -> Deferred[Run]:
+        """Approve the run."""
+        decision = Decision(True, example_ask().digest, decided_by, account=login)
+        return Deferred.fromCoroutine(
+            self.store.runs.apply(example_transition(self.pending, RunState.APPROVED, decision=decision))
+        )
+
+    def refused(self, login: AccountLogin | None, decided_by: str = "alice.ab") -> None:
+        """Check that the decision is refused, and that nothing of it is stored."""
+        told = self.decide(login, decided_by)
+        self.finish()
+        self.failureResultOf(told, Forbidden)
+        run = self.do(self.store.runs.get(self.pending.id))
+        self.assertIs(run.state, RunState.PENDING)
+
+    def test_recorded(self) -> None:
+        """A person with an account as at the login decides."""
+        told = self.decide(AccountLogin("per_1", "alice", 1))
+        self.finish()
+        self.assertIs(self.successResultOf(told).state, RunState.APPROVED)
+
+    def test_removed(self) -> None:
+        """An account that was removed or changed while the decision was on its way decides nothing."""
+        login = AccountLogin("per_1", "alice", 1)
+        self.do(self.store.people.change(evolve(ALICE, revision=2), 1, ()))
+        self.refused(login)
+        self.do(self.store.people.remove(evolve(ALICE, revision=2), ()))
+        self.refused(login)
+
+    def test_role(self) -> None:
+        """A viewer decides nothing."""
+        self.do(self.store.people.change(evolve(ALICE, role=Role.VIEWER, revision=2), 1, ()))
+        self.refused(AccountLogin("per_1", "alice", 2))
+
+    def test_unnamed(self) -> None:
+        """A decision in a person's name without the account is refused; the operator's has none."""
+        self.refused(None)
+        told = self.decide(None, "ops_1")
+        self.finish()
+        self.assertIs(self.successResultOf(told).state, RunState.APPROVED)

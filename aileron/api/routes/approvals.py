@@ -269,6 +269,7 @@ def read_decision(context: RequestContext) -> Decision:
         decided_by=context.caller.actor.id,
         reason=context.text("reason"),
         not_before=context.moment("not_before"),
+        account=context.caller.account,
     )
 
 

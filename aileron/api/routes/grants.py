@@ -66,7 +66,8 @@ async def make_grant(context: RequestContext, deps: Dependencies) -> Answer:
     :raises Forbidden: if the signature is missing or not valid.
     :raises VaultLocked, StoreUnavailable: if the grant or the decision cannot be stored.
     """
-    decision = Decision(True, str(context.body["digest"]), context.caller.actor.id, context.text("reason"))
+    caller, reason = context.caller, context.text("reason")
+    decision = Decision(True, str(context.body["digest"]), caller.actor.id, reason, account=caller.account)
     run_id, wish = str(context.body["approval_id"]), read_wish(context)
     if wish is None:
         raise InvalidRequest.listing("A grant is missing.", ("/grant", "is required"))

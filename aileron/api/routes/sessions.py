@@ -375,7 +375,8 @@ async def _deny_one(context: RequestContext, deps: Dependencies, approval: Appro
     for digest in (approval.digest, None):
         try:
             present = digest or (await deps.decisions.approval(approval.run.id)).digest
-            word = Decision(False, present, context.caller.actor.id, context.text("reason"))
+            caller, reason = context.caller, context.text("reason")
+            word = Decision(False, present, caller.actor.id, reason, account=caller.account)
             await deps.decisions.decide(approval.run.id, word)
         except ApprovalStale as error:
             trouble = error.message
