@@ -9,6 +9,7 @@ from attrs import evolve
 
 from aileron.base.tables import FileTable, TextRule, quote
 from aileron.model.actions import ApprovalRule, Cap, PreviewRule, Step
+from aileron.model.people import NAME, Role
 
 from ._references import is_path
 from ._steps import Place, StepScope, capability_faults, read_inputs_of
@@ -21,7 +22,18 @@ MAX_RENDERED = 32
 MAX_LABEL = 80
 _DURATION = re.compile(r"([0-9]{1,8})([smhd])")
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_GATED_KEYS = ("expires_after", "undo_seconds", "cool_down", "on_cancel", "on_repeat", "preview")
+_GATED_KEYS = (
+    "expires_after",
+    "undo_seconds",
+    "cool_down",
+    "on_cancel",
+    "on_repeat",
+    "by",
+    "not_requester",
+    "preview",
+)
+MAX_APPROVERS = 32
+_is_name = re.compile(NAME).fullmatch
 
 
 def read_approval(table: FileTable) -> ApprovalRule:
@@ -35,6 +47,8 @@ def read_approval(table: FileTable) -> ApprovalRule:
         cool_down_seconds=USUAL_COOL_DOWN_SECONDS if cool_down is None else cool_down,
         withdrawn_on_cancel=table.choice("on_cancel", ("withdraw", "keep"), "keep") == "withdraw",
         replaced_on_repeat=table.choice("on_repeat", ("replace", "keep"), "keep") == "replace",
+        by=_read_approvers(table),
+        not_requester=table.flag("not_requester", default=False),
     )
     for key in _GATED_KEYS:
         if key in table.values and not rule.gated:
@@ -42,6 +56,17 @@ def read_approval(table: FileTable) -> ApprovalRule:
     table.skip("preview")
     table.close()
     return rule
+
+
+def _read_approvers(table: FileTable) -> tuple[str, ...]:
+    """Parse the names of those who may approve. Faults are recorded in C{table}."""
+    names = table.texts("by", required="by" in table.values)
+    if len(names) > MAX_APPROVERS:
+        table.fault("by", f"has more than {MAX_APPROVERS} names")
+    for name in names:
+        if not _is_name(name) or name == Role.VIEWER:
+            table.fault("by", f"has {quote(name)}, which is no account and no role that decides")
+    return names
 
 
 def with_preview(rule: ApprovalRule, table: FileTable, scope: StepScope, steps: Sequence[Step]) -> ApprovalRule:

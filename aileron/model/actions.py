@@ -10,6 +10,8 @@ from attrs import evolve, field, frozen
 from aileron.base.json import JSON
 from aileron.base.load_error import LoadError
 
+from .people import ApproverRule
+
 _NUMBER = r"(?:0|[1-9][0-9]*)"
 _LABEL = rf"(?:{_NUMBER}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
 
@@ -98,6 +100,8 @@ class ApprovalRule:
     :ivar cool_down_seconds: the seconds after a denial in which agents' identical calls are refused.
     :ivar withdrawn_on_cancel: True if a client's cancellation of its call withdraws the run while it is pending.
     :ivar replaced_on_repeat: True if an identical later request, of any session, withdraws the run while it is pending.
+    :ivar by: see L{ApproverRule}.
+    :ivar not_requester: see L{ApproverRule}.
     """
 
     gated: bool = False
@@ -107,6 +111,13 @@ class ApprovalRule:
     cool_down_seconds: float = 600.0
     withdrawn_on_cancel: bool = False
     replaced_on_repeat: bool = False
+    by: tuple[str, ...] = ()
+    not_requester: bool = False
+
+    @property
+    def approvers(self) -> ApproverRule:
+        """The rule about the people who may approve."""
+        return ApproverRule(self.by, self.not_requester)
 
 
 @frozen

@@ -1,22 +1,37 @@
-"""The rule by which a person may decide."""
+"""Decides whether a person may decide a request."""
 
 from __future__ import annotations
 
 from .errors import Forbidden
-from .people import AccountLogin, PersonAccount, Role
+from .people import OPERATOR, AccountLogin, ApproverRule, PersonAccount, Role
+
+_GONE = "Your account was just changed or removed. Nothing was decided."
 
 
-def check_may_decide(login: AccountLogin | None, account: PersonAccount | None) -> None:
+def check_may_decide(
+    login: AccountLogin | None, account: PersonAccount | None, rule: ApproverRule | None, *, is_operator: bool
+) -> None:
     """Check that a person may decide. Call in the transaction that records the decision.
 
-    :param login: the account as it was when the person signed in, or None if it is unknown.
-    :param account: the account as it is in the transaction, or None if it was removed.
-    :raises Forbidden: if the account was removed or changed since, or its role decides nothing.
+    Agents' sessions belong to the operator, who is therefore the requester of their calls.
+
+    :param login: the account as it was when the person signed in, or None if there is none.
+    :param account: the account as it is in the transaction, or None if there is none.
+    :param rule: the action's rule about an approval, or None for a denial, which has no effect.
+    :param is_operator: True if the operator decides, who has no account.
+    :raises Forbidden: if the account was removed or changed since the login, its role decides nothing, or the rule does
+        not let the person approve.
     """
-    # guard of roles: no decision is recorded after its account was removed or changed
-    #    -> store.test_people.DecisionTests.test_removed
-    if login is None or account is None or (account.id, account.revision) != (login.account, login.revision):
-        raise Forbidden("Your account was just changed or removed. Nothing was decided.")
+    name, role = OPERATOR, Role.ADMINISTRATOR
+    if not is_operator:
+        # guard of roles: no decision is recorded after its account was removed or changed
+        #    -> store.test_people.DecisionTests.test_removed
+        if login is None or account is None or (account.id, account.revision) != (login.account, login.revision):
+            raise Forbidden(_GONE)
+        name, role = account.name, account.role
     # guard of roles: the role is checked in the transaction -> store.test_people.DecisionTests.test_role
-    if not account.role.covers(Role.APPROVER):
-        raise Forbidden(f"Your role is {account.role.value}. Nothing was decided.")
+    if not role.covers(Role.APPROVER):
+        raise Forbidden(f"Your role is {role.value}. Nothing was decided.")
+    objection = None if rule is None else rule.find_objection(name, role, is_requester=is_operator)
+    if objection is not None:
+        raise Forbidden(f"{objection} Nothing was decided.", {"rule": True})

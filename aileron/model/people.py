@@ -30,6 +30,41 @@ class Role(StrEnum):
         return order.index(self) >= order.index(least)
 
 
+OPERATOR = "operator"
+"""The name of the operator among those who may approve. No account has it. The operator has the role administrator."""
+
+
+RESERVED = frozenset({OPERATOR, *Role})
+"""The names that no account may have: in a rule they stand for a role, or for the operator."""
+
+
+@frozen
+class ApproverRule:
+    """The rule of an action file about the people who may approve its runs.
+
+    :ivar by: names of accounts and of roles, of which the person needs one; empty for everybody who may decide.
+    :ivar not_requester: True if the person for whom the request was made may not approve it.
+    """
+
+    by: tuple[str, ...] = ()
+    not_requester: bool = False
+
+    def find_objection(self, name: str, role: Role, *, is_requester: bool) -> str | None:
+        """Return why a person may not approve, as a sentence, or None if the person may.
+
+        :param name: the name of the account, or C{operator}.
+        :param is_requester: True if the request was made for this person.
+        """
+        # guard of roles: the requester approves nothing that the rule excepts
+        #    -> runner.test_approvers.RuleTests.test_not_requester
+        if self.not_requester and is_requester:
+            return "This action needs an approval by somebody else than the requester."
+        # guard of roles: only those whom the rule names approve -> runner.test_approvers.RuleTests.test_named
+        if self.by and name not in self.by and role.value not in self.by:
+            return f"This action needs an approval by: {', '.join(self.by)}."
+        return None
+
+
 @frozen
 class Invitation:
     """A link by which a person sets the passphrase of an account, once.

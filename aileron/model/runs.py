@@ -13,7 +13,7 @@ from aileron.base.json import JSON
 from .actions import Offer
 from .audit import Actor, Event
 from .faults import Fault
-from .people import AccountLogin
+from .people import AccountLogin, ApproverRule
 from .reviews import Card, Review
 from .sessions import Session
 from .signing import SignedDecisions
@@ -359,6 +359,7 @@ class Transition:
     :ivar charges: the counts that the transition adds. If one is full, the transition is refused.
     :ivar note: a note on another run, stored in the same transaction.
     :ivar claim: the claim to store with a new run, or None.
+    :ivar approvers: the action's rule about the people who may approve, or None if nothing is approved.
     :ivar verify: a function that is called in the transaction with the stored row. If it raises, nothing is stored.
     """
 
@@ -382,6 +383,7 @@ class Transition:
     charges: tuple[Charge, ...] = ()
     note: RepetitionNote | None = None
     claim: ToolClaim | None = None
+    approvers: ApproverRule | None = None
 
     def applied(self, run: Run) -> Run:
         """Return C{run} after this transition."""

@@ -134,7 +134,7 @@ class ApprovalGate:
         :return: the decided approval.
         :raises NotFound, Conflict: if no approval is pending.
         :raises ApprovalStale: if the decision is for another digest, or the run cannot start as the approval shows.
-        :raises Forbidden: if the key that signed may not approve this action.
+        :raises Forbidden: if the key that signed, or the person, may not approve this action.
         :raises InvalidRequest: if the start time is too far ahead.
         :raises Paused: if the decision approves and runs of the session are paused.
         :raises VaultLocked, BindingFailed, StoreUnavailable: if the decision cannot be signed or recorded now.
@@ -143,15 +143,17 @@ class ApprovalGate:
         _check_time(decision, looked)
         approval, plan = await self.open(run_id, decision.digest)
         self.refuse_unsigned(approval, decision)
-        undo_seconds = 0.0
+        undo_seconds, approvers = 0.0, None
         if decision.approved:
             await self._refuse_repetition(approval.run)
-            undo_seconds = (await self._confirm(approval, plan, preview)).undo_seconds
+            rule = await self._confirm(approval, plan, preview)
+            undo_seconds, approvers = rule.undo_seconds, rule.approvers
             self._pauses.refuse(approval.run.session_id)
         else:
             await self._decisions.outdate(approval.run, looked - TICK)  # an approval recorded meanwhile remains valid
         signed = self._decisions.signed(approval.run, decision, undo_seconds)
-        decided = await self._runs.note_superseded(self._find_decided(approval, signed), approval.run)
+        decided = evolve(self._find_decided(approval, signed), approvers=approvers)
+        decided = await self._runs.note_superseded(decided, approval.run)
         run = await self._runs.apply_or_refuse(decided)
         return evolve(
             approval,

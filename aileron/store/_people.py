@@ -9,7 +9,7 @@ from attrs import frozen
 from aileron.model.audit import Actor, Event
 from aileron.model.deciders import check_may_decide
 from aileron.model.people import Invitation, PersonAccount, Role, Verifier
-from aileron.model.runs import Decision
+from aileron.model.runs import Transition
 
 from ._audit import Seals
 from ._connections import Readers, shielded
@@ -92,17 +92,20 @@ def _select_one(cursor: Cursor, account_id: str) -> PersonAccount | None:
     return next((PEOPLE.value_of(row) for row in cursor.execute(_ONE, (account_id,))), None)
 
 
-def check_decider(cursor: Cursor, decision: Decision) -> None:
+def check_decider(cursor: Cursor, transition: Transition) -> None:
     """Check that the person who decides may do so, by the account as it is in this transaction.
 
-    Decisions of the operator and of grants pass.
+    Decisions of grants pass: a person issued the grant with an approval.
 
-    :raises Forbidden: if the account was removed or changed since the login, or its role decides nothing.
+    :raises Forbidden: if the person may not decide. See L{check_may_decide}.
     """
-    if decision.account is None and Actor("human", decision.decided_by).person is None:
+    decision = transition.decision
+    if decision is None or decision.grant_id is not None:
         return
     login = decision.account
-    check_may_decide(login, None if login is None else _select_one(cursor, login.account))
+    account = None if login is None else _select_one(cursor, login.account)
+    is_operator = login is None and Actor("human", decision.decided_by).person is None
+    check_may_decide(login, account, transition.approvers, is_operator=is_operator)
 
 
 def _add(cursor: Cursor, seals: Seals, account: PersonAccount, events: Sequence[Event]) -> bool:

@@ -188,8 +188,8 @@ def _apply(cursor: Cursor, seals: Seals, transitions: Sequence[Transition], daem
 def _change(cursor: Cursor, transitions: Sequence[Transition]) -> _Standing:
     before = _find_standing(cursor, transitions)
     standing = _advance_all(before, transitions)
-    for decision in filter(None, (each.decision for each in transitions)):
-        check_decider(cursor, decision)
+    for transition in transitions:
+        check_decider(cursor, transition)
     if not runs_table.update(cursor, standing.run, before.run.state):
         raise StateConflict(before.run)
     if any(each.edited is not None for each in transitions):

@@ -193,7 +193,9 @@ def _asks(rule: ApprovalRule) -> str:
     shown = "" if rule.preview is None else f"; with a preview by {rule.preview.operation} of {rule.preview.connector}"
     cancelled = "; cancelled when the agent cancels its call" if rule.withdrawn_on_cancel else ""
     replaced = "; replaced by an identical later request" if rule.replaced_on_repeat else ""
-    return f"Required{shown}{undo}{ends}{cancelled}{replaced}"
+    by = f"; by {', '.join(rule.by)}" if rule.by else ""
+    other = "; not by the requester" if rule.not_requester else ""
+    return f"Required{by}{other}{shown}{undo}{ends}{cancelled}{replaced}"
 
 
 def _input(declared: Input) -> tuple[Cell, ...]:

@@ -352,6 +352,9 @@ class ApprovalTests(Faults):
             ("", "withdrawn_on_cancel", False),
             ('on_cancel = "withdraw"', "withdrawn_on_cancel", True),
             ('on_cancel = "keep"', "withdrawn_on_cancel", False),
+            ("", "by", ()),
+            ('by = ["alice", "administrator"]', "by", ("alice", "administrator")),
+            ("not_requester = true", "not_requester", True),
         ):
             found = parse(manifest(tail=f"\n[approval]\nrequired = true\n{written}"), "x").approval
             self.assertEqual(getattr(found, name), value, written)
@@ -370,9 +373,16 @@ class ApprovalTests(Faults):
             ("undo_seconds = -1", "`undo_seconds` must be from 0 to 3600"),
             ("undo_seconds = 3601", "`undo_seconds` must be from 0 to 3600"),
             ('on_cancel = "drop"', "must be one of: withdraw, keep"),
+            ('by = "alice"', "an array of strings"),
+            ("by = []", "one or more strings"),
+            ('by = ["viewer"]', "no role that decides"),
+            ('by = ["Alice"]', "no account"),
+            (f"by = {[f'a{at}' for at in range(33)]}", "more than 32 names"),
+            ('not_requester = "yes"', "must be true or false"),
         ):
             self.assert_fault(manifest(tail=f"\n[approval]\nrequired = true\n{written}"), part)
-        for written in ("expires_after = 60", 'cool_down = "1m"', "undo_seconds = 5", 'on_cancel = "keep"'):
+        approvers = ('by = ["alice"]', "not_requester = true")
+        for written in ("expires_after = 60", 'cool_down = "1m"', "undo_seconds = 5", 'on_cancel = "keep"', *approvers):
             self.assert_fault(manifest(tail=f"\n[approval]\n{written}"), "needs `required = true`")
         self.assert_fault(manifest(tail='\n[approval]\nrequired = "yes"'), "must be true or false")
 

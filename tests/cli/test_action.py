@@ -80,6 +80,8 @@ class ShowTests(CommandCase):
         for name, shown, nothing, told in (
             ("preview", preview, None, "preview  Topic, Text, by read of builtin://slack\n"),
             ("on_cancel", "withdraw", "keep", "when the agent cancels its call"),
+            ("by", ["alice", "administrator"], [], "approved by"),
+            ("not_requester", True, False, "not approved by"),
             (
                 "asks",
                 ["text", "co\x1bunt"],

@@ -150,6 +150,8 @@ ANSWERS.differ(
     expires_after_seconds=OMITTED,
     withdrawn_on_cancel=Member("on_cancel", write=lambda withdrawn: "withdraw" if withdrawn else "keep"),
     replaced_on_repeat=Member("on_repeat", write=lambda replaced: "replace" if replaced else "keep"),
+    by=Member(optional=True),
+    not_requester=Member(optional=True),
 )
 ANSWERS.differ(ConnectorPin, hash=OMITTED)
 ANSWERS.differ(

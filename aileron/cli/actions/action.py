@@ -156,6 +156,16 @@ def _rules(item: Mapping[str, Any]) -> dict[str, Any]:
         rules["when an identical request arrives"] = "the older one is cancelled, if still pending"
     if item.get("limits"):
         rules["limits"] = "; ".join(map(_limit, item["limits"]))
+    return {**_approvers(item), **rules}
+
+
+def _approvers(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the rule about the people who may approve, for display: the text of each part by its label."""
+    rules: dict[str, Any] = {}
+    if item.get("by"):
+        rules["approved by"] = ", ".join(item["by"])
+    if item.get("not_requester"):
+        rules["not approved by"] = "the requester"
     return rules
 
 

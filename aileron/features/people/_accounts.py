@@ -18,7 +18,7 @@ from aileron.base.waiting import uncancelled
 from aileron.model.audit import DAEMON, Actor, Event
 from aileron.model.errors import Conflict, NotFound, Unauthorized
 from aileron.model.interfaces.authority import IPeopleBook
-from aileron.model.people import AccountLogin, Invitation, PersonAccount, Role, Verifier
+from aileron.model.people import RESERVED, AccountLogin, Invitation, PersonAccount, Role, Verifier
 from aileron.vault import SALT_BYTES, KdfParameters, check_passphrase
 
 T = TypeVar("T")
@@ -101,9 +101,13 @@ class Accounts:
     async def add(self, name: str, role: Role, actor: Actor) -> tuple[PersonAccount, str]:
         """Make an account, and return it with the code by which its person sets the passphrase.
 
-        :raises Conflict: if the name is taken, or there are too many accounts.
+        :raises Conflict: if the name is taken or reserved, or there are too many accounts.
         :raises VaultLocked, BindingFailed, StoreUnavailable: if it cannot be stored. It cannot be used then.
         """
+        # guard of roles: no account passes for a role in a rule
+        #    -> features.people.test_accounts.ChangeTests.test_reserved
+        if name in RESERVED:
+            raise Conflict(f"No account can be called {name}, because that is a role. Nothing was changed.")
         code, invitation = self._invite()
         account_id = f"per_{self._randomness(_ID_BYTES).hex()}"
         account = PersonAccount(account_id, name, role, 1, self._now(), invitation=invitation)

@@ -14,10 +14,11 @@ from aileron.base.json import JSON, compact, plain
 from aileron.base.text import visible
 from aileron.model.actions import Action, Input, Offer
 from aileron.model.authority import MOST_USES, Predicate, PredicateKind
+from aileron.model.people import OPERATOR, ApproverRule, Role
 from aileron.model.runs import Approval, Run
 from aileron.review import render_value
 from aileron.web.blocks import act
-from aileron.web.parts import Fragment, template
+from aileron.web.parts import Fragment, Visit, template
 from aileron.web.texts import segment
 
 _GRANT, _OPTIONS, _DECIDE = map(template, ("approval_grant.xml", "approval_options.xml", "approval_decide.xml"))
@@ -173,11 +174,20 @@ def options_form(approval: Approval, offer: Offer | None, suggested: Sequence[Pr
     )
 
 
-def decision_form(offer: Offer | None, identical: Tag | str) -> Fragment:
+def find_refusal(offer: Offer | None, visit: Visit) -> str | None:
+    """Return why the person of this login may not approve, as a sentence, or None. The daemon checks it again."""
+    account, role = visit.operator.account, visit.role or Role.ADMINISTRATOR
+    name = OPERATOR if account is None else account.name
+    rule = ApproverRule() if offer is None else offer.action.approval.approvers
+    return rule.find_objection(name, role, is_requester=account is None)
+
+
+def decision_form(offer: Offer | None, identical: Tag | str, refusal: str | None = None) -> Fragment:
     """Draw the bar with the buttons that decide.
 
     :param offer: the run's action as it is offered now, or None if it is not offered.
     :param identical: the box that has the decision apply to identical requests too, or an empty text.
+    :param refusal: why this login may not approve, or None if it may.
     """
     seconds = 0.0 if offer is None else offer.action.approval.undo_seconds
     undo = f"Starts {seconds:g} s after you approve. You can undo it until then."
@@ -185,6 +195,7 @@ def decision_form(offer: Offer | None, identical: Tag | str) -> Fragment:
         _DECIDE,
         reasons=lambda tag: [tag.clone()(**{"data-reason": each}).fillSlots(reason=each) for each in _REASONS],
         identical=lambda tag: tag(identical),
+        refused=lambda tag: "" if refusal is None else tag.fillSlots(why=visible(refusal)),
         undo=undo if seconds else "Starts as soon as you approve.",
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 
-from attrs import frozen
+from attrs import evolve, frozen
 from twisted.web.template import Flattenable, Tag, tags
 
 from aileron.api import Dependencies
@@ -40,7 +40,7 @@ from aileron.web.event_names import PERSON
 from aileron.web.parts import Drawing, Fragment, Visit, template, titled
 from aileron.web.texts import COLOURS, STATES, agent, find_address, moment, process, process_name
 
-from .decision import decision_form, options_form
+from .decision import decision_form, find_refusal, options_form
 from .listing import Inbox, draw_identical, draw_list, draw_rows, read_inbox
 from .reading import box, differences, reading
 from .requests import draw_card, draw_request, find_open
@@ -67,11 +67,13 @@ class ApprovalQuestion:
     :ivar review: the request with its warnings.
     :ivar suggested: the suggested grant.
     :ivar waiting: how many requests of its session are pending.
+    :ivar refusal: why the login may not approve, or None if it may.
     """
 
     review: RequestReview
     suggested: tuple[Predicate, ...] = ()
     waiting: int = 0
+    refusal: str | None = None
 
 
 def _page(approval: Approval, session: Session | None, asked: ApprovalQuestion, inbox: Inbox) -> Fragment:
@@ -105,7 +107,7 @@ def _page(approval: Approval, session: Session | None, asked: ApprovalQuestion, 
         run_id=copied(run.id, "run ID"),
         digest=copied(approval.digest, "digest"),
         options=options_form(approval, offer, asked.suggested, asked.waiting),
-        decide=decision_form(offer, draw_identical(approval, inbox.find(run.id))),
+        decide=decision_form(offer, draw_identical(approval, inbox.find(run.id)), asked.refusal),
     )
 
 
@@ -330,6 +332,7 @@ async def draw_approval(deps: Dependencies, visit: Visit, approval: Approval, in
         await _record_shown(deps, approval, visit.operator)
     session = None if session_id is None else await deps.sessions.get(session_id)
     asked = await _draw_asked(deps, approval)
+    asked = evolve(asked, refusal=find_refusal(asked.review.offer, visit))
     beside = inbox or await read_inbox(deps, visit)
     return Drawing(lambda: _page(approval, session, asked, beside))
 

@@ -148,7 +148,8 @@ function enable(article) {
   const [deny, change, approve] = buttonsOf(article);
   deny.disabled = false;
   change.disabled = change.hidden;
-  approve.disabled = approve.hidden || missing !== "" || unread(article).length > 0;
+  const isRefused = article.querySelector("#refused") !== null; // by the action's rule; the text says why
+  approve.disabled = isRefused || approve.hidden || missing !== "" || unread(article).length > 0;
 }
 
 function disable(article, ids = BUTTONS) {

@@ -171,6 +171,13 @@ class ChangeTests(PeopleCase):
         self.add()
         self.failureResultOf(Deferred.fromCoroutine(self.accounts.add("alice", Role.VIEWER, OPERATOR)), Conflict)
 
+    def test_reserved(self) -> None:
+        """No account has the name of a role or of the operator, which rules name."""
+        for name in ("operator", "administrator", "approver", "viewer"):
+            work = self.accounts.add(name, Role.VIEWER, OPERATOR)
+            self.failureResultOf(Deferred.fromCoroutine(work), Conflict)
+        self.assertEqual(self.now(self.accounts.list()), ())
+
     def test_locked(self) -> None:
         """While the vault is locked, no account comes into force, and none is removed by half."""
         login = self.now(self.accounts.join(self.add(), PASSPHRASE))

@@ -58,7 +58,7 @@ class RoleTests(PeopleCase):
 
     def test_every_route(self) -> None:
         """Every route that is served there is refused to a role that is too low, before anything else is looked at."""
-        pages = {role: self.joined(role.value, role) for role in Role}
+        pages = {role: self.joined(f"a-{role.value}", role) for role in Role}
         for endpoint, _ in operator_routes(FeatureSet()).endpoints:
             if endpoint.name not in (*ROUTES, *PEOPLE_ROUTES):
                 continue

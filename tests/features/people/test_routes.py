@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from attrs import evolve
+
+from aileron.model.audit import Actor
 from aileron.model.people import Role
+from aileron.model.runs import Call
+from aileron.testing import scripted_offer
 from tests.features.phone.case import PUBLIC
 
 from .case import PASSPHRASE, PeopleCase
@@ -88,7 +93,7 @@ class PageTests(PeopleCase):
     def test_roles(self) -> None:
         """Only an administrator sees it at the public name."""
         for role in Role:
-            page = self.joined(role.value, role)
+            page = self.joined(f"a-{role.value}", role)
             expected = 200 if role is Role.ADMINISTRATOR else 403
             self.assertEqual(self.send("GET", "/fragments/settings/people", browser=page).status, expected)
 
@@ -120,3 +125,26 @@ class PageTests(PeopleCase):
             return str((await treq.content(response)).decode())
 
         return str(self.successResultOf(Deferred.fromCoroutine(read())))
+
+
+class RefusedTests(PeopleCase):
+    """A request of an action whose rule names who may approve."""
+
+    def setUp(self) -> None:
+        """An action that only alice may approve, and a request of it."""
+        super().setUp()
+        offer = scripted_offer()
+        rule = evolve(offer.action.approval, by=("alice",), not_requester=True)
+        self.runner.offer(evolve(offer, action=evolve(offer.action, approval=rule)))
+        self.run_id = self.now(self.runner.submit(Call("ship-update", {}, Actor("agent", "s")))).id
+
+    def test_page(self) -> None:
+        """Who may not approve sees the request, and why the button is disabled; who may sees no such words."""
+        path = f"/fragments/approvals/{self.run_id}"
+        self.assertNotIn("needs an approval by", self.send("GET", path, browser=self.joined()).text)
+        bob = self.send("GET", path, browser=self.joined("bob"))
+        self.assertEqual(bob.status, 200)
+        self.assertIn("This action needs an approval by: alice.", bob.text)
+        self.add_phone()
+        mine = self.send("GET", path, browser=self.sign_in())
+        self.assertIn("by somebody else than the requester", mine.text)

@@ -1,0 +1,94 @@
+"""Who may approve, by the rule of the action file; it is checked in the transaction that records the decision."""
+
+from __future__ import annotations
+
+from aileron.base.json import utc
+from aileron.model.errors import Forbidden
+from aileron.model.people import AccountLogin, PersonAccount, Role
+from aileron.model.queries import AuditQuery
+from aileron.model.runs import Decision, Run, RunState
+
+from .kit import OPERATOR, RunnerCase, step
+
+
+class RuleTests(RunnerCase):
+    """An action with a rule, a person, and the operator."""
+
+    def setUp(self) -> None:
+        """An approver and an administrator."""
+        super().setUp()
+        self.people = {name: self.add(name, role) for name, role in _PEOPLE.items()}
+
+    def add(self, name: str, role: Role) -> AccountLogin:
+        """Add an account."""
+        account = PersonAccount(f"per_{name}", name, role, 1, utc(self.clock.seconds()))
+        self.assertTrue(self.sync(self.store.people.add(account, ())))
+        return AccountLogin(account.id, name, 1)
+
+    def ask(self, rule: str) -> Run:
+        """A request of an agent for an action with this rule."""
+        self.offer("ruled", step("post"), expires=f'cool_down = "0s"\n{rule}')
+        return self.submit("ruled")
+
+    def word(self, run: Run, name: str, approved: bool = True) -> Decision:
+        """A decision of a person, or of the operator."""
+        digest = self.shown(run).digest
+        if name == "operator":
+            return Decision(approved, digest, OPERATOR.id)
+        return Decision(approved, digest, f"{name}.ab12", account=self.people[name])
+
+    def may(self, rule: str, *names: str) -> None:
+        """Check that exactly these may approve what has this rule."""
+        for name in ("operator", *_PEOPLE):
+            run = self.ask(rule)
+            work = self.runner.decisions.decide(run.id, self.word(run, name))
+            if name in names:
+                self.assertTrue(self.sync(work).approved, (rule, name))
+                self.assertIs(self.state(run), RunState.COMPLETED)
+            else:
+                error = self.fails(work, Forbidden)
+                self.assertIn("Nothing was decided", error.message)
+                self.assertIs(self.state(run), RunState.PENDING, (rule, name))
+                self.sync(self.runner.submission.withdraw(run.id, OPERATOR, None))
+
+    def test_none(self) -> None:
+        """Without a rule everybody who may decide may approve."""
+        self.may("", "operator", "alice", "root")
+
+    def test_named(self) -> None:
+        """A rule names accounts and roles; the operator is one of the administrators."""
+        self.may('by = ["alice"]', "alice")
+        self.may('by = ["administrator"]', "operator", "root")
+        self.may('by = ["approver"]', "alice")
+        self.may('by = ["operator"]', "operator")
+        self.may('by = ["nobody"]')
+
+    def test_not_requester(self) -> None:
+        """Agents' sessions are the operator's: somebody else approves. Both parts of a rule hold."""
+        self.may("not_requester = true", "alice", "root")
+        self.may('by = ["administrator"]\nnot_requester = true', "root")
+
+    def test_denial(self) -> None:
+        """A denial has no effect, so everybody who may decide may deny."""
+        run = self.ask('by = ["root"]')
+        self.sync(self.runner.decisions.decide(run.id, self.word(run, "alice", approved=False)))
+        self.assertIs(self.state(run), RunState.DENIED)
+
+    def test_on_record(self) -> None:
+        """The record names the person; what was refused is not on it."""
+        run = self.ask('by = ["alice"]')
+        self.fails(self.runner.decisions.decide(run.id, self.word(run, "root")), Forbidden)
+        self.sync(self.runner.decisions.decide(run.id, self.word(run, "alice")))
+        page = self.sync(self.store.audit.list(AuditQuery(types=("approval.approved",))))
+        self.assertEqual([each.event.actor.person for each in page.items], ["alice"])
+
+    def test_changed(self) -> None:
+        """A rule that was changed after the request makes it stale: it is shown again, and the new rule holds."""
+        run = self.ask('by = ["alice"]')
+        before = self.word(run, "root")
+        self.offer("ruled", step("post"), expires='by = ["root"]')
+        self.assertNotEqual(self.shown(run).digest, before.digest)
+        self.assertTrue(self.sync(self.runner.decisions.decide(run.id, self.word(run, "root"))).approved)
+
+
+_PEOPLE = {"alice": Role.APPROVER, "root": Role.ADMINISTRATOR}
