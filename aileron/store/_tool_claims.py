@@ -130,6 +130,7 @@ def _take_over(cursor: Cursor, session: Session, form: str, action: str, before:
 def _may_take_over(session: Session, earlier: Session) -> bool:
     # guard of own tools: no live session loses an answer to another one
     #    -> store.test_tool_claims.TakingOverTests.test_live
+    # guard against attack: no live session's answer is taken -> test_own_tools_way.WayTests.test_parked
     if earlier.live:
         return False
     # guard of own tools: no other agent and no other project gets an answer

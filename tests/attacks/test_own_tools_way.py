@@ -113,7 +113,49 @@ SMUGGLED = (
     request("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="),
     request("connection: keep-alive, Upgrade"),
     request("Connection: Content-Type"),
+    request("Connection: Authorization"),
+    f"{_BARE}Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n{_NEXT}",
+    f"{_BARE}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n{_NEXT}",
+    f"{_BARE}Content-Length: +5\r\n\r\nhello{_NEXT}",
+    request(start="POST /x HTTP/1.0"),
+    request(start="post /repos/me/mine/issues HTTP/1.1"),
+    request(start="POST /repos\\mine HTTP/1.1"),
 )
+
+_MUTATION = 'mutation{addStar(input:{starrableId:\\"x\\"}){clientMutationId}}'
+_GRAPHQL = "POST /graphql HTTP/1.1"
+_READING = "GET /user HTTP/1.1"
+DISGUISED = (
+    request(start=_READING),
+    request(start="GET /user?_method=DELETE HTTP/1.1", body=""),
+    request("X-HTTP-Method-Override: DELETE", start=_READING, body=""),
+    request(start="GET /graphql?query=mutation%7Bx%7D HTTP/1.1", body=""),
+    request(start="POST /graphql?query=mutation%7Bx%7D HTTP/1.1", body='{"query": "{viewer{login}}"}'),
+    request(start=_GRAPHQL, body='{"query": "query a{x} mutation b{y}", "operationName": "b", "variables": {}}'),
+    request(start=_GRAPHQL, body=f'{{"query": "{{x}}", "query": "{_MUTATION}"}}'),
+    request(start=_GRAPHQL, body=f'[{{"query": "{{x}}"}}, {{"query": "{_MUTATION}"}}]'),
+    request(start=_GRAPHQL, body='{"extensions": {"persistedQuery": {"version": 1, "sha256Hash": "00"}}}'),
+    request("Content-Encoding: gzip", start=_GRAPHQL, body='{"query": "{x}"}'),
+    request(start=_GRAPHQL, body='\xef\xbb\xbf{"query": "{x}"}'),
+    request(start=_GRAPHQL, body='{"query": "#\\u2028mutation{x}\\n{y}"}'),
+    *(
+        request(start=f"POST {path} HTTP/1.1", body=f'{{"query": "{_MUTATION}"}}')
+        for path in ("/graphql/", "/%67raphql", "/GraphQL", "/graphql.json")
+    ),
+    request(start="GET /repos/me/%252e%252e/x HTTP/1.1", body=""),
+    request(start="GET /repos/me/%2e%2e/x HTTP/1.1", body=""),
+    request(start="GET /repos/me/a;b=c/x HTTP/1.1", body=""),
+    request(start="TRACE /user HTTP/1.1", body=""),
+    request(start="POST /$batch HTTP/1.1"),
+)
+"""Requests that write, or that a server could take for such, and that pass for reads if they are read otherwise."""
+
+ASKED = (
+    request(start=_GRAPHQL, body=f'{{"query": "#query\\n{_MUTATION}"}}'),
+    request(start="GET /repos/me/mine/secret-scanning/alerts.json HTTP/1.1", body=""),
+    request(start="GET /REPOS/me/mine/secret-scanning%2Falerts/ HTTP/1.1", body=""),
+)
+"""Requests that look like reads, and for which the user is asked."""
 
 
 class WayTestCase(AttackTestCase):
@@ -178,10 +220,22 @@ class WayTests(WayTestCase):
         await self.begin()
         session, pem = await self.opened()
         for sent, answer in zip(SMUGGLED, await self.say(session, pem, SMUGGLED), strict=True):
-            self.assertRegex(answer, r"\AHTTP/1\.1 (400|421|505) ", repr(sent))
+            self.assertRegex(answer, r"\AHTTP/1\.1 (400|405|421|505) ", repr(sent))
             self.assertEqual(1, answer.count("\r\nConnection: close\r\n"), repr(sent))
         self.assertEqual([], await self.waiting(0))
         self.assertIn("own_tools.refused", kinds(await self.audit()))
+
+    async def test_disguised(self) -> None:
+        """What could be a write that passes for a read is refused or asked for; none is sent as a read."""
+        await self.begin()
+        session, pem = await self.opened()
+        for sent, answer in zip(DISGUISED, await self.say(session, pem, DISGUISED), strict=True):
+            self.assertRegex(answer, r"\AHTTP/1\.1 40[05] |Aileron refused this request", repr(sent))
+        self.assertEqual([], await self.waiting(0))
+        for sent, answer in zip(ASKED, await self.say(session, pem, ASKED), strict=True):
+            self.assertIn("waits for the user's approval", answer, repr(sent))
+        self.assertEqual(len(ASKED), len(await self.waiting(len(ASKED))))
+        self.assertNotIn("own_tools.read", kinds(await self.audit()))
 
     async def test_credentials(self) -> None:
         """A credential of the agent's own is refused wherever it stands, and is recorded nowhere."""
@@ -192,6 +246,7 @@ class WayTests(WayTestCase):
             request(f"Cookie: user_session={_MINE}"),
             request(f"Private-Token: {_MINE}"),
             request(start=f"POST /repos/me/mine/issues?access_token={_MINE} HTTP/1.1"),
+            request(body=f"access_token={_MINE}").replace("application/json", "application/x-www-form-urlencoded"),
         )
         for answer in await self.say(session, pem, sent):
             self.assertIn("HTTP/1.1 403 Refused by Aileron", answer)
@@ -207,6 +262,17 @@ class WayTests(WayTestCase):
         for number, agent in enumerate(("test", "test", "another"), 1):
             session, pem = await self.opened(agent)
             (answer,) = await self.say(session, pem, [request(body='{"title": "x"}')])
+            self.assertIn("HTTP/1.1 403 Waits for approval", answer)
+            self.assertEqual(number, len(await self.waiting(number)))
+
+    async def test_forged_caller(self) -> None:
+        """Who names another session's command as its own gets neither its answer, nor what it is owed."""
+        await self.begin()
+        forged = {"process": 4242, "started": 7, "command": "gh issue create"}
+        for number, agent in enumerate(("test", "another"), 1):
+            session, pem = await self.opened(agent)
+            script = _SAY.replace('{"allow": []}', json.dumps({"allow": [], "caller": forged}))
+            (answer,) = await self.attack(script, *self.given(session, pem), json.dumps([request()]), seconds=120)
             self.assertIn("HTTP/1.1 403 Waits for approval", answer)
             self.assertEqual(number, len(await self.waiting(number)))
 

@@ -37,7 +37,11 @@ service = "git-hub"
 """
 _CLONE = f"cd /tmp && git clone -q {URL} site && cd site && git config user.name A && git config user.email a@b"
 _PUSH = "cd /tmp/site && git push origin main"
-_AGAIN = "cd site && git push origin main"
+_AGAIN = "git -C site push origin main"
+_FIRST = (
+    f"git clone -q {URL} site && git -C site config user.name A && git -C site config user.email a@b && "
+    f"echo hello >site/new.txt && git -C site add new.txt && git -C site commit -qm 'Add new.txt' && {_AGAIN}"
+)
 
 
 def _commit(name: str, content: str) -> str:
@@ -161,9 +165,7 @@ class GitOfAgentsTests(OwnToolsTestCase):
     @seldom
     async def test_agent(self) -> None:
         """OpenCode pushes and ends. Its push is approved afterwards, and the next session finds it done."""
-        begun = _commit("new.txt", "echo hello").replace("/tmp/site", "site")
-        first = f"{_CLONE.replace('cd /tmp', 'true')} && cd .. && {begun} && git push origin main"
-        commands = [Call("bash", {"command": each, "description": "Pushes"}) for each in (first, _AGAIN)]
+        commands = [Call("bash", {"command": each, "description": "Pushes"}) for each in (_FIRST, _AGAIN)]
         self.model = self.llm({"gpt-5.1": [commands[0], Say("it waits"), commands[1], Say("it is there")]})
         await self.begin()
         ended = await self.launch_scripted("git-hub").finish(180)

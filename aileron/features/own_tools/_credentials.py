@@ -45,6 +45,7 @@ def find_foreign_credential(
         if plain in declaration.headers and plain == name.lower():
             # guard of own tools: a tool sends no credential but its placeholder
             #    -> features.own_tools.test_recognition.CredentialTests.test_refused
+            # guard against attack: no other credential is sent -> test_own_tools_way.WayTests.test_credentials
             if plain in seen or not _is_placeholder(value, placeholders):
                 return f"header {name}"
             seen.add(plain)

@@ -330,6 +330,7 @@ def _check_head(head: RequestHead, fields: tuple[tuple[str, str], ...], host: st
         raise UnfitRequest(405, "This method is not supported")
     # guard of own tools: the Host header names the host of the connection
     #    -> features.own_tools.test_http.HeadTests.test_other_host
+    # guard against attack: a request is for the host of its connection -> test_own_tools_way.WayTests.test_smuggling
     if _read_host(head) != host:
         raise UnfitRequest(421, "The Host header does not name the host of this connection")
     if method in _NO_CONTENT and head.length:

@@ -164,6 +164,7 @@ class _Recogniser:
         if self.protocol == GRAPHQL:
             return self._recognise_graphql()
         # guard of own tools: GraphQL is at its one path -> features.own_tools.test_graphql.RequestTests.test_spelling
+        # guard against attack: no GraphQL passes for another request -> test_own_tools_way.WayTests.test_disguised
         if self._resembles_graphql(target):
             raise _NotRecognised("The path of the URL resembles that of GraphQL, but is written differently.")
         found = self._recognise_rest(target)

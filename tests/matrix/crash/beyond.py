@@ -11,13 +11,12 @@ from attrs import define, field
 from aileron.model.audit import Event
 from aileron.model.runs import Run, RunState
 
-from .book import BEYOND, DOUBLED, LOST, NOTHING_SENT, UNASKED, WRONG, Book
+from .book import BEYOND, DOUBLED, LOST, NOTHING_SENT, UNASKED, WRONG, Book, Broken
 from .furnished import Kind
 from .words import LIMIT
 
 _FOUND_OUT = {"run.settled", "execution.reconciled", "execution.late_answer"}
 _ASKED_ANEW = (RunState.PENDING, RunState.DENIED, RunState.EXPIRED)
-Broken = tuple[str, str]
 
 
 @define(eq=False)

@@ -26,6 +26,9 @@ NOTHING_SENT = (
 ENDS = ("completed", "failed", "denied", "cancelled", "expired")
 _EXECUTED = ("executing", "completed", "failed", "unknown")
 _DECIDED = ("approved", "awaiting_vault", "awaiting_credential", "executing", "completed", "failed", "unknown")
+Broken = tuple[str, str]
+"""The promise that is broken, and how."""
+
 LOST, DOUBLED, WRONG, UNASKED, BEYOND = "lost", "doubled", "wrongly failed", "unasked", "beyond a limit"
 
 

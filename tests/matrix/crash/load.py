@@ -16,6 +16,7 @@ from .furnished import KINDS, UNDO_SECONDS
 from .governing import Governing
 from .model import PATHS, request
 from .sites import GoneError, Said, Site, every_run
+from .tooling import TOOL, ToolUse
 
 _WORDS = ("approve",) * 7 + ("deny", "withdraw", "edit", "approve twice", "contradict", "approve and withdraw")
 _CALLED = KINDS + tuple(kind for kind in KINDS if kind.granted) * 3
@@ -37,6 +38,7 @@ class Load:
 
     :ivar operator: L{None} while the vault is locked: nobody can log in.
     :ivar governing: what the operator does beside deciding.
+    :ivar tool: the agent's own tool, whose writes are decided too.
     """
 
     book: Book
@@ -44,6 +46,7 @@ class Load:
     agent: Site
     operator: Site | None
     governing: Governing
+    tool: ToolUse
     new: int = 12
 
     async def run(self) -> None:
@@ -130,7 +133,10 @@ class Load:
                 await self._settle_one(operator)
                 items = (await operator.get("/v1/action-approvals?limit=50")).body.get("items", [])
                 for item in self.chance.sample(items, min(3, len(items))):
-                    await self.decide(item, self.chance.choice(_WORDS))
+                    if item["run"]["action"] == TOOL:
+                        await self.tool.decide(operator, item)
+                    else:
+                        await self.decide(item, self.chance.choice(_WORDS))
                 await asyncio.sleep(self.chance.random() * _PAUSE_SECONDS)
 
     async def decide(self, item: dict[str, Any], word: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from attrs import Factory, define, field
 
 from .book import BEYOND, DOUBLED, LOST, UNASKED, WRONG
+from .world import World
 
 BROKEN = (LOST, DOUBLED, WRONG, UNASKED, BEYOND)
 _WORDS = {
@@ -20,6 +21,7 @@ _WORDS = {
     "cap.set": "limits",
     "run.cancelled": "taken back",
     "run.run_again": "done again",
+    "own_tools.answered": "answers to tools",
 }
 """Of what is on record, what is told of."""
 
@@ -69,6 +71,12 @@ class Tally:
         self.rows[where].broken[promise] += 1
         self.faults.append(f"{where}: {promise}: {how}")
         print(self.faults[-1], file=sys.stderr, flush=True)
+
+    def count(self, calls: int, *worlds: World) -> None:
+        """Count the calls of a home, and what its services saw of them."""
+        self.calls += calls
+        self.effects += sum(sum(each.effects.values()) for each in worlds)
+        self.requests += sum(sum(each.requests.values()) for each in worlds)
 
     def lines(self) -> Iterator[str]:
         """The table."""

@@ -29,6 +29,7 @@ from .nursery import Birth
 from .record import read, unsound
 from .sites import GoneError, Site, agent, every_run, operator
 from .tally import SOUND, STUCK, Tally
+from .tooling import TOOL, ToolUse
 from .world import World
 
 AT_RANDOM, SHORTLY_AFTER, IN_SERVICE = "at random", "shortly after a point", "during a request"
@@ -79,6 +80,7 @@ class Trial:
     chance: random.Random
     world: World = field(init=False)
     model: Model = field(factory=Model, init=False)
+    tool: ToolUse = field(init=False)
     book: Book = field(init=False)
     key: DataKey = field(init=False)
     agent: Site = field(init=False)
@@ -88,6 +90,7 @@ class Trial:
 
     def __attrs_post_init__(self) -> None:
         self.world = World(self.chance, self._kill)
+        self.tool = ToolUse(self.chance, self._kill, lambda *what: self.tally.broke(self.died, *what))
         self.book = Book(self.world)
         self.world.heard = self.book.heard
 
@@ -100,6 +103,7 @@ class Trial:
         await self.world.open()
         await self.model.open()
         self.key = furnish(self.root, self.world.port)
+        await self.tool.furnish(self.root)
         await self._settle_in()
         for _ in range(kills):
             await self._one(self._birth())
@@ -107,14 +111,14 @@ class Trial:
         for what in unsound(self.root):
             self.tally.broke(self.died, SOUND, what)
         runs, events = read(self.root)
-        for promise, how in Beyond(self.book, BY_NAME, runs, events).all():
+        by_tool = {run.id for run in runs if run.action == TOOL}
+        others = [run for run in runs if run.id not in by_tool], [each for each in events if each.run_id not in by_tool]
+        for promise, how in (*Beyond(self.book, BY_NAME, *others).all(), *self.tool.hold(self.root, runs)):
             self.tally.broke(self.died, promise, how)
         self.tally.told.update(event.type for event in events)
-        self.world.close()
-        self.model.close()
-        self.tally.calls += len(self.book.calls)
-        self.tally.effects += sum(self.world.effects.values())
-        self.tally.requests += sum(self.world.requests.values())
+        for each in (self.world, self.model, self.tool.world):
+            each.close()
+        self.tally.count(len(self.book.calls) + self.tool.writes, self.world, self.tool.world)
 
     async def _settle_in(self) -> None:
         """The first life: nothing is killed, everything is trusted, and all actions are called once."""
@@ -125,6 +129,7 @@ class Trial:
         who = await operator(found, self.key)
         await trust_all(who)
         await limit(who)
+        await self.tool.settle_in(who)
         self.agent, began = await agent(found), time.monotonic()
         await self._load(self.agent, who, new=20).run()
         self.pace = min(_SLOWEST, max(1.0, (time.monotonic() - began) / _SETTLED_SECONDS))
@@ -134,7 +139,7 @@ class Trial:
 
     def _load(self, asking: Site, who: Site | None, new: int = 12) -> Load:
         broke = partial(self.tally.broke, self.died)
-        return Load(self.book, self.chance, asking, who, Governing(self.book, self.chance, broke), new)
+        return Load(self.book, self.chance, asking, who, Governing(self.book, self.chance, broke), self.tool, new)
 
     def _plain(self) -> Birth:
         return self._born(spelled(self.key))
@@ -153,7 +158,8 @@ class Trial:
         return self._born(key)
 
     def _born(self, key: str | None, point: str = "", times: int = 1, delay: float = -1.0) -> Birth:
-        return Birth(str(self.root), key, point, times, delay, model=f"http://127.0.0.1:{self.model.port}")
+        model = f"http://127.0.0.1:{self.model.port}"
+        return Birth(str(self.root), key, point, times, delay, model=model, tools=True)
 
     async def _one(self, birth: Birth) -> None:
         """A life, from what it finds to its end by force."""
@@ -182,7 +188,7 @@ class Trial:
         assert self.life is not None
         seconds = _LOAD_SECONDS * self.pace
         self._end_in(self.life, seconds if birth.point else self.chance.random() * seconds)
-        await self._load(asking, who).run()
+        await asyncio.gather(self._load(asking, who).run(), *([] if who is None else [self.tool.run(found)]))
 
     def _end_in(self, life: Life, seconds: float) -> None:
         asyncio.get_running_loop().call_later(seconds, life.end)
@@ -230,6 +236,9 @@ class Trial:
     async def _press(self, load: Load, who: Site) -> None:
         for item in (await who.get("/v1/action-approvals?limit=100")).body["items"]:
             run = item["run"]
+            if run["action"] == TOOL:
+                await self.tool.decide(who, item, "approve")
+                continue
             call = self.book.of(run["id"], run["arguments"]["text"], run["parent_id"])
             full = call.kind.is_limited and call.approvals
             await load.decide(item, "deny" if full or run["parent_id"] is not None else "approve")

@@ -18,8 +18,9 @@ from tests.matrix.crash.sites import Site
 from .tool import HOST, SERVICE
 
 HOLD_SECONDS = 2
+NAME = "service"
 _CONNECTOR = """[connector]
-name = "local://matrix/service"
+name = "local://matrix/{name}"
 version = "1.0.0"
 base_url = "{scheme}://{host}:{port}"
 private_network = true
@@ -49,18 +50,31 @@ def furnish(root: Path, port: int, scheme: str = "http", hold_seconds: int = HOL
     """
     home = Home(root)
     prepare(home)
-    text = _CONNECTOR.format(scheme=scheme, host=HOST, port=port, service=SERVICE)
-    described = Service().connector(spec_of(text)).describe()
-    assert described.own_tools is not None
-    _write(home.connectors / "service.toml", text)
-    _write(home.actions / f"{SERVICE}-tools.md", write_action(described, described.own_tools))
-    _write(home.config, f"own_tools: {{hold_seconds: {hold_seconds}}}\n")
+    write_service(home, port, scheme, hold_seconds)
     return create(home.secrets, PASSPHRASE)
 
 
-async def bind(operator: Site) -> None:
-    """Bind the service's credential."""
-    new = {"service": "service", "connector": "local://matrix/service", "secret": "key-of-the-service"}
+def write_service(
+    home: Home, port: int, scheme: str = "http", hold_seconds: int = HOLD_SECONDS, name: str = NAME
+) -> None:
+    """Write the connector, and the action by which tools use it.
+
+    :param name: the connector's.
+    """
+    text = _CONNECTOR.format(name=name, scheme=scheme, host=HOST, port=port, service=SERVICE)
+    described = Service().connector(spec_of(text)).describe()
+    assert described.own_tools is not None
+    _write(home.connectors / f"{name}.toml", text)
+    _write(home.actions / f"{SERVICE}-tools.md", write_action(described, described.own_tools))
+    _write(home.config, f"own_tools: {{hold_seconds: {hold_seconds}}}\n")
+
+
+async def bind(operator: Site, name: str = NAME) -> None:
+    """Bind the service's credential.
+
+    :param name: the connector's.
+    """
+    new = {"service": name, "connector": f"local://matrix/{name}", "secret": "key-of-the-service"}
     said = await operator.post("/v1/bindings/setup", new)
     assert said.well, said
 

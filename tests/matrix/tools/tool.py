@@ -24,6 +24,10 @@ class SessionOver(Exception):
     """The session has ended."""
 
 
+class ProxyRefused(AssertionError):
+    """The proxy does not let a connection to the service in, for the reason that it gives."""
+
+
 @frozen
 class Got:
     """The answer to a tool.
@@ -65,6 +69,7 @@ class ToolSession:
         """Send a write on a new connection.
 
         :raises GoneError: if the daemon ended before it answered.
+        :raises ProxyRefused: if the daemon's proxy does not let it in.
         """
         content = json.dumps({"text": text}).encode()
         head = f"POST /post HTTP/1.1\r\nHost: {HOST}:{self.port}\r\nIdempotency-Key: {text}.only\r\n"
@@ -80,7 +85,8 @@ class ToolSession:
         reader, writer = await self._connect()
         try:
             established = await reader.readuntil(b"\r\n\r\n")
-            assert b" 200 " in established, established
+            if b" 200 " not in established:
+                raise ProxyRefused(established.decode("latin-1"))
             await writer.start_tls(self.context, server_hostname=HOST)
             writer.write(request)
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
