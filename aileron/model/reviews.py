@@ -207,6 +207,10 @@ class PreviewField:
     cut: Cut | None = None
 
 
+IRREVERSIBLE = "Irreversible"
+"""The label of a field of a preview that says what cannot be undone. If it has a value, the request is marked."""
+
+
 @frozen
 class PreviewFault:
     """The reason why a preview is unavailable.

@@ -13,7 +13,7 @@ from aileron.base.json import HEAVY, JSON, json_pointer, weigh
 from aileron.base.text import visible
 from aileron.model.actions import Offer
 from aileron.model.precedents import Precedents
-from aileron.model.reviews import Card, ReviewedStep
+from aileron.model.reviews import IRREVERSIBLE, Card, ReviewedStep
 from aileron.model.runs import Approval
 
 from ._arguments import list_arguments
@@ -309,8 +309,12 @@ def _judge_requests(approval: Approval, offer: Offer | None) -> dict[str, str]:
     once = offer is not None and not (offer.idempotent or offer.read_only)
     destroys = offer is not None and offer.destructive and not offer.read_only
     for_good = offer is not None and destroys and offer.irreversible
+    # guard of own tools: a push that loses commits is marked
+    #    -> review.test_warnings.WarningsTests.test_marked, instead marked = ""
+    marked = next((each.value for each in approval.review.shown_preview.fields if each.label == IRREVERSIBLE), None)
+    what = visible(marked or "") or ("What it changes or removes cannot be brought back." if for_good else "")
     return {
-        "irreversible": "Irreversible. What it changes or removes cannot be brought back." if for_good else "",
+        "irreversible": f"{IRREVERSIBLE}. {what}" if what else "",
         "private": f"Goes to this machine or a private network: {_join_hosts(foreign)}." if foreign else "",
         "local": f"Goes to an address of this machine or a private network: {_join_hosts(own)}." if own else "",
         "destructive": _DESTROYS if destroys and not for_good else "",

@@ -145,6 +145,19 @@ class WarningsTests(SynchronousTestCase):
         for harmless in (evolve(for_good, read_only=True), evolve(for_good, destructive=False)):
             self.assertEqual(risks(approval(), DONE, harmless), {})
 
+    def test_marked(self) -> None:
+        """A preview can mark a request as irreversible, and says what would be lost."""
+        offer = evolve(scripted_offer(), idempotent=True, destructive=False)
+        for value, expected in (
+            ("Deleted: refs/heads/x.", "Irreversible. Deleted: refs/heads/x."),
+            (None, ""),
+            ("", ""),
+        ):
+            asked = approval()
+            field = PreviewField("Irreversible", value, missing=value is None, multiline=False)
+            asked = evolve(asked, review=evolve(asked.review, preview=previewed(field)))
+            self.assertEqual(expected, risks(asked, DONE, offer).get("irreversible", ""))
+
     def test_own_host(self) -> None:
         """A private address that the connector's own file names is a fact; any other is a warning."""
         asked = approval(planned(sent(url="http://10.0.0.1/")), planned(sent(url="http://127.0.0.1:8/")))

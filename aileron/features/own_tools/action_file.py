@@ -221,6 +221,7 @@ op = "{preview}"
 multiline = ["Warning", "Refs", "Commits", "Files", "Patch"]
 
 [approval.preview.render]
+Irreversible = "irreversible"
 Warning = "warning"
 Refs = "refs"
 Commits = "commits"

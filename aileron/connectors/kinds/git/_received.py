@@ -116,6 +116,8 @@ class PushShower:
     async def show(self, body: bytes) -> JSON:
         """Return what the push would change. If the commits cannot be shown, C{warning} has the reason.
 
+        If commits would be lost or refs deleted, C{irreversible} names the refs.
+
         :param body: the body of the push.
         :raises AileronError: if the remote cannot be reached.
         """
@@ -127,7 +129,8 @@ class PushShower:
             #    -> connectors.kinds.git.test_git_host_server.PushTests.test_hidden
             why = "its pack is damaged, or too large" if isinstance(error, Damaged) else str(error).rstrip(".")
             hidden = f"The commits cannot be shown: {why}. You see the refs only."
-            return {"refs": refs, "warning": _join([hidden, *self._warn_deleted()]), "commits": None, "patch": None}
+            warning = _join([hidden, *self._warn_deleted()])
+            return {"refs": refs, **self._mark(()), "warning": warning, "commits": None, "patch": None}
         return {"refs": refs, **shown}
 
     async def _show_commits(self, body: bytes) -> dict[str, JSON]:
@@ -135,7 +138,7 @@ class PushShower:
         if len(changing) > _MOST_SHOWN:
             raise NotGit(f"it updates more than {_MOST_SHOWN} refs")
         if not changing:
-            return {"warning": _join(self._warn_deleted()), "commits": None, "patch": None}
+            return {**self._mark(()), "warning": _join(self._warn_deleted()), "commits": None, "patch": None}
         pack: PackReading = await self.in_thread(PackReading.of, body[self.push.pack_at :], self.deadline.check)
         here = ReceivedRepository(self.deadline, pack)
         reaches = {each: await self.in_thread(_Ancestry.of, pack.found, each.new) for each in changing}
@@ -148,7 +151,7 @@ class PushShower:
         here.others |= await self.remote.fetch(lacking)
         shown: dict[str, JSON] = await self.in_thread(_show_all, *work)
         warned = [str(shown["warning"])] if shown["warning"] else []
-        return {**shown, "warning": _join([*warned, *self._warn_deleted()])}
+        return {**shown, **self._mark(lost), "warning": _join([*warned, *self._warn_deleted()])}
 
     async def _fetch_ends(self, here: ReceivedRepository, reaches: Mapping[RefUpdate, _Ancestry]) -> None:
         """Fetch the commits that the push builds on and those that it moves refs from, and complete the pack."""
@@ -178,6 +181,15 @@ class PushShower:
             if lost:
                 here.others |= {name: each for name, each in lost.items() if name not in here.others}
                 yield update
+
+    def _mark(self, lost: Iterable[RefUpdate]) -> dict[str, JSON]:
+        """Return which refs lose commits or are deleted, on one line, as C{irreversible}, or None if there are none."""
+        told = {
+            "Commits would be lost": [each.ref for each in lost],
+            "Deleted": [each.ref for each in self.push.updates if each.new == NOTHING],
+        }
+        lines = [f"{what}: {', '.join(refs)}." for what, refs in told.items() if refs]
+        return {"irreversible": " ".join(lines) or None}
 
     def _warn_deleted(self) -> list[str]:
         deleted = [each.ref for each in self.push.updates if each.new == NOTHING]

@@ -68,7 +68,7 @@ class PushTests(TestCase):
         new = self.pair.commit("b.txt", "b\n", "Add another")
         inputs = await self.capture("main")
         shown = await self.show(inputs)
-        self.assertIsNone(shown["warning"])
+        self.assertEqual((None, None), (shown["warning"], shown["irreversible"]))
         self.assertIn("-line 7\n+line seven\n", shown["patch"])
         self.assertIn("Change a line", shown["commits"])
         self.assertNotIn("Add a long file", shown["commits"])
@@ -103,6 +103,7 @@ class PushTests(TestCase):
         self.assertIn("no longer be on the branch", shown["warning"])
         self.assertIn("To be lost 1", shown["warning"])
         self.assertIn("To be lost 2", shown["warning"])
+        self.assertEqual("Commits would be lost: refs/heads/main.", shown["irreversible"])
         self.assertIn("Another way", shown["commits"])
 
     async def test_known(self) -> None:
@@ -121,6 +122,7 @@ class PushTests(TestCase):
         inputs = await self.capture("--delete", "gone")
         shown = await self.show(inputs)
         self.assertIn("Deleted: refs/heads/gone.", shown["warning"])
+        self.assertEqual("Deleted: refs/heads/gone.", shown["irreversible"])
         self.assertIn("refs/heads/gone: deleted, was at", shown["refs"])
         await self.send(FORWARD, inputs)
         self.assertIsNone(self.pair.remote("refs/heads/gone"))
