@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ._forms import written_forms
+from ._escapes import undone
+from ._forms import forms, written_forms
 
 
 class SecretScanner:
@@ -13,14 +14,17 @@ class SecretScanner:
     Each common encoding is searched for instead, and a mixture of escapes is not found.
 
     :param secrets: the secrets in UTF-8.
+    :param has_escapes: False if escapes in the searched bytes are decoded. Then they are searched for only in secrets
+        that look escaped themselves.
     """
 
     __slots__ = ("_ending", "_forms")
 
-    def __init__(self, *secrets: bytes) -> None:
+    def __init__(self, *secrets: bytes, has_escapes: bool = True) -> None:
         found: dict[bytes, str] = {}
-        for form in (form for secret in secrets for form in written_forms(secret.decode("utf-8"))):
-            found.setdefault(_bytes(form.text), form.kind)
+        for secret in (each.decode("utf-8") for each in secrets):
+            for form in written_forms(secret) if has_escapes or undone(secret) is not None else forms(secret):
+                found.setdefault(_bytes(form.text), form.kind)
         self._forms = sorted(found.items(), key=lambda form: len(form[0]))
         self._ending: dict[int, tuple[bytes, ...]] = {}
 

@@ -27,7 +27,7 @@ class SecretStream:
 
     The judgement is that of L{Redactor<aileron.redaction.Redactor>}: in a text, escapes are decoded in up to three
     layers, which may be mixed. In content with control characters, secrets are searched for plain, in UTF-16, in
-    hexadecimal, in base64, and in common escapes. A text becomes such content at its first control character.
+    hexadecimal and in base64. A text becomes such content at its first control character.
 
     Bytes that may be the beginning of a secret are held back, at most 64 KiB.
 
@@ -37,7 +37,7 @@ class SecretStream:
     __slots__ = ("_held", "_is_text", "_scanner")
 
     def __init__(self, *secrets: str) -> None:
-        self._scanner = SecretScanner(*(each.encode("utf-8") for each in secrets))
+        self._scanner = SecretScanner(*(each.encode("utf-8") for each in secrets), has_escapes=False)
         self._held = b""
         self._is_text = True
 

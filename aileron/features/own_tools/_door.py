@@ -83,6 +83,7 @@ class Door:
         Cancelling stops the waiting only. A run that was created goes on, and its answer is kept.
         """
         try:
+            self._recorder.admit_request(request)
             session, service = await self._find_session(request.session_id), self._services.find_for(request)
         except AileronError as error:
             self._recorder.record_refusal(request, error.message)

@@ -23,10 +23,14 @@ from .values import ToolRequest
 MOST_READS_A_MINUTE = 600
 """The most reads of one session within a minute. Each is recorded."""
 
+MOST_REQUESTS_A_MINUTE = 1200
+"""The most requests of one session within a minute that are looked at. Each 256 KiB of a body count as one more."""
+
 MOST_REFUSALS_A_MINUTE = 60
 """The most refusals of one session that are recorded within a minute."""
 
 _MOST_CHARACTERS = 1000
+_WEIGHT = 256 * 1024
 _MINUTE = 60.0
 _log = Logger()
 
@@ -64,6 +68,16 @@ class ToolRecorder:
         for record in (await self._audit.list(query)).items:
             return frozenset(cast("Sequence[str]", record.event.payload["hosts"]))
         return frozenset()
+
+    def admit_request(self, request: ToolRequest) -> None:
+        """Count a request before it is recognised, since this takes time for each.
+
+        :raises LimitExceeded: if the session has sent too much within a minute.
+        """
+        # guard of own tools: a flood of requests does not keep the daemon busy
+        #    -> features.own_tools.test_recorder.FloodTests.test_requests
+        if not self._has_room("request", request.session_id, MOST_REQUESTS_A_MINUTE, 1 + len(request.body) // _WEIGHT):
+            raise LimitExceeded("The tools of this session sent too many requests within a minute. Try again later.")
 
     def admit_read(self, session_id: str) -> None:
         """Count a read of a session.
@@ -129,13 +143,13 @@ class ToolRecorder:
         while self._writing:
             await next(iter(self._writing))
 
-    def _has_room(self, what: str, session_id: str, most: int) -> bool:
+    def _has_room(self, what: str, session_id: str, most: int, count: int = 1) -> bool:
         now, times = self._clock.seconds(), self._times.setdefault((what, session_id), deque())
         while times and not now - _MINUTE < times[0] <= now:
             times.popleft()
-        if len(times) >= most:
+        if len(times) + count > most:
             return False
-        times.append(now)
+        times.extend([now] * count)
         return True
 
     def _event(self, type_: str, request: ToolRequest, *, target: str, **more: JSON) -> Event:

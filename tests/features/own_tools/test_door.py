@@ -11,7 +11,7 @@ from attrs import evolve
 from twisted.internet.defer import CancelledError, Deferred
 
 from aileron.base.json import digest
-from aileron.features.own_tools._recorder import ToolRecorder
+from aileron.features.own_tools._recorder import MOST_REQUESTS_A_MINUTE, ToolRecorder
 from aileron.features.own_tools._services import ToolServices
 from aileron.features.own_tools._writes import MOST_BYTES_OF_SESSION
 from aileron.features.own_tools.action_file import write_action
@@ -689,6 +689,13 @@ class RefusedTests(DoorCase):
         self.sync(self.store.sessions.end("session-1", None, ended, SessionEnding.ORPHANED))
         self.both()
         self.refused(session_id="none")
+
+    def test_flood(self) -> None:
+        """A session that sends very many requests is refused before they are looked at."""
+        for _ in range(MOST_REQUESTS_A_MINUTE):
+            self.recorder.admit_request(self.request())
+        self.assertIn("too many requests", self.refused("POST", "/graphql", b"{"))
+        self.both()
 
     def test_paused(self) -> None:
         """While the session is paused, nothing is read or asked for."""

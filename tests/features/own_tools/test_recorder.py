@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from attrs import evolve
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.features.own_tools._recorder import MOST_READS_A_MINUTE, MOST_REFUSALS_A_MINUTE, ToolRecorder
+from aileron.features.own_tools._recorder import (
+    MOST_READS_A_MINUTE,
+    MOST_REFUSALS_A_MINUTE,
+    MOST_REQUESTS_A_MINUTE,
+    ToolRecorder,
+)
 from aileron.features.own_tools.values import ToolRequest
 from aileron.model.errors import LimitExceeded
 from aileron.model.queries import AuditQuery
@@ -35,6 +41,17 @@ class FloodTests(SynchronousTestCase):
         self.clock.advance(60)
         self.recorder.admit_read("session-1")
         self.assertEqual(MOST_READS_A_MINUTE + 2, self.recorder.reads)
+
+    def test_requests(self) -> None:
+        """Requests of a session are limited by the minute, and long ones count more."""
+        long = evolve(REQUEST, body=b"x" * (1024 * 1024))
+        for _ in range(MOST_REQUESTS_A_MINUTE - 5):
+            self.recorder.admit_request(REQUEST)
+        self.recorder.admit_request(long)
+        self.assertRaises(LimitExceeded, self.recorder.admit_request, REQUEST)
+        self.recorder.admit_request(evolve(REQUEST, session_id="session-2"))
+        self.clock.advance(60)
+        self.recorder.admit_request(long)
 
     def test_refusals(self) -> None:
         """Of very many refusals, the first of each minute are recorded, without their query."""
