@@ -8,12 +8,37 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
+from attrs import define
+from twisted.internet.interfaces import IPullProducer
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
+from zope.interface import implementer
 
 HOST, UPLOADS = "api.github.com", "uploads.github.com"
+DOWNLOAD, DOWNLOAD_BYTES = "/repos/acme/web/tarball/main", 50_000_000
+_PIECE = bytes(range(256)) * 250
 _OPERATION = re.compile(r"^\s*(query|mutation)\s+(\w+)", re.MULTILINE)
 _PAGE = {"hasNextPage": False, "endCursor": ""}
+
+
+@implementer(IPullProducer)
+@define(eq=False)
+class _Download:
+    """The content of a long download, which is never in memory as a whole."""
+
+    _request: Any
+    _left: int = DOWNLOAD_BYTES
+
+    def resumeProducing(self) -> None:
+        piece = _PIECE[: self._left]
+        self._left -= len(piece)
+        self._request.write(piece)
+        if not self._left:
+            self._request.unregisterProducer()
+            self._request.finish()
+
+    def stopProducing(self) -> None:
+        """Do nothing more: the client has left."""
 
 
 class GitHub(Resource):
@@ -50,6 +75,10 @@ class GitHub(Resource):
             return self._answer_graphql(json.loads(body))
         if path.startswith("/repos/acme/web/releases") and (method, path) != ("GET", "/repos/acme/web/releases"):
             return self._answer_releases(request, f"{method} {path}", body)
+        if path == DOWNLOAD:
+            request.setHeader("Content-Length", str(DOWNLOAD_BYTES))
+            request.registerProducer(_Download(request), False)
+            return NOT_DONE_YET
         if method in {"GET", "HEAD"}:
             self.reads.append(f"{method} {path}")
             return json.dumps({"full_name": "acme/web", "private": True}).encode()

@@ -17,7 +17,7 @@ from twisted.web.vhost import NameVirtualHost
 
 from tests.extent import seldom
 from tests.functional import canary, opencode
-from tests.functional.github import HOST, GitHub
+from tests.functional.github import DOWNLOAD, DOWNLOAD_BYTES, HOST, GitHub
 from tests.functional.install import GH
 from tests.functional.listings.internet import HTTPS, Internet
 from tests.functional.llm import ScriptedLLM
@@ -299,6 +299,25 @@ class ReadTests(OwnToolsTestCase):
         )
         await inside.end()
         self.assertEqual((self.github.reads, self.github.refused), ([], []))
+
+    @seldom
+    async def test_download(self) -> None:
+        """A download of 50 MB comes whole, and the daemon does not hold it in memory."""
+        await self.begin()
+        inside = self.enter()
+        await inside.run("gh api repos/acme/web")
+        before = self.peak_bytes()
+        finished = await inside.run(f"curl -sS -H 'Authorization: token '$GH_TOKEN https://{HOST}{DOWNLOAD} | wc -c")
+        self.assertEqual(finished.stdout.strip(), str(DOWNLOAD_BYTES), finished)
+        self.assertLess(self.peak_bytes() - before, DOWNLOAD_BYTES // 5)
+        await inside.end()
+        (ended,) = [each for each in await self.audit() if each["type"] == "own_tools.read_ended"]
+        self.assertEqual((ended["payload"]["bytes"], ended["payload"]["complete"]), (DOWNLOAD_BYTES, True))
+
+    def peak_bytes(self) -> int:
+        """Return the most memory that the daemon ever had."""
+        text = Path(f"/proc/{self.home.discovery()['pid']}/status").read_text()
+        return int(text.partition("VmHWM:")[2].split()[0]) << 10
 
     @seldom
     async def test_refused(self) -> None:

@@ -239,7 +239,7 @@ class ToolConnection(Protocol):
         self._stage = _ToolStage.SENDING
         self._wait_for(IDLE_SECONDS)
         self.transport.write(head)
-        sender = StreamSender(self.transport.write, self._below, lambda: self._wait_for(IDLE_SECONDS), answer.length)
+        sender = StreamSender(self.transport.write, self._below, self._note_moved, answer.length)
         passing = Deferred.fromCoroutine(self._pass_on(sender, answer, body, keep=parsed.keep))
         if self._stage is _ToolStage.SENDING:
             self._answering = passing
@@ -333,6 +333,11 @@ class ToolConnection(Protocol):
         if not self._session.hold(self._held, number):
             raise _too_much()
         self._held = number
+
+    def _note_moved(self) -> None:
+        """Restart the timer of a piece of an answer."""
+        if self._patience is not None and self._patience.active():
+            self._patience.reset(IDLE_SECONDS)
 
     def _wait_for(self, seconds: float | None) -> None:
         if self._patience is not None and self._patience.active():

@@ -17,6 +17,7 @@ from aileron.features.sandbox._socket_forwarder import forward_to
 from aileron.features.sandbox.callers import Address
 from aileron.features.sandbox.way_out import WayOut, proxy_variables
 from aileron.model.tool_claims import NO_CALLER, ToolCaller
+from tests.features.gateway.net import End, Net
 
 
 class ForwardTests(SynchronousTestCase):
@@ -98,6 +99,16 @@ class WayOutTests(SynchronousTestCase):
         self.outside.dataReceived(b"HTTP/1.1 403 No\r\n\r\n")
         self.assertEqual(self.proxy.value(), b"AILERON-EGRESS a-ticket\r\nCONNECT a.example:443 HTTP/1.1\r\n\r\n")
         self.assertEqual(self.program.value(), b"HTTP/1.1 403 No\r\n\r\n")
+
+    def test_at_once(self) -> None:
+        """Small pieces are sent at once in both directions, as those of a TLS handshake are."""
+        self.asked.callback((4711, b"ticket"))
+        ends = [End(Net()), End(Net())]
+        inside: Any = self.factory.buildProtocol(None)
+        inside.makeConnection(ends[0])
+        outside: Any = self.reactor.tcpClients[-1][2].buildProtocol(None)
+        outside.makeConnection(ends[1])
+        self.assertEqual([True, True], [each.sends_at_once for each in ends])
 
     def failed(self) -> None:
         """The program is told, and the connection ends."""
