@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from aileron.base.addresses import read_address_block
+from aileron.base.addresses import WILDCARD, read_address_block
 
 PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
@@ -38,10 +38,13 @@ def make_authority(name: str, hosts: Iterable[str], key: PrivateKey, valid: Vali
     It has critical name constraints (RFC 5280, section 4.2.1.10), so a program that trusts it believes it for these
     hosts and their subdomains alone, and for no IP address. It cannot vouch for another authority.
 
+    :param hosts: names of hosts, without ports. One that begins with C{*.} stands for all subdomains.
     :param name: the name that programs show. Only its first 64 characters are used.
     """
     names = _name(name)
-    constraints = x509.NameConstraints([x509.DNSName(host) for host in sorted(hosts)], _ADDRESSES)
+    constraints = x509.NameConstraints(
+        [x509.DNSName(host) for host in sorted({each.removeprefix(WILDCARD) for each in hosts})], _ADDRESSES
+    )
     builder = (
         _begin(names, names, key, key, valid)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import evolve, frozen
 
-from aileron.base.addresses import BaseUrl, read_base_url, read_host_and_port
+from aileron.base.addresses import WILDCARD, BaseUrl, read_base_url, read_host_and_port
 from aileron.base.patterns import compile_pattern
 from aileron.base.tables import FileTable, quote
 from aileron.model.places import (
@@ -20,6 +20,7 @@ from aileron.model.places import (
 )
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_LEAST_DOTS = 2
 
 
 @frozen
@@ -190,7 +191,7 @@ def _hosts(head: FileTable, declared: list[str], examples: Mapping[str, str], *,
     hosts = []
     for each in head.texts("hosts", required=False):
         try:
-            found = read_host_and_port(fill(each, examples))
+            found = _read_declared_host(fill(each, examples))
             hosts.append(each if variables_in(each) else found)
         except ValueError as error:
             head.fault("hosts", f"has {each!r}, which {error}")
@@ -200,6 +201,20 @@ def _hosts(head: FileTable, declared: list[str], examples: Mapping[str, str], *,
     if not hosts and not bindable:
         head.fault("hosts", "must list at least one host:port")
     return tuple(hosts)
+
+
+def _read_declared_host(text: str) -> str:
+    """Return a host with its port, which may have a C{*} as its first label.
+
+    :raises ValueError: if the host is invalid, or the wildcard would stand for a whole domain.
+    """
+    rest = text.removeprefix(WILDCARD)
+    found = read_host_and_port(rest)
+    # guard of own tools: a wildcard stands for parts of a service, not for all that a registry gave away
+    #    -> connectors.test_places.PlacesTests.test_wildcard
+    if rest != text and found.count(".") < _LEAST_DOTS:
+        raise ValueError("must have three labels after the '*'")
+    return found if rest == text else WILDCARD + found
 
 
 def _host(url: str, examples: Mapping[str, str]) -> str:

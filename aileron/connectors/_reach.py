@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from attrs import frozen
 
-from aileron.base.addresses import BaseUrl, Origin, read_origin
+from aileron.base.addresses import WILDCARD, BaseUrl, Origin, read_origin
 from aileron.base.json import JSON, canonical
 from aileron.model.connectors import ConnectorDescription, Operation, Request
 from aileron.model.errors import CapabilityDenied, InvalidRequest
@@ -14,6 +14,8 @@ from aileron.model.places import UrlTemplate
 
 from ._places import own_base_url
 from ._template import Omitted, ReferenceScope, Template, problem, render
+
+_HTTPS_PORT = ":443"
 
 
 @frozen
@@ -48,10 +50,39 @@ class Reach:
         except ValueError as error:
             raise CapabilityDenied(f"The base URL of {about.name} {error}.") from error
 
-    def check_own(self, request: Request, operation: Operation, method: str, *places: str | None) -> None:
+    def find_forwarding_url(self, host: str, base_url: str) -> str:
+        """Return the beginning of the URLs at a host to which requests of an agent's own tools are forwarded.
+
+        :param host: a host of the connector in lower case, with its port unless that is 443.
+        :param base_url: the base URL with which the connector is used.
+        :raises CapabilityDenied: if tools do not address this host.
+        """
+        about = self.about
+        base, tools = self.find_base_url(None, base_url), about.find_tools(base_url)
+        # guard of own tools: requests go only to the hosts that the connector covers
+        #    -> connectors.kinds.http.test_forward.PrepareTests.test_host
+        if tools is None or not tools.has_host(host):
+            raise CapabilityDenied(f"{about.name} does not cover the host {host}.")
+        # guard of own tools: a request goes to the host that was shown
+        #    -> connectors.kinds.http.test_forward.PrepareTests.test_other_base_url, instead return base.origin.url
+        if base.origin.host_and_port.removesuffix(_HTTPS_PORT) == host:
+            return base.origin.url
+        for place in about.places:
+            origin = self.find_base_url(place, base_url).origin
+            if origin.host_and_port.removesuffix(_HTTPS_PORT) == host:
+                return origin.url
+        try:
+            return own_base_url(f"https://{host}", private_network=False).origin.url
+        except ValueError as error:
+            raise CapabilityDenied(f"The host {error}.") from error
+
+    def check_own(
+        self, request: Request, operation: Operation, method: str, *places: str | None, listed: bool = False
+    ) -> None:
         """Check that the connector prepared a request itself, and that its host is declared.
 
         :param places: the names of the other hosts that the operation uses. None is the connector's base URL.
+        :param listed: whether the operation uses all hosts that the connector lists, by HTTPS.
         :raises CapabilityDenied: if the request is of another connector, was changed, or its URL is invalid or not
             declared.
         """
@@ -63,7 +94,7 @@ class Reach:
             own_base_url(origin.url, private_network=self.private_network, ssh=self.ssh)
         except ValueError as error:
             raise CapabilityDenied(f"The URL of the request {error}.") from error
-        if not any(self._leads_to(place, origin) for place in places):
+        if not any(self._leads_to(place, origin) for place in places) and not (listed and self._lists(origin)):
             raise self._refuse(origin)
 
     def _leads_to(self, place: str | None, origin: Origin) -> bool:
@@ -87,6 +118,19 @@ class Reach:
         except ValueError:
             return False
         return True
+
+    def _lists(self, origin: Origin) -> bool:
+        """Return whether the connector lists the host of C{origin}, which is reached by HTTPS."""
+        template, host = self.about.template, origin.host_and_port
+        label, _, rest = host.partition(".")
+        for declared in self.about.hosts if origin.scheme == "https" else ():
+            asked = f"{WILDCARD}{rest}" if label and declared.startswith(WILDCARD) else host
+            try:
+                UrlTemplate(declared, template.variables if template else ()).read(asked)
+            except ValueError:
+                continue
+            return True
+        return False
 
     def _refuse(self, origin: Origin) -> CapabilityDenied:
         """Return the error for an origin that the connector does not declare."""

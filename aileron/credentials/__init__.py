@@ -6,7 +6,7 @@ kinds from there.  No kind does I/O: each gets a function that calls token endpo
 
 from collections.abc import Mapping
 
-from ._aws_sigv4 import AwsSigV4
+from ._aws_sigv4 import CONTENT_HEADER, UNSIGNED_CHUNKS, AwsSigV4, SignedService, find_signed_service
 from ._challenge import says_invalid, wanted_scopes
 from ._discovery import AuthorizationServer, ProtectedResource
 from ._github_app import GithubApp
@@ -40,6 +40,7 @@ KINDS: Mapping[str, CredentialKind] = {
 __all__ = [
     "CLIENT",
     "CODE",
+    "CONTENT_HEADER",
     "DEFAULT_KIND",
     "DEVICE",
     "DISCOVER",
@@ -48,6 +49,7 @@ __all__ = [
     "NONE",
     "PRIVATE_NETWORK",
     "RESOURCE",
+    "UNSIGNED_CHUNKS",
     "ApiKey",
     "AuthorizationServer",
     "Basic",
@@ -63,10 +65,12 @@ __all__ = [
     "SettingRule",
     "SignInClient",
     "SignInRefused",
+    "SignedService",
     "SshKey",
     "TokenAnswer",
     "TokenExchange",
     "TokenRequest",
+    "find_signed_service",
     "found_client",
     "header_problem",
     "load_private_key",

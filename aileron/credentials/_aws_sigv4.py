@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import ClassVar
-from urllib.parse import quote
+from urllib.parse import quote, unquote_to_bytes
 
 from attrs import field, frozen
 
-from aileron.base.addresses import read_origin
+from aileron.base.addresses import covers_host, read_origin
 from aileron.base.converter import Member
 from aileron.model.connectors import Request
 from aileron.model.errors import BindingFailed
@@ -19,6 +19,11 @@ from aileron.model.vault import Authorization
 
 from ._kind import CredentialKind, CredentialUse, SettingRule, only
 from ._renewal import FORM, read_document, write
+
+UNSIGNED_CHUNKS = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
+"""The value of C{X-Amz-Content-Sha256} for content in chunks with a checksum after them, which is not signed."""
+
+CONTENT_HEADER = "x-amz-content-sha256"
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 _KEY_ID = re.compile(r"[A-Za-z0-9_]{16,128}")
@@ -46,6 +51,40 @@ FORM.differ(
 )
 
 
+_PLACE = re.compile(r"[a-z0-9_.*:{}-]{1,300}=(?:[a-z0-9-]{1,64}|\{[a-z][a-z0-9_]*\})/[a-z0-9-]{1,64}")
+
+
+@frozen
+class SignedService:
+    """The region and service for which requests to a host are signed.
+
+    :ivar is_wildcard: whether the host has any label in place of a declared C{*}.
+    """
+
+    region: str
+    service: str
+    is_wildcard: bool = False
+
+    @property
+    def title(self) -> str:
+        """The service's name for people, such as C{SQS}."""
+        return self.service.upper()
+
+
+def find_signed_service(services: str, host: str) -> SignedService | None:
+    """Return the region and service for which requests to a host are signed, or None if there is none.
+
+    :param services: the setting C{services}: entries like C{sqs.eu-west-1.amazonaws.com=eu-west-1/sqs}, between blanks.
+    :param host: the host with its port unless that is 443.
+    """
+    for each in services.split():
+        declared, _, named = each.partition("=")
+        if covers_host(declared, host):
+            region, _, service = named.partition("/")
+            return SignedService(region, service, is_wildcard=declared != host)
+    return None
+
+
 _read_name = only(re.compile(r"[a-z0-9-]{1,64}").fullmatch, "must be a name of AWS's, of a-z, 0-9 and '-'")
 
 
@@ -58,8 +97,17 @@ class AwsSigV4(CredentialKind):
     settings: ClassVar[Mapping[str, SettingRule]] = {
         "region": SettingRule(_read_name),
         "service": SettingRule(_read_name),
+        "services": SettingRule(several=True),
     }
-    reserved: ClassVar[frozenset[str]] = frozenset({"x-amz-date", "x-amz-security-token", "x-amz-content-sha256"})
+    reserved: ClassVar[frozenset[str]] = frozenset({"x-amz-date", "x-amz-security-token", CONTENT_HEADER})
+
+    def check_settings(self, settings: Mapping[str, str]) -> None:
+        """Raise C{ValueError} if the services are not well-formed, or stand beside one service."""
+        services = settings.get("services", "")
+        if services and {"region", "service"} & settings.keys():
+            raise ValueError("`services` must not stand beside `region` and `service`")
+        if not all(map(_PLACE.fullmatch, services.split())):
+            raise ValueError("`services` must list texts such as sqs.{region}.amazonaws.com={region}/sqs")
 
     def check(self, kept: bytes) -> None:
         """Raise C{ValueError} if C{kept} is not a valid document of AWS keys. The message repeats nothing of it."""
@@ -89,12 +137,13 @@ class AwsSigV4(CredentialKind):
         :raises BindingFailed: if neither the connector nor the credential names the region and service.
         :raises ValueError: if the stored keys cannot be read.
         """
-        keys, settings = read_document(AwsKeys, use.kept), use.scope.settings
-        region, service = settings.get("region") or keys.region, settings.get("service") or keys.service
-        if region is None or service is None:
-            raise BindingFailed("Neither the connector nor the credential says for which region and service to sign.")
-        date, digest = use.now().strftime("%Y%m%dT%H%M%SZ"), sha256(request.body or b"").hexdigest()
-        added = [("X-Amz-Date", date), ("X-Amz-Content-Sha256", digest)]
+        keys = read_document(AwsKeys, use.kept)
+        region, service = _find_scope(keys, use.scope.settings, request)
+        date, digest, added = use.now().strftime("%Y%m%dT%H%M%SZ"), UNSIGNED_CHUNKS, list[tuple[str, str]]()
+        if (CONTENT_HEADER, UNSIGNED_CHUNKS) not in ((name.lower(), value) for name, value in request.headers):
+            digest = sha256(request.body or b"").hexdigest()
+            added.append(("X-Amz-Content-Sha256", digest))
+        added.append(("X-Amz-Date", date))
         if keys.session_token is not None:
             added.append(("X-Amz-Security-Token", keys.session_token))
         headers = _canonical_headers(request, added)
@@ -112,11 +161,33 @@ class AwsSigV4(CredentialKind):
         )
 
 
+def _find_scope(keys: AwsKeys, settings: Mapping[str, str], request: Request) -> tuple[str, str]:
+    """Return the region and service for which to sign a request.
+
+    :raises BindingFailed: if neither the connector nor the credential names them.
+    """
+    services = settings.get("services")
+    if services is not None:
+        found = find_signed_service(services, read_origin(request.url).authority)
+        # guard of own tools: a key signs only for the services at the hosts that were agreed to
+        #    -> credentials.test_aws_sigv4.ServicesTests.test_other_host
+        if found is None:
+            raise BindingFailed("The connector does not say for which region and service to sign at this host.")
+        return found.region, found.service
+    region, service = settings.get("region") or keys.region, settings.get("service") or keys.service
+    if region is None or service is None:
+        raise BindingFailed("Neither the connector nor the credential says for which region and service to sign.")
+    return region, service
+
+
 def _target(request: Request, service: str) -> Iterator[str]:
-    """Yield the method, path and query for signing.  For all services but S3 the path is encoded once more."""
+    """Yield the method, path and query for signing.
+
+    S3 decodes the path and encodes all but its slashes. For all other services the path is encoded once more.
+    """
     path, _, query = request.url.removeprefix(read_origin(request.url).url).partition("?")
     yield request.method
-    yield (path if service == "s3" else quote(path, safe="/~")) or "/"
+    yield quote(unquote_to_bytes(path) if service == "s3" else path, safe="/~") or "/"
     yield "&".join("=".join(pair) for pair in sorted(each.partition("=")[::2] for each in query.split("&")) if pair[0])
 
 

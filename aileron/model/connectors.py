@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import datetime
 from types import MappingProxyType
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from aileron.base.addresses import read_base_url, read_origin
 from aileron.base.json import JSON, digest_of_bytes
@@ -142,7 +142,8 @@ class ConnectorDescription:
     :ivar content_hash: C{sha256:…} of the content that would run.
     :ivar base_url: the default base URL, or None if a binding must set it.
     :ivar bindable: True if a binding may set another base URL: any, or one that matches C{template}.
-    :ivar hosts: the allowed C{host:port}. Those of a template contain its variables in braces.
+    :ivar hosts: the allowed C{host:port}. Those of a template contain its variables in braces. One that begins with
+        C{*.} stands for all hosts with one label more.
     :ivar template: the template of the base URL, if it has variables.
     :ivar places: the base URLs of other hosts, by the names that operations use.
     :ivar own_tools: the declarations for an agent's own command-line tools, or None if there are none.
@@ -164,12 +165,14 @@ class ConnectorDescription:
         """Return the declarations for own tools if the connector is used at C{base_url}, or None if there are none.
 
         If a binding has a base URL of its own, its host is in place of the default one's. It is left out if its path is
-        another one, since the declared paths are not there.
+        another one, since the declared paths are not there. Variables have their values.
 
         :raises ValueError: if the base URL is invalid.
         """
         tools, default = self.own_tools, self.base_url
-        if tools is None or not self.bindable or self.template is not None or default is None or base_url is None:
+        if tools is not None and self.template is not None:
+            return tools.fill(self._values(base_url or default or ""))
+        if tools is None or not self.bindable or default is None or base_url is None:
             return tools
         before, after = read_base_url(default), read_base_url(base_url)
         host = after.origin.host_and_port.removesuffix(":443") if before.path == after.path else ""
@@ -182,7 +185,8 @@ class ConnectorDescription:
 
         A tool's request that was recognised as a declared operation is presented as that operation, with the inputs
         that were read back from it. A GraphQL mutation has the further input C{mutation}: the names of its fields. A
-        request that publishes a package has the further inputs C{package}, its name, and C{version}.
+        request that publishes a package has the further inputs C{package}, its name, and C{version}. A request to AWS
+        has C{call}: the service, the operation and the region.
 
         :param inputs: the inputs of C{operation}.
         """
@@ -194,7 +198,12 @@ class ConnectorDescription:
             return declared.presentation, shown
         package = recognised.get("package")
         named = package if isinstance(package, Mapping) else {}
-        further = {"mutation": recognised.get("fields"), "package": named.get("name"), "version": named.get("version")}
+        further = {
+            "mutation": recognised.get("fields"),
+            "package": named.get("name"),
+            "version": named.get("version"),
+            "call": recognised.get("call"),
+        }
         return operation.presentation, {**inputs, **{name: value for name, value in further.items() if value}}
 
     def scope(self, base_url: str, variables: Mapping[str, str] = _NONE) -> Scope | None:
@@ -226,6 +235,22 @@ class ConnectorDescription:
             with suppress(ValueError):  # the connector's setting has changed, so the scopes differ anyway
                 found |= UrlTemplate(text, self.template.variables).read(sealed.settings.get(name, ""))
         return {each.name: found[each.name] for each in self.template.unplaced if each.name in found}
+
+    def fill(self, base_url: str | None) -> ConnectorDescription:
+        """Return the description as it is at C{base_url}, or at the default base URL: variables have their values.
+
+        If the template does not match the base URL, the variables remain unfilled.
+
+        :raises ValueError: if the base URL is invalid.
+        """
+        values, need = self._values(base_url or self.base_url or ""), self.credential
+        settings = {} if need is None else {name: fill(text, values) for name, text in need.settings.items()}
+        return evolve(
+            self,
+            hosts=tuple(fill(each, values) for each in self.hosts),
+            credential=None if need is None else evolve(need, settings=settings),
+            own_tools=self.find_tools(base_url),
+        )
 
     def url_of(self, place: str | None, base_url: str) -> str:
         """Return the base URL of the host named C{place}, filled with the variables of C{base_url}.

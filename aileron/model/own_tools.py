@@ -6,9 +6,15 @@ from collections.abc import Mapping
 
 from attrs import evolve, field, frozen
 
+from aileron.base.addresses import covers_host
 from aileron.base.json import JSON
 
+from .places import fill
+
 ASK, REFUSE = "ask", "refuse"
+
+REGION = "_REGION"
+"""The end of the names of variables that name a region, and hold no placeholder."""
 
 ANY_METHOD = "*"
 
@@ -54,12 +60,32 @@ class RequestTemplate:
 
 
 @frozen
+class AwsCalls:
+    """The operations of one service of AWS.
+
+    :ivar reads: the operations that only read. Every other one is a write.
+    :ivar credentials: the operations whose answers hold a credential. They are never sent without approval.
+    :ivar target: the text before the dot in the header C{X-Amz-Target}, or empty if the service has no such header.
+    :ivar varying: parameters that differ between repetitions of one command.
+    :ivar rest: True if the method of a request says whether it reads, and there are no names of operations.
+    """
+
+    reads: frozenset[str] = frozenset()
+    credentials: frozenset[str] = frozenset()
+    target: str = ""
+    varying: frozenset[str] = frozenset()
+    rest: bool = False
+
+
+@frozen
 class ToolDeclaration:
     """The table C{[own_tools]} of a connector file.
 
     :ivar service: the name by which a user asks for it, such as C{github}.
-    :ivar hosts: the hosts that the tools address, in lower case, each with its port unless that is 443.
+    :ivar hosts: the hosts that the tools address, in lower case, each with its port unless that is 443. One may have a
+        C{*} as its first label, and variables of the connector's base URL in braces.
     :ivar variables: the environment variables that the tools read, with placeholders as values. No value is a secret.
+        An empty one is removed from the environment. One may be a variable of the base URL, such as C{{region}}.
     :ivar headers: the headers in which the tools send their credential, in lower case.
     :ivar graphql: the paths of GraphQL.
     :ivar reads: requests that read, although their method is neither C{GET} nor C{HEAD}, or C{get_asks} is set.
@@ -71,6 +97,7 @@ class ToolDeclaration:
     :ivar raw: L{ASK} if a write that is no declared operation can be approved, or L{REFUSE} if it is refused.
     :ivar requests: the requests of the connector's operations.
     :ivar packages: the form in which tools publish packages, such as C{npm}, or empty if they publish none.
+    :ivar aws: the operations of AWS's services, by the services' names in signatures, such as C{sqs}.
     :ivar is_git: True if the tool is git, and the hosts are asked nothing but what git asks over HTTP.
     :ivar paths: the paths under which requests are covered, or empty for all.
     :ivar get_asks: True if C{GET} and C{HEAD} may write, so that they read only where C{reads} says so.
@@ -90,6 +117,7 @@ class ToolDeclaration:
     raw: str = REFUSE
     requests: tuple[RequestTemplate, ...] = ()
     packages: str = ""
+    aws: Mapping[str, AwsCalls] = field(factory=dict)
     is_git: bool = False
     paths: frozenset[str] = frozenset()
     get_asks: bool = False
@@ -104,3 +132,17 @@ class ToolDeclaration:
         hosts = [after if each == before else each for each in self.hosts]
         requests = [evolve(each, host=after) if each.host == before else each for each in self.requests]
         return evolve(self, hosts=tuple(filter(None, hosts)), requests=tuple(each for each in requests if each.host))
+
+    @property
+    def placeholders(self) -> frozenset[str]:
+        """The values that tools may send in place of a credential."""
+        return frozenset(value for name, value in self.variables.items() if value and not name.endswith(REGION))
+
+    def has_host(self, host: str) -> bool:
+        """Return whether the tools address a host, given in lower case, with its port unless that is 443."""
+        return any(covers_host(each, host) for each in self.hosts)
+
+    def fill(self, values: Mapping[str, str]) -> ToolDeclaration:
+        """Return the declaration with the values of the base URL's variables in its hosts and variables."""
+        variables = {name: fill(text, values) for name, text in self.variables.items()}
+        return evolve(self, hosts=tuple(fill(each, values) for each in self.hosts), variables=variables)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from aileron.base.addresses import read_origin
+from aileron.base.addresses import covers_host, read_origin
 from aileron.base.converter import to_json
 from aileron.base.json import JSON
 from aileron.credentials import KINDS, CredentialKind
@@ -128,7 +128,7 @@ def check_target(binding: Binding, scope: Scope, url: str) -> None:
     :raises BindingFailed: if the scope does not include the host, which is C{details["host"]}.
     """
     host = _find_place(url)
-    if host != _find_place(scope.base_url) and host not in scope.hosts:
+    if host != _find_place(scope.base_url) and not any(covers_host(each, host) for each in scope.hosts):
         raise refuse_use(binding, f"The request goes to {host}, for which {binding.name} is not bound.", host=host)
 
 

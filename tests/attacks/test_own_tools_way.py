@@ -17,8 +17,8 @@ LONG = MEBIBYTE - 100
 _MINE = "ghp_CANARY_of_the_agent"
 _ASK = """
 import json, socket, ssl, sys, urllib.request
-url, key, session, pem = sys.argv[1:5]
-host, most = "api.github.com", 60
+url, key, session, pem, host = sys.argv[1:6]
+most = 60
 context = ssl.create_default_context(cadata=pem)
 def post(path, body):
     headers = {"Authorization": "Bearer " + key, "Content-Type": "application/json"}
@@ -49,7 +49,7 @@ def say(data):
         return read(each)
 """
 _SAY = f"""{_ASK}
-print(json.dumps([say(each.replace("LONG", "x" * {LONG})) for each in json.loads(sys.argv[5])]))
+print(json.dumps([say(each.replace("LONG", "x" * {LONG})) for each in json.loads(sys.argv[6])]))
 """
 _CERTIFICATES = f"""{_ASK}
 def tried(*given):
@@ -68,7 +68,7 @@ print(json.dumps([tried(), tried(host + ":443", "other.example"), tried("other.e
 _HOLD = f"""{_ASK}
 import select
 held = []
-for _ in range(int(sys.argv[5])):
+for _ in range(int(sys.argv[6])):
     each = connect()
     held.append(each)
     try:
@@ -159,19 +159,25 @@ ASKED = (
 
 
 class WayTestCase(AttackTestCase):
-    """A user who let the tools of agents use GitHub, and a program with the launch key."""
+    """A user who let the tools of agents use a service, and a program with the launch key."""
+
+    service = "github"
 
     async def begin(self) -> None:
         """Have the service added and a credential bound. A write is held for a second."""
         await self.furnish()
         await self.set_config("own_tools: {hold_seconds: 1}\n")
-        await self.operator("own-tools", "add", "github", "--yes")
+        await self.operator("own-tools", "add", self.service, "--yes")
+        await self.bind()
+
+    async def bind(self) -> None:
+        """Bind a credential."""
         await self.feed("ghp_CANARY", "credential", "setup", "builtin://github")
 
     async def opened(self, agent: str = "test") -> tuple[AgentSession, str]:
         """Open the service for a new session, and return the certificate of its authority too."""
         session = await self.session(agent)
-        reply = await self.open(session, "github")
+        reply = await self.open(session, self.service)
         self.assertEqual(200, reply.status, reply)
         return session, str(reply.body["certificate"])
 
@@ -181,14 +187,14 @@ class WayTestCase(AttackTestCase):
         url = f"{found['url']}/v1/sessions/{session.id}/own-tools"
         return await self.web.ask("POST", url, key or str(found["launch_key"]), {"services": list(services)})
 
-    def given(self, session: AgentSession, pem: str) -> tuple[str, ...]:
+    def given(self, session: AgentSession, pem: str, host: str = HOST) -> tuple[str, ...]:
         """Return what the program gets."""
         found = self.home.discovery()
-        return str(found["url"]), str(found["launch_key"]), session.id, pem
+        return str(found["url"]), str(found["launch_key"]), session.id, pem, host
 
-    async def say(self, session: AgentSession, pem: str, requests: Sequence[str]) -> list[str]:
+    async def say(self, session: AgentSession, pem: str, requests: Sequence[str], host: str = HOST) -> list[str]:
         """Send requests, each by a connection of its own, and return the answers."""
-        said: list[str] = await self.attack(_SAY, *self.given(session, pem), json.dumps(requests), seconds=120)
+        said: list[str] = await self.attack(_SAY, *self.given(session, pem, host), json.dumps(requests), seconds=120)
         return said
 
 

@@ -132,6 +132,17 @@ class FileTests(SynchronousTestCase):
             found = problems(text.replace(old, new, 1))
             self.assertTrue(any(words in each for each in found), (new, found))
 
+    def test_wildcard(self) -> None:
+        """A host may have a wildcard as its first label, if three others follow; a base URL may have none."""
+        listed = 'hosts = ["{site}.tracker.example:443", "up-{site}.files.example:443", "other.example:8443", "%s"]'
+        head = 'version = "1.0.0"'
+        for host in ("*.{site}.files.example:443", "*.eu.files.example:8443"):
+            text = SPEC.replace(head, f"{head}\n{listed % host}", 1)
+            self.assertIn(host, spec_of(text).description.hosts)
+        for host in ("*.example:443", "*.files.example:443", "*:443", "a.*.files.example:443", "*.a.files.example"):
+            self.assertTrue(problems(SPEC.replace(head, f"{head}\n{listed % host}", 1)), host)
+        self.assertTrue(problems(SPEC.replace("https://other.example", "https://*.a.other.example")))
+
     def test_slow_pattern(self) -> None:
         """A pattern that would keep other engines busy for years is tried in time in proportion to the text."""
         text = SPEC.replace('"[a-z][a-z0-9-]*"', '"(a|a)*(a|a)*(a|a)*b?"').replace('"acme"', f'"{"a" * 60}"')

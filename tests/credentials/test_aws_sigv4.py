@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.credentials import KINDS
+from aileron.credentials import KINDS, UNSIGNED_CHUNKS
 from aileron.model.connectors import Request
 from aileron.model.errors import BindingFailed
 from tests.credentials.kind import NOW, REQUEST, Held, KindCase, KindContract, scope_of
@@ -130,6 +130,55 @@ class AwsSigV4Tests(KindCase, KindContract):
         ):
             request = evolve(REQUEST, method="GET", url=url, headers=headers, body=None)
             self.assertIn(f"Signature={signature}", dict(self.authorized(request).headers)["Authorization"])
+
+
+class ServicesTests(SynchronousTestCase):
+    """A key that signs for several services, each at its hosts."""
+
+    def setUp(self) -> None:
+        services = "sqs.eu-west-1.amazonaws.com=eu-west-1/sqs *.s3.eu-west-1.amazonaws.com=eu-west-1/s3"
+        self.kind = KINDS["aws_sigv4"]
+        self.held = Held(document(region="us-east-1", service="sts"), scope_of(self.kind, services=services))
+
+    def signing(self, request: Request) -> Deferred[Any]:
+        """Sign a request."""
+        return Deferred.fromCoroutine(self.kind.authorize(self.held.use(), request))
+
+    def test_by_host(self) -> None:
+        """The host says the region and the service, whatever the credential says."""
+        for host, scope in (
+            ("sqs.eu-west-1.amazonaws.com", "eu-west-1/sqs"),
+            ("acme.s3.eu-west-1.amazonaws.com", "eu-west-1/s3"),
+        ):
+            sent = self.successResultOf(self.signing(evolve(REQUEST, url=f"https://{host}/")))
+            self.assertIn(f"/20260501/{scope}/aws4_request,", dict(sent.headers)["Authorization"])
+
+    def test_other_host(self) -> None:
+        """At another host nothing is signed."""
+        for host in ("sns.eu-west-1.amazonaws.com", "s3.eu-west-1.amazonaws.com", "sqs.eu-west-1.amazonaws.com:8443"):
+            self.failureResultOf(self.signing(evolve(REQUEST, url=f"https://{host}/")), BindingFailed)
+
+    def test_unsigned_chunks(self) -> None:
+        """Content in chunks that are not signed keeps its header; the content is not covered by the signature."""
+        url, chunks = "https://acme.s3.eu-west-1.amazonaws.com/a", (("X-Amz-Content-Sha256", UNSIGNED_CHUNKS),)
+        one, other = (
+            dict(self.successResultOf(self.signing(evolve(REQUEST, url=url, headers=chunks, body=body))).headers)
+            for body in (b"a", b"b")
+        )
+        self.assertEqual(one["Authorization"], other["Authorization"])
+        self.assertNotIn("X-Amz-Content-Sha256", one)
+
+    def test_s3_path(self) -> None:
+        """Of a path to S3 all is encoded that S3 encodes, however it was sent."""
+        plain, encoded = (
+            dict(
+                self.successResultOf(
+                    self.signing(evolve(REQUEST, url=f"https://acme.s3.eu-west-1.amazonaws.com/{key}"))
+                ).headers
+            )
+            for key in ("a+b=c(d)", "a%2Bb%3Dc%28d%29")
+        )
+        self.assertEqual(plain["Authorization"], encoded["Authorization"])
 
 
 _WORD = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12).filter(

@@ -5,7 +5,17 @@ nothing of the text. This package imports nothing else of Aileron.
 """
 
 from ._certificates import SYSTEM_BUNDLES, find_certificates, read_certificates, system_authorities
-from ._hosts import PAGES_DOMAIN, bracketed, connectable, is_loopback, may_be_loopback, may_be_private, read_host
+from ._hosts import (
+    PAGES_DOMAIN,
+    WILDCARD,
+    bracketed,
+    connectable,
+    covers_host,
+    is_loopback,
+    may_be_loopback,
+    may_be_private,
+    read_host,
+)
 from ._networks import Address, AddressBlock, Network, may_be_connected, network_of, read_address, read_address_block
 from ._overrides import (
     OVERRIDING_HEADERS,
@@ -34,6 +44,7 @@ __all__ = [
     "PAGES_DOMAIN",
     "PARTIAL_HEADERS",
     "SYSTEM_BUNDLES",
+    "WILDCARD",
     "Address",
     "AddressBlock",
     "BaseUrl",
@@ -43,6 +54,7 @@ __all__ = [
     "base_url_problem",
     "bracketed",
     "connectable",
+    "covers_host",
     "find_certificates",
     "host_shown",
     "is_lasting",

@@ -19,6 +19,9 @@ _PUNYCODE = "xn--"
 _LOCAL_NAMES = (".localhost", ".local", ".internal", ".lan", ".home.arpa", ".intranet")
 _LOOPBACK_V6 = IPv6Address("::1")
 
+WILDCARD = "*."
+"""The beginning of a declared host that stands for all hosts with one label more."""
+
 PAGES_DOMAIN = "aileron.localhost"
 """The domain in which each start of the daemon has its own name for the operator's pages (ADR 66)."""
 
@@ -48,6 +51,20 @@ def read_host(text: str) -> str:
     if len(host) > _MOST_CHARACTERS or not _NAME.fullmatch(host) or not all(map(_decodes, host.split("."))):
         raise ValueError("must have a proper host: of a-z, 0-9, '-' and '.', without a dot at its end")
     return host
+
+
+def covers_host(declared: str, host: str) -> bool:
+    """Return True if a host is the declared one, or has exactly one label in place of the C{*} of a declared one.
+
+    :param declared: a host such as C{example.org} or C{*.example.org}, with its port if C{host} has one.
+    :param host: a result of L{read_host}, with or without a port.
+    """
+    if not declared.startswith(WILDCARD):
+        return declared == host
+    label, dot, rest = host.partition(".")
+    # guard of own tools: a wildcard stands for one label
+    #    -> base.addresses.test_hosts.CoveredHostTests.test_wildcard, instead return host.endswith(declared[1:])
+    return bool(label and dot) and WILDCARD + rest == declared
 
 
 def bracketed(host: str) -> str:

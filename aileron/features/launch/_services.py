@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from attrs import field, frozen
 
+from aileron.base.addresses import WILDCARD
 from aileron.client import Daemon, DaemonUnreachable
 from aileron.features.egress.client import open_connection
 from aileron.features.egress.hello import HelloRefused, read_hello
@@ -75,19 +76,20 @@ class SessionServices:
 
     def _name_placeholders(self, opened: OpenedServices, place: str) -> str:
         """Return a sentence that names the variables with placeholders, or an empty text if there are none."""
-        if not opened.variables:
+        if not opened.placeholders:
             return ""
-        theirs = sorted(name for name in opened.variables if self.environment.get(name))
+        theirs = sorted(name for name in opened.placeholders if self.environment.get(name))
         stays = f"; your own {' and '.join(theirs)} stays outside" if theirs else ""
-        return _PLACEHOLDERS.format(place=place, names=", ".join(sorted(opened.variables)), stays=stays)
+        return _PLACEHOLDERS.format(place=place, names=", ".join(sorted(opened.placeholders)), stays=stays)
 
 
 def find_direct(opened: OpenedServices | None) -> DirectHosts | None:
     """Return the hosts that programs in a sandbox reach even if they ignore the proxy, or None if there are none.
 
-    These are the hosts of services whose port is that of HTTPS.
+    These are the hosts of services whose port is that of HTTPS, without wildcards, which no list of names can have.
     """
-    names = frozenset() if opened is None else frozenset(each for each in opened.hosts if ":" not in each)
+    hosts = () if opened is None else opened.hosts
+    names = frozenset(each for each in hosts if ":" not in each and not each.startswith(WILDCARD))
     return DirectHosts(names, _read_name) if names else None
 
 

@@ -8,7 +8,11 @@ from datetime import UTC, datetime, timedelta
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from twisted.internet.ssl import CertificateOptions, PrivateCertificate, TLSVersion
 
+from aileron.base.addresses import covers_host
 from aileron.base.certificates import Validity, make_authority, make_key, make_leaf
+
+MOST_LEAVES = 64
+"""The most hosts of one session whose certificates are kept. They are made again when needed."""
 
 _EARLIER = timedelta(hours=1)
 _VALID = timedelta(days=2)
@@ -22,7 +26,7 @@ class SessionAuthority:
     for these hosts and their subdomains alone.
 
     :ivar pem: the certificate.
-    :param hosts: the names of the hosts, without ports.
+    :param hosts: the names of the hosts, without ports. One may begin with C{*.}.
     :param now: an aware time. Certificates are valid from one hour before until two days after it.
     """
 
@@ -42,9 +46,13 @@ class SessionAuthority:
         """
         # guard of own tools: no certificate for another host
         #    -> features.own_tools.test_authority.AuthorityTests.test_other_host
-        if host not in self._hosts:
+        if not any(covers_host(each, host) for each in self._hosts):
             raise ValueError(f"This session's authority does not cover {host}.")
         if host not in self._options:
+            # guard of own tools: the names that a wildcard stands for do not fill the memory
+            #    -> features.own_tools.test_authority.AuthorityTests.test_many_hosts
+            if len(self._options) >= MOST_LEAVES:
+                del self._options[next(iter(self._options))]
             self._options[host] = self._build_options(host)
         return self._options[host]
 

@@ -11,12 +11,13 @@ from aileron.base.attachments import regular_base64
 from aileron.model.connectors import CredentialNeed
 from aileron.model.own_tools import ToolDeclaration
 
+from ._aws import is_signed_with
 from .values import ToolRequest
 
 _HEADERS = frozenset(
     "authorization proxy-authorization cookie cookie2 api-key apikey x-api-key x-api-token x-apikey x-access-token "
-    "x-amz-security-token x-auth-key x-auth-token x-goog-api-key job-token private-token deploy-token "
-    "x-github-token x-token x-vault-token".split()
+    "x-amz-s3session-token x-amz-security-token x-auth-key x-auth-token x-goog-api-key job-token private-token "
+    "deploy-token x-github-token x-token x-vault-token".split()
 )
 _PARAMETERS = frozenset(
     "access_token api_key api_token apikey auth_token bearer_token client_secret job_token oauth_token private_token "
@@ -37,7 +38,7 @@ def find_foreign_credential(
     :param need: the credential that Aileron adds.
     :param parameters: the names of the parameters in the query and in a form, decoded.
     """
-    placeholders = frozenset(declaration.variables.values())
+    placeholders, is_own = declaration.placeholders, is_signed_with if declaration.aws else _is_placeholder
     forbidden = _HEADERS | ({need.header.lower()} if need and need.header else frozenset())
     seen: set[str] = set()
     for name, value in request.headers:
@@ -46,14 +47,14 @@ def find_foreign_credential(
             # guard of own tools: a tool sends no credential but its placeholder
             #    -> features.own_tools.test_recognition.CredentialTests.test_refused
             # guard against attack: no other credential is sent -> test_own_tools_way.WayTests.test_credentials
-            if plain in seen or not _is_placeholder(value, placeholders):
+            if plain in seen or not is_own(value, placeholders):
                 return f"header {name}"
             seen.add(plain)
         elif plain in forbidden or plain in declaration.headers:
             return f"header {name}"
-    own = {need.query.lower().replace("-", "_")} if need and need.query else frozenset[str]()
+    query = {need.query.lower().replace("-", "_")} if need and need.query else frozenset[str]()
     for name in parameters:
-        if name.lower().replace("-", "_") in _PARAMETERS | own:
+        if name.lower().replace("-", "_") in _PARAMETERS | query:
             return f"parameter {name[:60]}"
     return ""
 

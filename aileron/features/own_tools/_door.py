@@ -135,7 +135,7 @@ class Door:
     async def _read(self, asked: _Asked) -> ToolAnswer:
         request, tools = asked.request, asked.service.tools
         self._recorder.admit_read(asked.session.id)
-        inputs = write_inputs(request, tools.headers)
+        inputs = write_inputs(request, tools.headers | asked.recognised.left_out)
         found = await self._reads.read(asked.session, asked.service.action, inputs)
         if isinstance(found, StreamedAnswer):
             return await self._open_long(asked, found)
@@ -221,10 +221,12 @@ def _make_write(asked: _Asked) -> Write:
     request, service, push = asked.request, asked.service, asked.recognised.push
     claimed: dict[str, JSON] = {CLAIMED_COMMAND: request.caller.command} if request.caller.command else {}
     if push is None:
-        recognised, form = {**asked.recognised.to_json(), **claimed}, form_digest(request, service.tools)
-        is_stored = bool(asked.recognised.package) and request.long is None and service.takes_long
+        aws, left_out = asked.recognised.aws, service.tools.headers | asked.recognised.left_out
+        recognised = {**asked.recognised.to_json(), **claimed}
+        form = form_digest(request, service.tools, left_out, frozenset() if aws is None else aws.varying)
+        is_stored = bool(asked.recognised.package) and request.long is None and "content" in service.inputs
         shown = evolve(request, body=b"") if is_stored else request
-        inputs = {**write_inputs(shown, service.tools.headers), "recognised": recognised}
+        inputs = {**write_inputs(shown, left_out), "recognised": recognised}
         return Write(asked.session, request, service.action, inputs, form, is_stored=is_stored)
     repository = asked.recognised.repository
     inputs = dict(push_inputs(request, repository, push))

@@ -25,26 +25,36 @@ _USUAL = frozenset(
 
 _VARYING_PREFIXES = ("amz-sdk-", "x-stainless-")
 _BOUNDARY = re.compile(r'boundary=(?:"([^"\\]{1,70})"|([^";\s]{1,70}))', re.IGNORECASE)
+_FORM = "application/x-www-form-urlencoded"
+_JSON = frozenset(("application/json", "application/x-amz-json-1.0", "application/x-amz-json-1.1"))
 _MOST_VALUES = 20_000
 
 
-def form_digest(request: ToolRequest, declaration: ToolDeclaration) -> str:
+def form_digest(
+    request: ToolRequest,
+    declaration: ToolDeclaration,
+    left_out: frozenset[str] = frozenset(),
+    varying: frozenset[str] = frozenset(),
+) -> str:
     """Return the digest of a request's normal form, as C{sha256:<64 hex>}.
 
     Two requests of one form have the same host, method, target, headers and content. What differs between repetitions
     of one command is not part of it: dates, IDs of attempts, the user agent, the placeholder, the order of members in
     JSON, the boundary of a multipart body, and headers that the connector declares as varying. Requests of the same
     form have the same effect, so the answer to one can be given to the other.
+
+    :param left_out: further headers, in lower case, that are not passed on.
+    :param varying: parameters in the content that differ between repetitions.
     """
     content_type = next((value for name, value in request.headers if name.lower() == "content-type"), "")
     boundary, plain_type = split_boundary(content_type)
-    left_out = _VARYING | declaration.varying | declaration.headers
+    left_out |= _VARYING | declaration.varying | declaration.headers
     kept = sorted(
         (name.lower(), value if boundary is None or name.lower() != "content-type" else plain_type)
         for name, value in request.headers
         if name.lower() not in left_out and not name.lower().startswith(_VARYING_PREFIXES)
     )
-    body = _write_body(request, content_type, boundary)
+    body = _write_body(request, content_type, boundary, varying)
     return digest([request.host, request.method, request.target, kept, *body])
 
 
@@ -70,7 +80,7 @@ def read_long(content_type: str) -> BodyReading:
     return BodyReading(boundary, media_type.startswith("multipart/") or not media_type)
 
 
-def _write_body(request: ToolRequest, content_type: str, boundary: str | None) -> list[JSON]:
+def _write_body(request: ToolRequest, content_type: str, boundary: str | None, varying: frozenset[str]) -> list[JSON]:
     """Return the kind of the body's normal form, and its digest, as a list for the digest of the request."""
     if request.long is not None:
         return [*request.long.form]
@@ -83,9 +93,15 @@ def _write_body(request: ToolRequest, content_type: str, boundary: str | None) -
         return ["multipart", digest_of_bytes(plain)]
     media_type = content_type.partition(";")[0].strip().lower()
     encoded = any(name.lower() == "content-encoding" for name, _ in request.headers)
-    if body and not encoded and (media_type == "application/json" or media_type.endswith("+json")):
+    if varying and media_type == _FORM:
+        pieces = (each for each in body.split(b"&") if each.partition(b"=")[0].decode("latin-1") not in varying)
+        return ["bytes", digest_of_bytes(b"&".join(pieces))]
+    if body and not encoded and (media_type in _JSON or media_type.endswith("+json")):
         try:
-            return ["json", digest_of_bytes(canonical(loads_strict(body, most_values=_MOST_VALUES)))]
+            value = loads_strict(body, most_values=_MOST_VALUES)
+            if isinstance(value, dict):
+                value = {name: each for name, each in value.items() if name not in varying}
+            return ["json", digest_of_bytes(canonical(value))]
         except ValueError:
             return ["bytes", digest_of_bytes(body)]
     return ["bytes", digest_of_bytes(body)]

@@ -12,6 +12,7 @@ from aileron.connectors import GitPush, NotAPackage, NotGit, UploadRequest, read
 from aileron.model.connectors import READ, WRITE, ConnectorDescription, CredentialNeed
 from aileron.model.own_tools import REFUSE, ToolDeclaration
 
+from ._aws import AwsAsked, NotAws, find_aws_credential, name_aws_protocol, recognise_aws
 from ._credentials import find_foreign_credential, list_form_credentials
 from ._forms import find_unusual_header
 from ._git import GIT, recognise_git
@@ -56,6 +57,7 @@ class Recognised:
     :ivar repository: the path of the repository of a push.
     :ivar push: the push of git, or None if it is another request.
     :ivar package: the package that it publishes: C{name}, C{version}, C{file}, C{size} and C{digest}. Empty if none.
+    :ivar aws: the request to AWS, or None if it is another request.
     """
 
     effect: str
@@ -70,6 +72,12 @@ class Recognised:
     repository: str = ""
     push: GitPush | None = None
     package: Mapping[str, JSON] = field(factory=dict)
+    aws: AwsAsked | None = None
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """The headers, in lower case, that are not passed on because Aileron sets them anew."""
+        return frozenset() if self.aws is None else self.aws.left_out
 
     def to_json(self) -> dict[str, JSON]:
         """Return how a request was recognised, for the arguments of its run. Empty members are left out."""
@@ -81,6 +89,7 @@ class Recognised:
             "returns_credential": self.returns_credential,
             "decoded_path": self.decoded_path,
             "package": dict(self.package),
+            **({} if self.aws is None else {"call": self.aws.call, "parameters": dict(self.aws.parameters)}),
         }
         return {name: value for name, value in members.items() if value}
 
@@ -103,16 +112,22 @@ def recognise(request: ToolRequest, description: ConnectorDescription) -> Recogn
     declaration = description.own_tools
     if declaration is None:
         raise ValueError(f"{description.name} declares no tools")
-    path = request.target.partition("?")[0]
-    protocol = GIT if declaration.is_git else GRAPHQL if path in declaration.graphql else REST
+    protocol = _name_protocol(request, declaration, description.credential)
     try:
         return _Recogniser(request, declaration, description.credential, protocol).recognise()
-    except (Unclear, NotOneOperation) as error:
+    except (Unclear, NotOneOperation, NotAws) as error:
         return Recognised("", protocol, problem=str(error))
     except NotGit as error:
         return Recognised("", protocol, problem=f"It cannot be passed on: {error}.")
     except _NotRecognised as error:
         return Recognised("", protocol, problem=error.problem, is_foreign=error.is_foreign)
+
+
+def _name_protocol(request: ToolRequest, declaration: ToolDeclaration, need: CredentialNeed | None) -> str:
+    if declaration.aws:
+        return name_aws_protocol(request, declaration, need)
+    path = request.target.partition("?")[0]
+    return GIT if declaration.is_git else GRAPHQL if path in declaration.graphql else REST
 
 
 @frozen
@@ -127,10 +142,10 @@ class _Recogniser:
     def recognise(self) -> Recognised:
         """Return what the request does: its effect, and the declared operation that it is.
 
-        :raises _NotRecognised, Unclear, NotOneOperation, NotGit: if it is refused.
+        :raises _NotRecognised, Unclear, NotOneOperation, NotGit, NotAws: if it is refused.
         """
         method, declaration = self.request.method, self.declaration
-        if self.request.host not in declaration.hosts:
+        if not declaration.has_host(self.request.host):
             raise _NotRecognised(f"{self.request.host} is not a host of {declaration.service}.")
         if method not in _METHODS:
             raise _NotRecognised("Only the methods GET, HEAD, POST, PUT, PATCH and DELETE are supported.")
@@ -146,10 +161,31 @@ class _Recogniser:
         #    -> features.own_tools.test_recognition.LongTests.test_refused
         if self.request.long is not None and (method in _READING or self.protocol != REST):
             raise _NotRecognised(_TOO_LONG)
+        if declaration.aws:
+            return self._recognise_aws(target)
         if self.protocol == GIT:
             asked = recognise_git(self.request)
             return Recognised(asked.effect, asked.protocol, repository=asked.repository, push=asked.push)
         return self._recognise_call(target)
+
+    def _recognise_aws(self, target: RequestTarget) -> Recognised:
+        """Return what a request to AWS does.
+
+        :raises _NotRecognised, NotAws: if it is refused.
+        """
+        if any(overriding_parameters(self.request.query)):
+            raise _NotRecognised("A parameter could change the method of the request.")
+        asked = recognise_aws(self.request, target, self.declaration, self.need)
+        if asked.effect == WRITE:
+            self._refuse_raw()
+        decoded = target.path if target.is_encoded else ""
+        return Recognised(
+            asked.effect,
+            self.protocol,
+            returns_credential=asked.returns_credential,
+            decoded_path=decoded,
+            aws=asked,
+        )
 
     def _recognise_call(self, target: RequestTarget) -> Recognised:
         """Return what a request of REST or GraphQL does.
@@ -175,9 +211,11 @@ class _Recogniser:
         names += [piece.partition("=")[0] for _, value in target.parameters for piece in value.split(";")[1:]]
         # guard of own tools: a form carries no credential
         #    -> features.own_tools.test_recognition.CredentialTests.test_refused
-        if self._media_type() in ("", _FORM):
+        if self._media_type() in ("", _FORM) and not self.declaration.aws:
             names += list_form_credentials(self.request.body)
         place = find_foreign_credential(self.request, self.declaration, self.need, names)
+        if not place and self.declaration.aws:
+            place = find_aws_credential(self.request, names)
         if place:
             variables = ", ".join(sorted(self.declaration.variables))
             instead = f"use the value of {variables}" if variables else "send none, also in no URL"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from xml.sax.saxutils import escape
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from aileron.base.json import JSON
 from aileron.base.text import visible
 from aileron.connectors import GitPush, write_packet, write_report
 from aileron.model.own_tools import ToolDeclaration
 
+from ._aws import AWS_JSON, AWS_QUERY, AWS_REST, AWS_S3
 from ._git import GIT_FETCH
 from ._recognition import GRAPHQL, Recognised
 from .values import ToolAnswer
@@ -21,6 +23,7 @@ DENIED = "Denied"
 UNKNOWN = "Outcome unknown"
 REFUSED = "Refused by Aileron"
 
+_AWS = frozenset((AWS_JSON, AWS_QUERY, AWS_REST, AWS_S3))
 _OK = "ok"
 _NOTHING_SENT = "Nothing was sent."
 _MOST_TEXT = 2000
@@ -172,12 +175,10 @@ class Refusals:
         if self.protocol == GRAPHQL:
             error: JSON = {"message": text, "type": code.upper(), "extensions": {"code": code.upper()}}
             return _write_json(200, "OK", headers, {"data": None, "errors": [error]})
-        if self.push is not None:
-            report = write_report(self.push, phrase[:1].lower() + phrase[1:], text)
-            return ToolAnswer(200, "OK", (("Content-Type", _PUSH_RESULT), *headers), report)
-        if self.protocol == GIT_FETCH:
-            error_line = write_packet(f"ERR {text}\n".encode())
-            return ToolAnswer(200, "OK", (("Content-Type", _FETCH_RESULT), *headers), error_line)
+        if self.push is not None or self.protocol == GIT_FETCH:
+            return self._answer_git(phrase, text, headers)
+        if self.protocol in _AWS:
+            return self._answer_aws(phrase, code, text, headers)
         writer = _WRITERS.get(self.form)
         if writer is None:
             phrase = _write_reason(text) if self.form == "reason" else phrase
@@ -185,6 +186,29 @@ class Refusals:
         if self.form == _OK:
             return _write_json(200, "OK", headers, writer(text, code, url))
         return _write_json(403, phrase, headers, writer(text, code, url))
+
+    def _answer_git(self, phrase: str, text: str, headers: list[tuple[str, str]]) -> ToolAnswer:
+        """Return an answer to git: the report on a push, or the line that git shows when it fetches."""
+        if self.push is None:
+            error_line = write_packet(f"ERR {text}\n".encode())
+            return ToolAnswer(200, "OK", (("Content-Type", _FETCH_RESULT), *headers), error_line)
+        report = write_report(self.push, phrase[:1].lower() + phrase[1:], text)
+        return ToolAnswer(200, "OK", (("Content-Type", _PUSH_RESULT), *headers), report)
+
+    def _answer_aws(self, phrase: str, code: str, text: str, headers: list[tuple[str, str]]) -> ToolAnswer:
+        """Return an answer in the form of AWS's errors, whose names of errors are in upper camel case."""
+        name = "".join(each.capitalize() for each in code.split("_"))
+        if self.protocol in (AWS_JSON, AWS_REST):
+            typed = [("x-amzn-ErrorType", name)] if self.protocol == AWS_REST else []
+            answer = _write_json(403, phrase, [*typed, *headers], {"__type": name, "message": text})
+            return evolve(answer, headers=(("Content-Type", "application/x-amz-json-1.0"), *answer.headers[1:]))
+        error = f"<Code>{name}</Code><Message>{escape(text)}</Message>"
+        if self.protocol == AWS_QUERY:
+            error = f"<ErrorResponse><Error><Type>Sender</Type>{error}</Error></ErrorResponse>"
+        else:
+            error = f"<Error>{error}</Error>"
+        body = f'<?xml version="1.0" encoding="UTF-8"?>\n{error}'.encode()
+        return ToolAnswer(403, phrase, (("Content-Type", "application/xml"), *headers), body)
 
 
 def _shorten(text: str) -> str:

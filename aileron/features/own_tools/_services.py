@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from importlib.util import find_spec
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from aileron.model.connectors import FORWARD, ConnectorDescription
 from aileron.model.errors import BindingRequired, NotFound
@@ -24,6 +24,7 @@ NO_GRAPHQL = "GraphQL requests of tools are refused, because Aileron was install
 class UsedService:
     """A service that agents' own tools can use.
 
+    :ivar about: its connector. Variables have the values of the bound base URL.
     :ivar action: the action by which they use it.
     :ivar inputs: the names of the action's inputs. Actions that earlier versions wrote have fewer.
     """
@@ -76,7 +77,7 @@ class ToolServices:
         # guard of own tools: a session uses no service that it did not open
         #    -> features.own_tools.test_door.ServiceTests.test_not_opened
         opened = [each for each in self._list() if each.tools.service in request.services]
-        found = [each for each in opened if host in each.tools.hosts]
+        found = [each for each in opened if each.tools.has_host(host)]
         if len(found) > 1:
             placed = [each for each in found if each.tools.paths and each.tools.covers(request.target)]
             found = placed or [each for each in found if not each.tools.paths] or found
@@ -105,12 +106,12 @@ class ToolServices:
         return ToolService(name, used.about.name, frozenset(tools.hosts), tools.variables, tools.is_git)
 
     def _place(self, about: ConnectorDescription) -> ConnectorDescription:
-        """Return a connector with its own tools at the base URL of its only binding, if that has one."""
+        """Return a connector with its own tools at the base URL of its only binding, with variables filled in."""
         if about.own_tools is None or not about.bindable:
             return about
         bound = self._bindings.for_connector(about.name)
         base_url = bound[0].base_url if len(bound) == 1 and bound[0].address_problem is None else None
-        return evolve(about, own_tools=about.find_tools(base_url))
+        return about.fill(base_url)
 
     def _list(self) -> list[UsedService]:
         """Return all services whose action is offered, each once."""
@@ -118,8 +119,7 @@ class ToolServices:
         offers = self._submission.offering().offers
         for declared in self._connectors.descriptions():
             about = self._place(declared)
-            tools = about.own_tools
-            if tools is None:
+            if about.own_tools is None:
                 continue
             named = [
                 name
@@ -128,9 +128,9 @@ class ToolServices:
                 and offer.enabled
                 and [(each.connector, each.operation) for each in offer.action.steps] == [(about.name, FORWARD)]
             ]
-            usual = name_action(tools.service)
+            usual = name_action(about.own_tools.service)
             if named:
                 name = usual if usual in named else named[0]
                 inputs = frozenset(each.name for each in offers[name].action.inputs)
-                found[about.name] = UsedService(about, tools, name, inputs)
+                found[about.name] = UsedService(about, about.own_tools, name, inputs)
         return [*found.values()]

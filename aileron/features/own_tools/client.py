@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from attrs import field, frozen
 
 from aileron.client import AnswerNotUnderstood, Daemon, DaemonFault
+from aileron.model.own_tools import REGION
 
 _OK, _NOT_FOUND = 200, 404
 _SHORTEST_PART = 8
@@ -29,13 +30,24 @@ class OpenedServices:
     def replace_credentials(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return an environment with placeholders in place of the credentials that the user has for these services.
 
-        Other variables with the same value as a replaced one get its placeholder too, also in a part of a value.
+        A variable whose placeholder is empty is left out. Other variables with the same value as a replaced one get its
+        placeholder too, also in a part of a value.
         """
-        theirs = {environment[name]: value for name, value in self.variables.items() if environment.get(name)}
+        theirs = {
+            environment[name]: value
+            for name, value in self.variables.items()
+            if environment.get(name) and not name.endswith(REGION)
+        }
         # guard of own tools: no credential of the user enters the sandbox beside the placeholder
         #    -> features.own_tools.test_client.EnvironmentTests.test_same_value
         kept = {name: _replace(value, theirs) for name, value in environment.items()}
-        return {**kept, **self.variables}
+        replaced = {**kept, **self.variables}
+        return {name: value for name, value in replaced.items() if value or name not in self.variables}
+
+    @property
+    def placeholders(self) -> Mapping[str, str]:
+        """The variables whose values are placeholders. Others are removed, or name a region."""
+        return {name: value for name, value in self.variables.items() if value and not name.endswith(REGION)}
 
 
 def _replace(text: str, theirs: Mapping[str, str]) -> str:

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from os.path import isfile, join, realpath
+from os.path import isdir, isfile, join, realpath
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -128,6 +128,17 @@ def _list_cargo_files(environment: Mapping[str, str]) -> Iterator[str]:
         yield from (join(place, name) for name in ("credentials.toml", "credentials") if place)
 
 
+def _list_aws_files(environment: Mapping[str, str]) -> Iterator[str]:
+    """Yield the files in which C{aws} may have stored keys or tokens. That of settings is one only if it has a key."""
+    home = join(_home(environment), ".aws")
+    yield from (environment.get("AWS_SHARED_CREDENTIALS_FILE", ""), join(home, "credentials"))
+    for path in (environment.get("AWS_CONFIG_FILE", ""), join(home, "config")):
+        if "aws_secret_access_key" in _read_settings(path).lower():
+            yield path
+    for cache in (join(home, tool, "cache") for tool in ("cli", "sso", "login")):
+        yield from (join(cache, name) for name in sorted(os.listdir(cache) if isdir(cache) else ()))
+
+
 def _list_twine_files(environment: Mapping[str, str]) -> Iterator[str]:
     yield join(_home(environment), ".pypirc")
 
@@ -154,5 +165,6 @@ _STORED: Mapping[frozenset[str], Callable[[Mapping[str, str]], Iterator[str]]] =
     frozenset(("GITLAB_TOKEN",)): _list_glab_files,
     frozenset(("TWINE_PASSWORD", "UV_PUBLISH_TOKEN")): _list_twine_files,
     frozenset(("CARGO_REGISTRY_TOKEN",)): _list_cargo_files,
+    frozenset(("AWS_ACCESS_KEY_ID",)): _list_aws_files,
 }
 """The files of stored logins, by the variables of which one has a placeholder."""

@@ -32,6 +32,7 @@ class KnownTool:
 KNOWN_TOOLS = (
     KnownTool("gh", "SSL_CERT_FILE", "HTTPS_PROXY", frozenset(("GH_TOKEN", "GITHUB_TOKEN"))),
     KnownTool("glab", "SSL_CERT_FILE", "HTTPS_PROXY", frozenset(("GITLAB_TOKEN",))),
+    KnownTool("aws", "AWS_CA_BUNDLE", "HTTPS_PROXY", frozenset(("AWS_ACCESS_KEY_ID",))),
     KnownTool("curl", "CURL_CA_BUNDLE", "HTTPS_PROXY"),
 )
 _GIT = KnownTool("git", "GIT_SSL_CAINFO", "HTTPS_PROXY")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 
 from attrs import define, field, frozen
 from twisted.internet.defer import DeferredLock
 from twisted.internet.interfaces import IProtocol, IReactorTime, ITransport
 
+from aileron.base.addresses import covers_host
 from aileron.base.json import utc
 from aileron.features.egress.values import HTTPS_PORT
 from aileron.model.errors import Conflict
@@ -52,7 +53,7 @@ class OpenedTools:
 
     def find_services(self, host: str) -> tuple[ToolService, ...]:
         """Return the services at a host, given with its port unless that is 443."""
-        return tuple(each for each in self.services if host in each.hosts)
+        return tuple(each for each in self.services if _covers(each.hosts, host))
 
 
 @define(eq=False)
@@ -124,7 +125,7 @@ class ToolSessions:
     def find_problem(self, session_id: str, host: str) -> str:
         # guard of own tools: after a restart no placeholder is sent to the real host
         #    -> features.own_tools.test_opening.RestartTests.test_refused
-        known = _shorten(host) in self._lost.get(session_id, ())
+        known = _covers(self._lost.get(session_id, ()), _shorten(host))
         return _RESTARTED.format(what=_shorten(host)) if known else ""
 
     def list_hosts(self, session_id: str) -> frozenset[str]:
@@ -156,6 +157,10 @@ class ToolSessions:
         #    -> features.own_tools.test_opening.OpeningTests.test_other_session
         services = () if opened is None else opened.find_services(_shorten(host))
         return (opened, services) if opened is not None and services else None
+
+
+def _covers(hosts: Iterable[str], host: str) -> bool:
+    return any(covers_host(each, host) for each in hosts)
 
 
 def _shorten(host: str) -> str:

@@ -46,6 +46,16 @@ class ToolRequest:
     long: LongBody | None = None
     spool: BodySpool | None = field(default=None, repr=False, eq=False)
 
+    @property
+    def query(self) -> str:
+        """The query as it was sent, without the question mark, or an empty text."""
+        return self.target.partition("?")[2]
+
+    @property
+    def first_label(self) -> str:
+        """The first label of the host."""
+        return self.host.partition(".")[0]
+
 
 def _ignore(*_: object) -> None:
     return None
@@ -80,7 +90,7 @@ class ToolService:
 
     :ivar name: the name by which the user asks for it, such as C{github}.
     :ivar connector: the connector's full name.
-    :ivar hosts: the hosts in lower case, each with its port unless that is 443.
+    :ivar hosts: the hosts in lower case, each with its port unless that is 443. One may begin with C{*.}.
     :ivar variables: the environment variables that tools want, with placeholders as values. No value is a secret.
     :ivar is_git: True if its tool is git.
     """

@@ -13,7 +13,7 @@ from cryptography.x509.verification import PolicyBuilder, Store, VerificationErr
 from twisted.python.filepath import FilePath
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.features.own_tools._authority import SessionAuthority
+from aileron.features.own_tools._authority import MOST_LEAVES, SessionAuthority
 from tests.features.own_tools.tls import openssl_connects
 
 HOSTS = ("api.example", "uploads.example")
@@ -128,6 +128,28 @@ class AuthorityTests(SynchronousTestCase):
             shown = x509.DNSName("some.example") if name == x509.DNSName("*.example") else name
             self.assertEqual((False, False), self.believed(self.sign(name), shown), name)
             self.assertFalse(self.openssl_believes(self.sign(x509.DNSName(HOSTS[0]), name)), name)
+
+    def test_wildcard(self) -> None:
+        """A wildcard is served for each name that it stands for, and nothing else is."""
+        self.authority = SessionAuthority(("*.files.api.example", "api.example"), NOW)
+        self.certificate = read(self.authority.pem)
+        for host in ("acme.files.api.example", "api.example"):
+            leaf = self.served(host)
+            self.assertEqual((True, True), self.believed(leaf, x509.DNSName(host)))
+        for host in ("files.api.example", "a.b.files.api.example", "acme.example"):
+            self.assertRaises(ValueError, self.authority.make_options, host)
+        self.assertEqual((False, False), self.believed(self.sign(x509.DNSName("x.example")), x509.DNSName("x.example")))
+
+    def test_many_hosts(self) -> None:
+        """However many names are asked for, few certificates are kept; one is made again when needed."""
+        authority = SessionAuthority(("*.files.example.org",), NOW)
+        first = authority.make_options("a0.files.example.org")
+        for number in range(MOST_LEAVES):
+            authority.make_options(f"a{number}.files.example.org")
+        self.assertIs(authority.make_options("a0.files.example.org"), first)
+        authority.make_options("b.files.example.org")
+        self.assertEqual(len(authority._options), MOST_LEAVES)
+        self.assertIsNot(authority.make_options("a0.files.example.org"), first)
 
     def test_no_other_authority(self) -> None:
         """It can make no authority: one that it signed is not believed."""

@@ -111,3 +111,13 @@ class EnvironmentTests(SynchronousTestCase):
         found = self.opened.replace_credentials({"GH_TOKEN": "ghp_canary", header: "Authorization: Bearer ghp_canary"})
         self.assertEqual(found[header], "Authorization: Bearer placeholder-1")
         self.assertEqual(self.opened.replace_credentials({"GH_TOKEN": "me", "HOME": "/home/me"})["HOME"], "/home/me")
+
+    def test_removed(self) -> None:
+        """A variable with an empty placeholder is removed; a region is set, and its old value stays elsewhere."""
+        variables = {"AWS_ACCESS_KEY_ID": "placeholder-1", "AWS_SESSION_TOKEN": "", "AWS_REGION": "eu-central-1"}
+        opened = OpenedServices(("aws",), "", (), variables)
+        theirs = {"AWS_SESSION_TOKEN": "canary-token", "TOKEN": "canary-token", "AWS_REGION": "us-east-1"}
+        found = opened.replace_credentials({**theirs, "OTHER": "https://us-east-1.example"})
+        expected = {"TOKEN": "", "AWS_REGION": "eu-central-1", "OTHER": "https://us-east-1.example"}
+        self.assertEqual(found, {"AWS_ACCESS_KEY_ID": "placeholder-1", **expected})
+        self.assertEqual(dict(opened.placeholders), {"AWS_ACCESS_KEY_ID": "placeholder-1"})

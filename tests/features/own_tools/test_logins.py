@@ -69,6 +69,18 @@ class LoginTests(SynchronousTestCase):
         self.assertEqual(self.found("CARGO_REGISTRY_TOKEN", CARGO_HOME=f"{self.home}/other"), [other, usual])
         self.assertEqual(self.found("NPM_TOKEN"), [])
 
+    def test_aws(self) -> None:
+        """The keys of aws are found, and the tokens in its caches; its settings only if they have a key."""
+        stored = ("own", ".aws/credentials", ".aws/cli/cache/a.json", ".aws/sso/cache/b.json")
+        for name in (*stored, ".aws/config"):
+            (self.home / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.home / name).write_text("canary")
+        paths = [str(self.home / name) for name in stored]
+        self.assertEqual(self.found("AWS_ACCESS_KEY_ID", AWS_SHARED_CREDENTIALS_FILE=paths[0]), paths)
+        (self.home / ".aws/config").write_text("[default]\naws_secret_access_key = canary\n")
+        self.assertIn(str(self.home / ".aws/config"), self.found("AWS_ACCESS_KEY_ID"))
+        self.assertEqual(self.found("GH_TOKEN"), [])
+
 
 class NpmTests(SynchronousTestCase):
     """A user of npm."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from xml.etree.ElementTree import fromstring
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.features.own_tools._aws import AWS_JSON, AWS_QUERY, AWS_REST, AWS_S3
 from aileron.features.own_tools._recognition import GRAPHQL, REST, Recognised
 from aileron.features.own_tools._refusals import Refusals
 from aileron.features.own_tools.values import ToolAnswer
@@ -116,3 +118,28 @@ class RefusalTests(SynchronousTestCase):
         self.assertNotIn("\x1b", text)
         self.assertNotIn("\u202e", text)
         self.assertLess(len(text), 2300)
+
+
+class AwsTests(SynchronousTestCase):
+    """Each answer in the form of AWS's errors."""
+
+    def test_xml(self) -> None:
+        """Of a service with forms, and of S3, the code and the text are elements of an error."""
+        for protocol, path in ((AWS_QUERY, "Error/"), (AWS_S3, "")):
+            for make, *words in EACH:
+                answer = make(Refusals("text", protocol))
+                self.assertEqual((answer.status, dict(answer.headers)["Content-Type"]), (403, "application/xml"))
+                root = fromstring(answer.body)
+                self.assertTrue(root.findtext(f"{path}Code"))
+                for each in words:
+                    self.assertIn(each, root.findtext(f"{path}Message") or "")
+
+    def test_json(self) -> None:
+        """Of a service with JSON, the type and the text are members; of REST, a header has the type too."""
+        for protocol in (AWS_JSON, AWS_REST):
+            answer = Refusals("text", protocol).waits("run_1", URL)
+            body, headers = json.loads(answer.body), dict(answer.headers)
+            self.assertEqual((answer.status, body["__type"]), (403, "PendingApproval"))
+            self.assertIn(URL, body["message"])
+            self.assertEqual((headers["Aileron-Run"], headers["Cache-Control"]), ("run_1", "no-store"))
+            self.assertEqual(headers.get("x-amzn-ErrorType"), "PendingApproval" if protocol == AWS_REST else None)

@@ -60,6 +60,7 @@ _BASIC = base64.b64encode(PAIR.encode()).decode()
 _GOOGLE = ("accounts.google.com", "oauth2.googleapis.com")
 _SIGNED_IN = "Bearer access-canary-77a1"
 SERVICES: Mapping[str, Connecting] = {
+    "aileron setup --choose aws": Connecting("sts.eu-west-1.amazonaws.com", _REGION, AWS, "AKIACANARY000000/"),
     "aileron setup --choose crates": Connecting("crates.io"),
     "aileron setup --choose discord": Connecting("discord.com", sent=f"Bot {KEY}"),
     "aileron setup --choose github": Connecting("api.github.com"),

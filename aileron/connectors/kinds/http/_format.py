@@ -158,6 +158,12 @@ def _own_tools_table() -> Schema:
     def array(pattern: re.Pattern[str], **more: Any) -> Schema:
         return {"type": "array", "items": _whole(pattern), **more}
 
+    names = array(_own_tools.OPERATION)
+    aws = {
+        **dict.fromkeys(("reads", "credentials", "varying"), names),
+        "target": _whole(_own_tools.TARGET),
+        "rest": FLAG,
+    }
     variables = tables(_own_tools.VARIABLE.pattern, _whole(_own_tools.PLACEHOLDER), minProperties=1)
     routes = dict.fromkeys(("reads", "credentials", "refused"), array(_own_tools.ROUTE))
     properties: Schema = {
@@ -172,6 +178,7 @@ def _own_tools_table() -> Schema:
         "credential_fields": array(_own_tools.FIELD),
         "packages": choice(PACKAGE_FORMS),
         "errors": choice(ERROR_FORMS),
+        "aws": tables(_own_tools.AWS_SERVICE.pattern, table(aws)),
         "raw": choice(_own_tools.RAW),
         "get": choice(_own_tools.GET),
     }

@@ -22,6 +22,7 @@ WHOLE = "whole"
 _TITLES = (
     "Publish ${in.package} ${in.version} to ${in.host}",
     "GraphQL mutation ${in.mutation} at ${in.host}",
+    "AWS: ${in.call}",
     "${in.method} ${in.host}${in.target}",
 )
 _WHY = "it sends a request that a tool of the agent wrote"

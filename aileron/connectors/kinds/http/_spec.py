@@ -128,7 +128,9 @@ class HttpSpec(BaseSpec):
         """
         operation = self.find_declared(request.operation)
         if request.operation in self.forwarding:
-            self.reach.check_own(request, operation.operation, request.method, None, *self.description.places)
+            self.reach.check_own(
+                request, operation.operation, request.method, None, *self.description.places, listed=True
+            )
         else:
             self.reach.check_own(request, operation.operation, operation.method, operation.place)
         return operation

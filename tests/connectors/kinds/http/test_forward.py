@@ -155,7 +155,7 @@ class PrepareTests(ForwardCase):
         hosts = [BASE[7:], "files.example:443", "old.example:443"]
         listed = TRACKER.replace("private_network = true", f"private_network = true\nhosts = {json.dumps(hosts)}")
         self.connector = self.service.connector(spec_of(listed))
-        self.assertRaises(CapabilityDenied, self.prepare, host="old.example")
+        self.assertEqual(f"https://old.example{WRITTEN['target']}", self.prepare(host="old.example").url)
 
     def test_target(self) -> None:
         """A target that would not be sent as it is shown is refused."""

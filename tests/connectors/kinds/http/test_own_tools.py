@@ -7,7 +7,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.connectors import check, read_descriptions
-from aileron.model.own_tools import RequestTemplate, ToolDeclaration, ToolRoute
+from aileron.model.own_tools import AwsCalls, RequestTemplate, ToolDeclaration, ToolRoute
 from tests.connectors.service import spec_of
 
 SPEC = """
@@ -121,7 +121,7 @@ class OwnToolsTests(SynchronousTestCase):
         cases = (
             ('service = "tracker"', 'service = "Tracker!"', "`service` must be a name"),
             ("TRACKER_TOKEN =", "LD_PRELOAD =", "`LD_PRELOAD` must be named like the variable of a credential"),
-            ('"aileron-placeholder"', '"has spaces in it"', "`TRACKER_TOKEN` must be a placeholder"),
+            ('"aileron-placeholder"', '"has spaces in it"', "`TRACKER_TOKEN` must be empty, or a placeholder"),
             ('{ TRACKER_TOKEN = "aileron-placeholder" }', "{}", "`variables` must name at least one variable"),
             ('"Private-Token", "Auth', '"Cookie", "Auth', "`headers` has 'Cookie', which is a header that only"),
             ('"/graphql"', '"graphql"', "`graphql` has 'graphql', which must be a path"),
@@ -151,3 +151,86 @@ class OwnToolsTests(SynchronousTestCase):
         runners = ("repos", None, None, "actions", "runners", "registration-token")
         self.assertIn(ToolRoute("POST", runners), found.credentials)
         self.assertIn("create_issue", {each.operation for each in found.requests})
+
+
+AWS = """
+[connector]
+name = "local://me/tables"
+version = "1.0.0"
+base_url = "https://dynamodb.{region}.amazonaws.com"
+
+[variables.region]
+title = "Region of AWS"
+pattern = "[a-z0-9-]+"
+example = "eu-west-1"
+
+[credential]
+kind = "aws_sigv4"
+services = ["dynamodb.{region}.amazonaws.com={region}/dynamodb"]
+
+[own_tools]
+service = "tables"
+variables = { AWS_ACCESS_KEY_ID = "AKIAAILERON000000000", AWS_SESSION_TOKEN = "", AWS_REGION = "{region}" }
+headers = ["Authorization"]
+raw = "ask"
+
+[own_tools.aws.dynamodb]
+target = "DynamoDB_20120810"
+reads = ["GetItem", "Query"]
+credentials = ["GetKey"]
+varying = ["ClientRequestToken"]
+
+[operations.list_tables]
+method = "GET"
+path = "/"
+effect = "read"
+"""
+
+
+class AwsTests(SynchronousTestCase):
+    """The declarations for a service of AWS."""
+
+    def problems(self, old: str, new: str) -> str:
+        """Return the faults of the file with C{old} replaced by C{new}."""
+        self.assertIn(old, AWS)
+        path = Path(self.mktemp()).with_suffix(".toml").absolute()
+        path.write_text(AWS.replace(old, new, 1))
+        return "\n".join(each.message for each in check(path, lambda note: None))
+
+    def test_read(self) -> None:
+        """Operations are declared by service; hosts and variables get the values of the bound base URL."""
+        about = spec_of(AWS).description
+        assert about.own_tools is not None
+        found = about.own_tools
+        calls = AwsCalls(
+            reads=frozenset({"GetItem", "Query"}),
+            credentials=frozenset({"GetKey"}),
+            target="DynamoDB_20120810",
+            varying=frozenset({"ClientRequestToken"}),
+        )
+        self.assertEqual((found.aws, found.hosts), ({"dynamodb": calls}, ("dynamodb.{region}.amazonaws.com",)))
+        self.assertEqual(found.placeholders, {"AKIAAILERON000000000"})
+        filled = about.fill("https://dynamodb.eu-west-2.amazonaws.com")
+        assert filled.own_tools is not None and filled.credential is not None
+        self.assertEqual(filled.own_tools.hosts, ("dynamodb.eu-west-2.amazonaws.com",))
+        self.assertEqual(filled.own_tools.variables["AWS_REGION"], "eu-west-2")
+        self.assertIn("=eu-west-2/dynamodb", filled.credential.settings["services"])
+        self.assertEqual(about.fill("https://elsewhere.example"), about)
+
+    def test_faults(self) -> None:
+        """A wrong value of each key is named."""
+        for old, new, problem in (
+            ('"GetItem", "Query"', '"GetItem", "GetKey"', "`reads` must name no operation of `credentials`"),
+            ('"GetItem"', '"get item"', "`reads` has 'get item', which must be a name such as SendMessage"),
+            ('"DynamoDB_20120810"', '"Dynamo.DB"', "`target` must be a name"),
+            ("[own_tools.aws.dynamodb]", "[own_tools.aws.DynamoDB]", "`DynamoDB` must be the name of a service"),
+            ('target = "DynamoDB_20120810"', "rest = true", "`rest` must not stand beside operations"),
+            ("varying = ", "other = ", "`other` is not a known key"),
+            ('"{region}" }', '"{place}" }', "`AWS_REGION` names no variable of the base URL"),
+            ('"{region}" }', '"eu-central-1" }', "`AWS_REGION` must be a variable of the base URL"),
+            ('TOKEN = ""', 'TOKEN = "{region}"', "`AWS_SESSION_TOKEN` must be a variable of the base URL if"),
+            ("services = [", 'region = "eu-west-1"\nservices = [', "`services` must not stand beside"),
+            ("={region}/dynamodb", "", "`services` must list texts such as"),
+            ('services = ["dynamodb.{region}.amazonaws.com={region}/dynamodb"]', "", "`aws` is for a credential of"),
+        ):
+            self.assertIn(problem, self.problems(old, new))
