@@ -198,7 +198,7 @@ def make_store(
         spending=spending,
         in_band=SQLiteInBandMemories(writer, readers, clock),
         snoozes=SQLiteSnoozes(writer, readers, clock, seals),
-        tool_claims=SQLiteToolClaims(writer, readers, clock),
+        tool_claims=SQLiteToolClaims(writer, readers, clock, seals),
         people=SQLitePeople(writer, readers, seals),
         shared=shared,
         pools=pools,

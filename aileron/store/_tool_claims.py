@@ -9,10 +9,12 @@ from attrs import evolve, frozen
 from twisted.internet.interfaces import IReactorTime
 
 from aileron.base.json import compact, from_timestamp, timestamp, utc
+from aileron.model.audit import Event
 from aileron.model.runs import RunState
 from aileron.model.sessions import Session
 from aileron.model.tool_claims import KEPT, MOST_CLAIMS, ToolClaim
 
+from ._audit import Seals
 from ._connections import Readers, shielded
 from ._dialect import Cursor
 from ._sessions import SESSIONS
@@ -58,15 +60,16 @@ class SQLiteToolClaims:
     _writer: Writer
     _readers: Readers
     _clock: IReactorTime
+    _seals: Seals
 
-    async def note_callers(self, claim: ToolClaim) -> None:
-        """Store which callers were told that a claim's run waits, and which got its answer.
+    async def note_callers(self, claim: ToolClaim | None, *events: Event) -> None:
+        """Store which callers were told that a claim's run waits, and which got its answer, together with events.
 
-        Nothing is changed if the claim was deleted, or another session has taken it over.
+        Only the events are stored if there is no claim, or another session has taken it over.
 
         :raises StoreUnavailable: if the database cannot be written.
         """
-        await shielded(self._writer.write(_note_callers, claim))
+        await shielded(self._writer.write(_note_callers, self._seals, claim, events))
 
     async def of_session(self, session_id: str) -> Sequence[ToolClaim]:
         """Return the claims of a session, the oldest first.
@@ -112,8 +115,12 @@ def _write_callers(claim: ToolClaim) -> tuple[str, str]:
     return compact(sorted(claim.told)), compact(sorted(claim.given))
 
 
-def _note_callers(cursor: Cursor, claim: ToolClaim) -> None:
-    cursor.execute(_CHANGE, (*_write_callers(claim), claim.run_id, claim.session_id))
+def _note_callers(cursor: Cursor, seals: Seals, claim: ToolClaim | None, events: Sequence[Event]) -> None:
+    if claim is not None:
+        cursor.execute(_CHANGE, (*_write_callers(claim), claim.run_id, claim.session_id))
+    # guard of own tools: an answer is recorded in the transaction that notes it as given
+    #    -> store.test_tool_claims.ToolClaimsTests.test_event, instead events = ()
+    seals.append(cursor, events)
 
 
 def _take_over(cursor: Cursor, session: Session, form: str, action: str, before: str) -> ToolClaim | None:

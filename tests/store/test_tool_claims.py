@@ -12,6 +12,7 @@ from twisted.internet.task import Clock
 from aileron.base.json import utc
 from aileron.model.authority import PendingLimits
 from aileron.model.errors import LimitExceeded
+from aileron.model.queries import AuditQuery
 from aileron.model.runs import RunState
 from aileron.model.sessions import Session
 from aileron.model.tool_claims import ToolClaim
@@ -113,6 +114,14 @@ class ToolClaimsTests(DatabaseCase):
             stored, created = self.do(self.store.runs.receive(run, (asked,), PendingLimits()))
             self.assertEqual(("run-2", run_id == "run-2"), (stored.id, created))
         self.assertEqual(["run-1", "run-2"], [each.run_id for each in self.claims()])
+
+    def test_event(self) -> None:
+        """That an answer was given is stored with the event that records it, also if another session has the claim."""
+        for number, claim in enumerate((CLAIM, None, evolve(CLAIM, session_id="session-2"))):
+            event = evolve(example_event("own_tools.answered"), id=f"event-{number}")
+            self.do(self.store.tool_claims.note_callers(claim, event))
+        found = self.do(self.store.audit.list(AuditQuery(type="own_tools.answered"))).items
+        self.assertEqual(3, len(found))
 
     def test_unknown_claim(self) -> None:
         """The callers of a claim that was deleted are not stored."""

@@ -12,6 +12,7 @@ from typing import Protocol
 from attrs import define, evolve, field
 from twisted.logger import Logger
 
+from aileron.model.audit import Event
 from aileron.model.errors import StoreUnavailable
 from aileron.model.sessions import Session
 from aileron.model.tool_claims import MOST_CLAIMS, MOST_TOLD, ToolClaim
@@ -24,8 +25,10 @@ _log = Logger()
 class ClaimStore(Protocol):
     """The claims in the database. A claim says which request of a tool may get the answer of which run."""
 
-    async def note_callers(self, claim: ToolClaim) -> None:
-        """Store the callers of a claim. The claim itself was stored with its run.
+    async def note_callers(self, claim: ToolClaim | None, *events: Event) -> None:
+        """Store the callers of a claim, if there is one, and events, in one transaction.
+
+        The claim itself was stored with its run.
 
         :raises StoreUnavailable: if the database cannot be written.
         """
@@ -126,13 +129,24 @@ class SessionClaims:
         claim = self._claims.get(run_id)
         if claim is not None and caller not in claim.told:
             before = claim.told if len(claim.told) < MOST_TOLD else frozenset()
-            await self._note(evolve(claim, told=before | {caller}))
+            claim = self._claims[run_id] = evolve(claim, told=before | {caller})
+            try:
+                await self._store.note_callers(claim)
+            except StoreUnavailable as error:
+                _log.warn("that the run {run} waits is not stored as told: {why}", run=run_id, why=error.message)
 
-    async def note_given(self, run_id: str, caller: str) -> None:
-        """Store that a command got the answer of a run."""
+    async def note_given(self, run_id: str, caller: str, event: Event) -> None:
+        """Store that a command got the answer of a run, together with the event that records it.
+
+        If the claim was forgotten meanwhile, only the event is stored.
+        """
         claim = self._claims.get(run_id)
-        if claim is not None and caller not in claim.given:
-            await self._note(evolve(claim, given=claim.given | {caller}))
+        if claim is not None:
+            claim = self._claims[run_id] = evolve(claim, given=claim.given | {caller})
+        try:
+            await self._store.note_callers(claim, event)
+        except StoreUnavailable as error:
+            _log.warn("that the answer of the run {run} was given is not stored: {why}", run=run_id, why=error.message)
 
     def forget(self, run_id: str) -> None:
         """Remove a claim that has expired, or is one too many, from memory. The database deletes it by itself."""
@@ -141,14 +155,6 @@ class SessionClaims:
 
     def _list_owed(self) -> frozenset[str]:
         return frozenset().union(*(each.told - each.given for each in self._claims.values()))
-
-    async def _note(self, claim: ToolClaim) -> None:
-        """Change the callers of a claim. If the database refuses, they are in memory only."""
-        self._claims[claim.run_id] = claim
-        try:
-            await self._store.note_callers(claim)
-        except StoreUnavailable as error:
-            _log.warn("the callers of the run {run} are not stored: {why}", run=claim.run_id, why=error.message)
 
 
 async def load_claims(store: ClaimStore, session_id: str) -> SessionClaims:

@@ -208,8 +208,7 @@ class Door:
 
     def _note_given(self, asked: _Asked, held: HeldRun) -> None:
         """Store that the answer of a run was written to the tool's connection."""
-        held.note_given()
-        self._recorder.record_answer(asked.request, held.run, repeated=held.repeated)
+        self._recorder.record_answer(asked.request, held)
 
     def _refuse(self, asked: _Asked, message: str, code: str) -> ToolAnswer:
         self._recorder.record_refusal(asked.request, message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, cast
 
 from attrs import define, evolve, field
@@ -16,8 +16,8 @@ from aileron.model.audit import DAEMON, Actor, Event
 from aileron.model.errors import LimitExceeded
 from aileron.model.interfaces.store import IAudit
 from aileron.model.queries import AuditQuery
-from aileron.model.runs import Run
 
+from ._writes import HeldRun
 from .values import ToolRequest
 
 MOST_READS_A_MINUTE = 600
@@ -122,16 +122,16 @@ class ToolRecorder:
             payload: dict[str, JSON] = {"host": host, "reason": reason}
             self._write(self._make_event("own_tools.refused", session_id, payload))
 
-    def record_answer(self, request: ToolRequest, run: Run, *, repeated: bool) -> None:
-        """Record in the background that a tool got the answer of a run.
+    def record_answer(self, request: ToolRequest, held: HeldRun) -> None:
+        """Record in the background that a tool got the answer of a run, together with the note that it was given.
 
         If another session asked for the run, its id is recorded too.
-
-        :param repeated: whether a later request than that of the run got it.
         """
+        run, repeated = held.run, held.repeated
         asked = {} if run.session_id in (None, request.session_id) else {"asked_in": run.session_id}
         event = self._event("own_tools.answered", request, target=request.target, repeated=repeated, **asked)
-        self._write(evolve(event, run_id=run.id))
+        event = evolve(event, run_id=run.id)
+        self._keep(event.type, held.note_given(event))
 
     def session_ended(self, session_id: str) -> None:
         """Delete the counts of a session that has ended. Idempotent."""
@@ -167,7 +167,11 @@ class ToolRecorder:
         return Event(self._ids(), type_, utc(self._clock.seconds()), actor, payload, session_id=session_id)
 
     def _write(self, event: Event) -> None:
-        writing = Deferred.fromCoroutine(self._audit.append(event))
+        self._keep(event.type, self._audit.append(event))
+
+    def _keep(self, type_: str, work: Coroutine[Any, Any, None]) -> None:
+        """Start writing an event, and keep the write until it ends. Its failure is logged."""
+        writing = Deferred.fromCoroutine(work)
         self._writing.add(writing)
-        writing.addErrback(lambda why: _log.failure("recording {type}", why, type=event.type))
+        writing.addErrback(lambda why: _log.failure("recording {type}", why, type=type_))
         writing.addBoth(lambda _: self._writing.discard(writing))

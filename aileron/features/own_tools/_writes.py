@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from datetime import datetime
+from typing import Any
 
 from attrs import define, field, frozen
 from twisted.internet.defer import Deferred, DeferredLock
@@ -12,7 +13,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from aileron.base.json import JSON, utc
 from aileron.base.waiting import uncancelled
-from aileron.model.audit import Actor
+from aileron.model.audit import Actor, Event
 from aileron.model.errors import LimitExceeded, NotFound
 from aileron.model.interfaces.runner import ISubmission
 from aileron.model.runs import Call, Run
@@ -61,12 +62,12 @@ class HeldRun:
     """The run of a tool's write, as it is when the tool gets its answer.
 
     :ivar repeated: whether the run is that of an earlier request.
-    :ivar note_given: stores that the command got the answer.
+    :ivar note_given: stores that the command got the answer, together with the event that records it.
     """
 
     run: Run
     repeated: bool
-    note_given: Callable[[], None] = field(repr=False)
+    note_given: Callable[[Event], Coroutine[Any, Any, None]] = field(repr=False)
 
 
 @define(eq=False)
@@ -136,10 +137,7 @@ class Writes:
         if not run.state.settled:
             await claims.note_told(run_id, caller)
 
-        def note_given() -> None:
-            Deferred.fromCoroutine(claims.note_given(run_id, caller))
-
-        return HeldRun(run, repeated, note_given)
+        return HeldRun(run, repeated, lambda event: claims.note_given(run_id, caller, event))
 
     def session_ended(self, session_id: str) -> None:
         """Remove the claims of a session that has ended from memory. The database keeps them for a later session.

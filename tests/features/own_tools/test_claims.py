@@ -8,9 +8,11 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.features.own_tools._claims import SessionClaims
+from aileron.model.audit import Event
 from aileron.model.errors import StoreUnavailable
 from aileron.model.sessions import Session
 from aileron.model.tool_claims import MOST_CLAIMS, MOST_TOLD, ToolClaim
+from aileron.testing import example_event
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -21,8 +23,9 @@ class RefusingStore:
     def __init__(self) -> None:
         self.kept: list[ToolClaim] = []
 
-    async def note_callers(self, claim: ToolClaim) -> None:
+    async def note_callers(self, claim: ToolClaim | None, *events: Event) -> None:
         """Refuse."""
+        assert claim is not None
         self.kept.append(claim)
         raise StoreUnavailable("The disk is full.")
 
@@ -56,7 +59,9 @@ class ClaimsTests(SynchronousTestCase):
         self.add("R")
         self.successResultOf(Deferred.fromCoroutine(self.claims.note_told("R", "A")))
         self.assertEqual((["R"], ("R",)), ([*self.claims.find_repeated("form", "B")], self.claims.find_owed("A")))
-        self.successResultOf(Deferred.fromCoroutine(self.claims.note_given("R", "A")))
+        self.successResultOf(
+            Deferred.fromCoroutine(self.claims.note_given("R", "A", example_event("own_tools.answered")))
+        )
         self.assertEqual(([], ()), ([*self.claims.find_repeated("form", "B")], self.claims.find_owed("A")))
 
     def test_most(self) -> None:

@@ -48,11 +48,11 @@ class WatchedClaims:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    async def note_callers(self, claim: Any) -> None:
+    async def note_callers(self, claim: Any, *events: Any) -> None:
         """Store the callers of a claim, between two points that say what about them is new."""
-        what = "given" if claim.given else "told"
+        what = "given" if events else "told"
         self._reached(f"before claims.note {what}")
-        await self._inner.note_callers(claim)
+        await self._inner.note_callers(claim, *events)
         self._reached(f"after claims.note {what}")
 
     async def take_over(self, *args: Any) -> Any:

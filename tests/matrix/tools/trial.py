@@ -233,6 +233,9 @@ class ToolTrial:
         if not requests <= begun <= approved:
             self._broke(TWICE, f"{text}: {requests} requests, {begun} begun, {approved} approved")
         noted = claims(self.root)
+        recorded = {event.run_id for event in events if event.type == "own_tools.answered"}
+        for run_id in mine.keys() & {each for each, given in noted.items() if given} ^ recorded & mine.keys():
+            self._broke(UNSOUND, f"{text}: the answer of {run_id} was noted as given, or recorded, and not both")
         for run_id in mine.keys() - noted.keys():
             self._broke(UNSOUND, f"{text}: the run {run_id} has no claim")
         waiting = [each for each in mine.values() if each.state in _WAITING]

@@ -118,14 +118,14 @@ class PrepareTests(ForwardCase):
         """A stored body is given by digest and size, and stands alone."""
         digest = "sha256:" + "a" * 64
         shown: dict[str, JSON] = {"beginning": "a", "parts": ["x"]}
-        request = self.prepare(body=None, content=digest, size=7, **shown)
+        given: dict[str, JSON] = {"body": None, "content": digest, "size": 7}
+        request = self.prepare(FORWARD, **given, **shown)
         assert request.stored is not None
         self.assertEqual({**shown, "size": 7, "digest": digest}, request.stored.review())
         self.assertIsNone(request.body)
         self.refuse(content=digest, size=7)
         for changes in ({"content": "sha256:a"}, {"size": None}, {"size": 0}, {"size": True}, {"content": None}):
-            given: dict[str, JSON] = {"body": None, "content": digest, "size": 7, **changes}
-            self.refuse(**given)
+            self.refuse(**{**given, **changes})
 
     def test_host(self) -> None:
         """Requests go to the base URL's host and to the declared ones, and nowhere else."""
