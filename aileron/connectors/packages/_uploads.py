@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from attrs import field, frozen
 
 from aileron.base.attachments import regular_base64
-from aileron.base.json import JSON, digest_of_bytes, loads_strict
+from aileron.base.json import JSON, digest, digest_of_bytes, loads_strict
 
 NPM, PYPI, CRATES = "npm", "pypi", "crates"
 
@@ -57,6 +57,8 @@ class PackageUpload:
     :ivar content: the archive.
     :ivar details: further facts for people, by their labels.
     :ivar manifest: what the registry is told of the package, besides the archive.
+    :ivar same: the digest of the content's normal form, which does not depend on the order of a form's parts, or empty
+        if equal commands send equal bytes.
     """
 
     form: str
@@ -66,6 +68,7 @@ class PackageUpload:
     content: bytes = field(repr=False)
     details: Mapping[str, str] = field(factory=dict)
     manifest: Mapping[str, JSON] = field(factory=dict, repr=False)
+    same: str = ""
 
     @property
     def title(self) -> str:
@@ -233,7 +236,8 @@ def _read_pypi(request: UploadRequest) -> PackageUpload | None:
         details["Requires Python"] = _show(values["requires_python"])
     requirements = [_show(each) for key, _, each in parts if key == "requires_dist"]
     manifest: dict[str, JSON] = {"requires_dist": [*requirements]}
-    return PackageUpload(PYPI, name, version, file, content, details, manifest)
+    same = digest(sorted([key, given or "", digest_of_bytes(each)] for key, given, each in parts))
+    return PackageUpload(PYPI, name, version, file, content, details, manifest, same)
 
 
 def _show(content: bytes) -> str:

@@ -222,7 +222,8 @@ def _make_write(asked: _Asked) -> Write:
     if push is None:
         aws, left_out = asked.recognised.aws, service.tools.headers | asked.recognised.left_out
         recognised = {**asked.recognised.to_json(), **claimed}
-        form = form_digest(request, service.tools, left_out, frozenset() if aws is None else aws.varying)
+        varying = frozenset[str]() if aws is None else aws.varying
+        form = form_digest(request, service.tools, left_out, varying, asked.recognised.same)
         is_stored = bool(asked.recognised.package) and request.long is None and "content" in service.inputs
         shown = evolve(request, body=b"") if is_stored else request
         inputs = {**write_inputs(shown, left_out), "recognised": recognised}

@@ -35,6 +35,7 @@ def form_digest(
     declaration: ToolDeclaration,
     left_out: frozenset[str] = frozenset(),
     varying: frozenset[str] = frozenset(),
+    same: str = "",
 ) -> str:
     """Return the digest of a request's normal form, as C{sha256:<64 hex>}.
 
@@ -45,6 +46,7 @@ def form_digest(
 
     :param left_out: further headers, in lower case, that are not passed on.
     :param varying: parameters in the content that differ between repetitions.
+    :param same: the digest of the normal form of the content, or empty for the usual form.
     """
     content_type = next((value for name, value in request.headers if name.lower() == "content-type"), "")
     boundary, plain_type = split_boundary(content_type)
@@ -54,7 +56,7 @@ def form_digest(
         for name, value in request.headers
         if name.lower() not in left_out and not name.lower().startswith(_VARYING_PREFIXES)
     )
-    body = _write_body(request, content_type, boundary, varying)
+    body: list[JSON] = [same] if same else _write_body(request, content_type, boundary, varying)
     return digest([request.host, request.method, request.target, kept, *body])
 
 

@@ -8,7 +8,7 @@ from attrs import evolve, field, frozen
 
 from aileron.base.addresses import is_overriding_header, overriding_in_body, overriding_parameters
 from aileron.base.json import JSON, loads_strict
-from aileron.connectors import GitPush, NotAPackage, NotGit, UploadRequest, read_upload
+from aileron.connectors import GitPush, NotAPackage, NotGit, PackageUpload, UploadRequest, read_upload
 from aileron.model.connectors import READ, WRITE, ConnectorDescription, CredentialNeed
 from aileron.model.own_tools import REFUSE, ToolDeclaration
 
@@ -57,6 +57,7 @@ class Recognised:
     :ivar repository: the path of the repository of a push.
     :ivar push: the push of git, or None if it is another request.
     :ivar package: the package that it publishes: C{name}, C{version}, C{file}, C{size} and C{digest}. Empty if none.
+    :ivar same: the digest of the normal form of its content, or empty if it has the usual one.
     :ivar aws: the request to AWS, or None if it is another request.
     """
 
@@ -72,6 +73,7 @@ class Recognised:
     repository: str = ""
     push: GitPush | None = None
     package: Mapping[str, JSON] = field(factory=dict)
+    same: str = ""
     aws: AwsAsked | None = None
 
     @property
@@ -299,9 +301,9 @@ class _Recogniser:
         :raises _NotRecognised: if it is a raw write, and the connector refuses those.
         """
         declaration, request = self.declaration, self.request
-        package = self._read_package()
-        if package:
-            return Recognised(WRITE, package=package)
+        upload = self._read_package()
+        if upload is not None:
+            return Recognised(WRITE, package=upload.to_json(), same=upload.same)
         placed = find_operations(declaration.requests, request.host, request.method, target.segments)
         # guard of own tools: no header that is not shown changes what is shown
         #    -> features.own_tools.test_recognition.OperationTests.test_headers,
@@ -319,26 +321,25 @@ class _Recogniser:
         inputs = found.inputs
         return Recognised(WRITE, REST, found.template.operation, inputs, returns_credential=returns_credential)
 
-    def _read_package(self) -> Mapping[str, JSON]:
-        """Return the package that the request publishes, or nothing if it publishes none.
+    def _read_package(self) -> PackageUpload | None:
+        """Return the package that the request publishes, or None if it publishes none.
 
         :raises _NotRecognised: if it may publish a package, but cannot be read in one way only.
         """
         request = self.request
         if not self.declaration.packages or request.method in _READING:
-            return {}
+            return None
         # guard of own tools: a package that was not read is not passed on
         #    -> features.own_tools.test_publishing.StoredTests.test_too_long
         if request.long is not None:
             raise _NotRecognised(_PACKAGE_TOO_LONG)
         asked = UploadRequest(request.method, request.target, request.headers, request.body)
         try:
-            upload = read_upload(self.declaration.packages, asked)
+            return read_upload(self.declaration.packages, asked)
         except NotAPackage as error:
             # guard of own tools: a publish that cannot be shown is not passed on
-            #    -> features.own_tools.test_publishing.PublishTests.test_refused, instead return {}
+            #    -> features.own_tools.test_publishing.PublishTests.test_refused, instead return None
             raise _NotRecognised(f"It may publish a package, but cannot be shown: {error}.") from None
-        return {} if upload is None else upload.to_json()
 
     def _reads(self, target: RequestTarget, placed: list[OperationMatch], found: OperationMatch | None) -> bool:
         """Return whether the request only reads.

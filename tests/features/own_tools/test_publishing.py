@@ -127,7 +127,10 @@ class PublishTests(SynchronousTestCase):
             self.assertTrue(publish(name, request, ("Authorization", value)).is_foreign, name)
 
     def test_repetition(self) -> None:
-        """A publish that is repeated has the same form, for twine with another boundary; one of other bytes has not."""
+        """A publish that is repeated has the same form; one of other bytes has not.
+
+        Each run of twine has another boundary, and its fields in another order.
+        """
         parts = kit.twine_parts(kit.targz({}), "acme_app-1.3.0.tar.gz")
         one, other = (
             kit.twine_request(parts),
@@ -137,9 +140,12 @@ class PublishTests(SynchronousTestCase):
             one.method,
             one.target,
             tuple((name, value.replace(kit.BOUNDARY, "0" * 32)) for name, value in one.headers),
-            one.body.replace(kit.BOUNDARY.encode(), b"0" * 32),
+            kit.twine_request([*reversed(parts)]).body.replace(kit.BOUNDARY.encode(), b"0" * 32),
         )
-        forms = [form_digest(tool_request("pypi", each), declared(shipped("pypi"))) for each in (one, again, other)]
+        forms = [
+            form_digest(tool_request("pypi", each), declared(shipped("pypi")), same=publish("pypi", each).same)
+            for each in (one, again, other)
+        ]
         self.assertEqual(forms[0], forms[1])
         self.assertNotEqual(forms[0], forms[2])
 
