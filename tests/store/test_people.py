@@ -85,12 +85,13 @@ class DecisionTests(DatabaseCase):
             self.store.runs.apply(example_transition(self.pending, RunState.APPROVED, decision=decision))
         )
 
-    def refused(self, login: AccountLogin | None, decided_by: str = "alice.ab") -> None:
+    def refuse(self, login: AccountLogin | None, decided_by: str = "alice.ab") -> None:
         """Check that the decision is refused, and that nothing of it is stored."""
         told = self.decide(login, decided_by)
         self.finish()
         self.failureResultOf(told, Forbidden)
         run = self.do(self.store.runs.get(self.pending.id))
+        assert run is not None
         self.assertIs(run.state, RunState.PENDING)
 
     def test_recorded(self) -> None:
@@ -103,18 +104,18 @@ class DecisionTests(DatabaseCase):
         """An account that was removed or changed while the decision was on its way decides nothing."""
         login = AccountLogin("per_1", "alice", 1)
         self.do(self.store.people.change(evolve(ALICE, revision=2), 1, ()))
-        self.refused(login)
+        self.refuse(login)
         self.do(self.store.people.remove(evolve(ALICE, revision=2), ()))
-        self.refused(login)
+        self.refuse(login)
 
     def test_role(self) -> None:
         """A viewer decides nothing."""
         self.do(self.store.people.change(evolve(ALICE, role=Role.VIEWER, revision=2), 1, ()))
-        self.refused(AccountLogin("per_1", "alice", 2))
+        self.refuse(AccountLogin("per_1", "alice", 2))
 
     def test_unnamed(self) -> None:
         """A decision in a person's name without the account is refused; the operator's has none."""
-        self.refused(None)
+        self.refuse(None)
         told = self.decide(None, "ops_1")
         self.finish()
         self.assertIs(self.successResultOf(told).state, RunState.APPROVED)

@@ -15,9 +15,11 @@ from attrs import evolve
 from aileron.client import item_of
 from aileron.model.signing import write_statement
 from aileron.testing import SigningBrowser
+from tests.extent import seldom
 from tests.functional.listings.page import LOG_IN, PageTestCase, Play
 from tests.functional.operated import GATED
-from tests.functional.phoned import LOOPBACK, NAME, config, free_port
+from tests.functional.phoned import NAME, config
+from tests.functional.ports import LOOPBACK, free_port
 
 PASSPHRASE = "marmot velvet canyon thirty"
 
@@ -27,6 +29,7 @@ class TeamTests(PageTestCase):
 
     page = "team.md"
 
+    @seldom
     async def test_played(self) -> None:
         """Who was added decides as the role allows, the record names the person, and who was removed is nobody."""
         await self.furnish(config())
