@@ -175,7 +175,7 @@ class Accounts:
 
         async def store() -> None:
             event = self._event("people.joined", DAEMON, joined)
-            # guard of roles: a link sets one passphrase -> features.people.test_accounts.JoinTests.test_at_once
+            # guard of roles: a link sets one passphrase -> features.people.test_accounts.AtOnceTests.test_at_once
             if not await self._store.change(joined, invited.revision, [event]):
                 raise _refuse_code()
             self._keep(joined)

@@ -40,7 +40,7 @@ class SignInAttempts:
         # guard of roles: passphrases cannot be tried out -> features.people.test_entrance.LimitTests.test_one_name
         if wait > 0:
             raise LimitExceeded("Too many attempts for this name. Try again later.", {"retry_after": int(wait) + 1})
-        # guard of roles: attempts at once take bounded memory -> features.people.test_entrance.LimitTests.test_at_once
+        # guard of roles: attempts at once take bounded memory -> features.people.test_entrance.AtOnceTests.test_at_once
         if self._under_way >= MOST_AT_ONCE:
             raise LimitExceeded("Too many people sign in at once. Try again in a moment.", {"retry_after": 2})
         while name not in self._by_name and len(self._by_name) >= _MOST_NAMES:
