@@ -49,6 +49,7 @@ FORWARDED_INPUTS = frozenset(
 
 _METHOD = re.compile(r"[A-Z]{1,20}")
 _TARGET = re.compile(r"/[\x21-\x7e]{0,8191}")
+_LENGTH = re.compile(r"[1-9][0-9]{0,17}")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _REQUEST_TIMEOUT, _UNAUTHORIZED = 408, 401
@@ -217,6 +218,9 @@ def write_answer(answer: ServiceAnswer, echo: Redactor) -> JSON:
     headers: list[JSON] = [
         f"{key}: {echo.text(value)}" for key, value in pairs if key.lower() not in _KEPT_BACK and _is_clean(value)
     ]
+    length = answer.headers.get("content-length", "")
+    if not answer.body and _LENGTH.fullmatch(length):  # the answer to HEAD: the length of what GET would return
+        headers.append(f"Content-Length: {length}")
     encoding = answer.headers.get("content-encoding", "identity").lower()
     body = write_body(answer.body, echo) if encoding == "identity" else {"body": "", "withheld": "encoded"}
     return {"status": answer.status, "reason": echo.text(reason)[:200], "headers": headers, **body}

@@ -141,7 +141,7 @@ class AwsSigV4(CredentialKind):
         region, service = _find_scope(keys, use.scope.settings, request)
         date, digest, added = use.now().strftime("%Y%m%dT%H%M%SZ"), UNSIGNED_CHUNKS, list[tuple[str, str]]()
         if (CONTENT_HEADER, UNSIGNED_CHUNKS) not in ((name.lower(), value) for name, value in request.headers):
-            digest = sha256(request.body or b"").hexdigest()
+            digest = _digest_content(request)
             added.append(("X-Amz-Content-Sha256", digest))
         added.append(("X-Amz-Date", date))
         if keys.session_token is not None:
@@ -159,6 +159,12 @@ class AwsSigV4(CredentialKind):
             headers=(*added, (use.scope.header, use.scope.format.replace("{key}", value))),
             secrets=(*self.secrets(use.kept), key.hex()),
         )
+
+
+def _digest_content(request: Request) -> str:
+    if request.stored is not None:
+        return request.stored.digest.removeprefix("sha256:")
+    return sha256(request.body or b"").hexdigest()
 
 
 def _find_scope(keys: AwsKeys, settings: Mapping[str, str], request: Request) -> tuple[str, str]:

@@ -31,14 +31,14 @@ def request(host: str, *lines: str, start: str = "POST / HTTP/1.1", body: str = 
 class AwsTests(WayTestCase):
     """A user who let the tools of agents use AWS."""
 
-    service = "aws"
+    tools = "aws"
     hosts: ClassVar[dict[str, str]] = {
         "sns": f"sns.{REGION}.amazonaws.com",
         "sts": f"sts.{REGION}.amazonaws.com",
         "s3": f"acme.s3.{REGION}.amazonaws.com",
     }
 
-    async def bind(self) -> None:
+    async def bind_service(self) -> None:
         """Bind a key."""
         key = json.dumps({"access_key_id": KEY_ID, "secret_access_key": SECRET})
         await self.feed(key, "credential", "setup", "builtin://aws", "--set", f"region={REGION}")

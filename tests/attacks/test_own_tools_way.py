@@ -161,23 +161,23 @@ ASKED = (
 class WayTestCase(AttackTestCase):
     """A user who let the tools of agents use a service, and a program with the launch key."""
 
-    service = "github"
+    tools = "github"
 
     async def begin(self) -> None:
         """Have the service added and a credential bound. A write is held for a second."""
         await self.furnish()
         await self.set_config("own_tools: {hold_seconds: 1}\n")
-        await self.operator("own-tools", "add", self.service, "--yes")
-        await self.bind()
+        await self.operator("own-tools", "add", self.tools, "--yes")
+        await self.bind_service()
 
-    async def bind(self) -> None:
+    async def bind_service(self) -> None:
         """Bind a credential."""
         await self.feed("ghp_CANARY", "credential", "setup", "builtin://github")
 
     async def opened(self, agent: str = "test") -> tuple[AgentSession, str]:
         """Open the service for a new session, and return the certificate of its authority too."""
         session = await self.session(agent)
-        reply = await self.open(session, self.service)
+        reply = await self.open(session, self.tools)
         self.assertEqual(200, reply.status, reply)
         return session, str(reply.body["certificate"])
 

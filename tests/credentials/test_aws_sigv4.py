@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import digest_of_bytes
 from aileron.credentials import KINDS, UNSIGNED_CHUNKS
-from aileron.model.connectors import Request
+from aileron.model.connectors import Request, StoredBody
 from aileron.model.errors import BindingFailed
 from tests.credentials.kind import NOW, REQUEST, Held, KindCase, KindContract, scope_of
 
@@ -167,6 +168,16 @@ class ServicesTests(SynchronousTestCase):
         )
         self.assertEqual(one["Authorization"], other["Authorization"])
         self.assertNotIn("X-Amz-Content-Sha256", one)
+
+    def test_stored(self) -> None:
+        """The signature covers content that is stored in a file, by its digest."""
+        url, content = "https://acme.s3.eu-west-1.amazonaws.com/a", b"x" * 100
+        stored = StoredBody(digest_of_bytes(content), len(content))
+        one, other = (
+            dict(self.successResultOf(self.signing(evolve(each, url=url))).headers)["Authorization"]
+            for each in (evolve(REQUEST, body=content), evolve(REQUEST, body=None, stored=stored))
+        )
+        self.assertEqual(one, other)
 
     def test_s3_path(self) -> None:
         """Of a path to S3 all is encoded that S3 encodes, however it was sent."""

@@ -46,6 +46,7 @@ LINGER_SECONDS = 5
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_LENGTH = re.compile(r"[0-9]{1,18}")
 _REASON = re.compile(r"[\t\x20-\x7e]*")
 _WITHOUT_CONTENT = frozenset({204, 304})
 _NOT_PASSED_ON = frozenset(
@@ -348,7 +349,7 @@ class ToolConnection(Protocol):
 def write_head(answer: ToolAnswer, method: str, *, keep: bool) -> bytes:
     """Return the head of an answer.
 
-    :param method: the method of the request. The length of an answer to C{HEAD} is left out: it is not known.
+    :param method: the method of the request. The length in an answer to C{HEAD} is that which the service gave, if any.
     :param keep: whether the connection may be used for another request.
     :raises UnfitRequest: if a header or the reason phrase could be read in two ways.
     """
@@ -360,7 +361,8 @@ def write_head(answer: ToolAnswer, method: str, *, keep: bool) -> bytes:
     for name, value in answer.headers:
         if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
             raise _unclear_answer()
-        if name.lower() not in _NOT_PASSED_ON:
+        is_length = method == "HEAD" and name.lower() == "content-length" and answer.status not in _WITHOUT_CONTENT
+        if name.lower() not in _NOT_PASSED_ON or (is_length and _LENGTH.fullmatch(value)):
             lines.append(f"{name}: {value}")
     if method != "HEAD" and answer.status not in _WITHOUT_CONTENT:
         length = len(answer.body) if answer.stream is None else answer.length

@@ -20,7 +20,7 @@ from aileron.model.tool_claims import CLAIMED_COMMAND
 
 from ._forms import form_digest
 from ._git import push_form, push_inputs
-from ._messages import MOST_BODY_BYTES, find_whole_answer, read_answer, write_inputs
+from ._messages import MOST_BODY_BYTES, find_whole_answer, is_emptied, read_answer, write_inputs
 from ._reads import SessionReads
 from ._recognition import MOST_PACKAGE_BYTES, REST, Recognised, recognise
 from ._recorder import ToolRecorder
@@ -140,7 +140,10 @@ class Door:
         if isinstance(found, StreamedAnswer):
             return await self._open_long(asked, found)
         outcome = found
-        answer = read_answer(outcome.output) if outcome.fault is None else None
+        # guard of own tools: content that is withheld is not taken for an empty one
+        #    -> features.own_tools.test_door.ReadTests.test_withheld, instead is_whole = outcome.fault is None
+        is_whole = outcome.fault is None and not is_emptied(outcome.output)
+        answer = read_answer(outcome.output) if is_whole else None
         size = 0 if answer is None else len(answer.body)
         await self._recorder.record_read(request, tools.service, outcome.status, size)
         if answer is not None:

@@ -73,6 +73,11 @@ def find_whole_answer(run: Run, attempts: Sequence[AttemptRow]) -> JSON:
     return found
 
 
+def is_emptied(whole: JSON) -> bool:
+    """Return whether the connector left out the content of an answer, because no secret can be searched for in it."""
+    return isinstance(whole, Mapping) and "withheld" in whole and whole.get("body") == ""
+
+
 def read_answer(whole: JSON, run_id: str = "") -> ToolAnswer | None:
     """Return the answer to a tool, or None if C{whole} is no whole answer of a service.
 

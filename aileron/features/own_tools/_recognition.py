@@ -12,7 +12,7 @@ from aileron.connectors import GitPush, NotAPackage, NotGit, PackageUpload, Uplo
 from aileron.model.connectors import READ, WRITE, ConnectorDescription, CredentialNeed
 from aileron.model.own_tools import REFUSE, ToolDeclaration
 
-from ._aws import AwsAsked, NotAws, find_aws_credential, name_aws_protocol, recognise_aws
+from ._aws import AWS_REST, AWS_S3, AwsAsked, NotAws, find_aws_credential, name_aws_protocol, recognise_aws
 from ._credentials import find_foreign_credential, list_form_credentials
 from ._forms import find_unusual_header
 from ._git import GIT, recognise_git
@@ -25,6 +25,8 @@ REST, GRAPHQL = "rest", "graphql"
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 _READING = frozenset({"GET", "HEAD"})
+_LONG = frozenset({REST, AWS_S3, AWS_REST})
+"""The protocols that send long bodies."""
 _SINGLE = ("content-type", "content-encoding", "content-language", "content-location")
 _FORM = "application/x-www-form-urlencoded"
 _BATCHES = ("multipart/mixed", "multipart/batch", "application/http")
@@ -161,7 +163,7 @@ class _Recogniser:
         self._check_headers()
         # guard of own tools: what must be read as a whole is not accepted as a long body
         #    -> features.own_tools.test_recognition.LongTests.test_refused
-        if self.request.long is not None and (method in _READING or self.protocol != REST):
+        if self.request.long is not None and (method in _READING or self.protocol not in _LONG):
             raise _NotRecognised(_TOO_LONG)
         if declaration.aws:
             return self._recognise_aws(target)

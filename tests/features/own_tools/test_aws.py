@@ -16,6 +16,7 @@ from aileron.base.json import JSON
 from aileron.connectors.kinds.http._connector import build_request
 from aileron.credentials import KINDS
 from aileron.features.own_tools._aws import AWS_JSON, AWS_QUERY, AWS_S3
+from aileron.features.own_tools._bodies import LongBody
 from aileron.features.own_tools._forms import form_digest
 from aileron.features.own_tools._messages import write_inputs
 from aileron.features.own_tools._recognition import Recognised, recognise
@@ -312,6 +313,12 @@ class RestTests(SynchronousTestCase):
             "Parts of an answer", see(ask(client("s3"), "get_object", Bucket="a", Key="b", Range="x")).problem
         )
         self.assertEqual(see(evolve(put(), method="GET")).effect, "")
+
+    def test_long(self) -> None:
+        """Long content is accepted for an object, and for no operation that a form names."""
+        long = LongBody("sha256:" + "0" * 64, 2**21, ("bytes", ""))
+        self.assertEqual(see(evolve(put(b""), body=b"", long=long)).effect, "write")
+        self.assertIn("too long", see(evolve(call(b"", FORM), long=long)).problem)
 
     def test_unclear(self) -> None:
         """Keys that a server could take for others are refused, and parameters that change the method."""

@@ -272,7 +272,7 @@ class AnswerTests(ConnectionCase):
         self.assertTrue(tool.got.startswith(b"HTTP/1.1 421 "))
 
     def test_without_content(self) -> None:
-        """An answer to HEAD has no content and no length; 204 and 304 have neither."""
+        """An answer to HEAD has no content, and the length that the service gave; 204 and 304 have neither."""
         tool, _ = self.connect()
         self.say(tool, head(start="HEAD /items HTTP/1.1"))
         self.answer(b"abc", 200, ("Content-Length", "3"))
@@ -281,7 +281,7 @@ class AnswerTests(ConnectionCase):
         self.say(tool, GET)
         self.answer(b"abc", 304)
         self.assertNotIn(b"abc", tool.got)
-        self.assertNotIn(b"Content-Length", tool.got)
+        self.assertEqual(1, tool.got.count(b"Content-Length"))
         self.assertEqual(3, tool.got.count(b"\r\n\r\n"))
 
     def test_refused(self) -> None:
@@ -569,6 +569,15 @@ class HeadTests(SynchronousTestCase):
             self.assertRaises(UnfitRequest, self.head, reason=reason)
         for status in (100, 101, 199, 600, 0):
             self.assertRaises(UnfitRequest, self.head, status=status)
+
+    def test_length(self) -> None:
+        """The answer to HEAD has the length that the service gave, if it is one; no other answer has it."""
+        given = ToolAnswer(200, "OK", (("Content-Length", "5"),))
+        self.assertIn(b"\r\nContent-Length: 5\r\n", write_head(given, "HEAD", keep=True))
+        self.assertIn(b"\r\nContent-Length: 0\r\n", write_head(given, "GET", keep=True))
+        for status, value in ((200, "5, 6"), (200, "-1"), (200, "x"), (204, "5"), (304, "5")):
+            odd = ToolAnswer(status, "OK", (("Content-Length", value),))
+            self.assertNotIn(b"Content-Length", write_head(odd, "HEAD", keep=True))
 
     def test_connection(self) -> None:
         """Headers about the service's connection are left out, and the length is that of the content."""

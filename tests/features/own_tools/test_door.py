@@ -607,6 +607,12 @@ class ReadTests(DoorCase):
         )
         self.assertNotIn("body", event)
 
+    def test_withheld(self) -> None:
+        """Content that is withheld, because it is compressed, is not handed on as if it were empty."""
+        self.service.script.append(whole(200, "", withheld="encoded"))
+        answer = self.answered("GET", "/items", b"")
+        self.assertEqual((403, "Failed"), (answer.status, answer.reason))
+
     def test_long(self) -> None:
         """A long answer is on record before any of it is passed on, with the bytes that are announced, and its end."""
         body = Body()

@@ -254,6 +254,12 @@ class AnswerTests(ForwardCase):
         self.assertEqual((201, "Whatever", '{"id": 1}'), (found["status"], found["reason"], found["body"]))
         self.assertEqual(["Link: <x>; rel=next"], found["headers"])
 
+    def test_head(self) -> None:
+        """The answer to HEAD has the length that the service gave."""
+        reply = answer(b"", 200, {"Content-Length": "12345", "ETag": "x"})
+        found = whole(self.send(reply, FORWARD_READ, method="HEAD", body=None))
+        self.assertEqual((["ETag: x", "Content-Length: 12345"], ""), (found["headers"], found["body"]))
+
     def test_refused(self) -> None:
         """A refusal is a failure with the whole answer; one that leaves it in doubt is not classified."""
         for status, classified in ((422, True), (307, True), (308, True), (408, False), (301, False), (500, False)):
