@@ -22,7 +22,7 @@ from aileron.home.private_files import atomic_write, read_private
 from . import completion
 from .action_file import write_action
 from .declared import LIST, DeclaredTools, find_declared, list_declared
-from .machine import find_tools, list_lacking
+from .machine import find_tools, list_lacking, list_ways
 
 if TYPE_CHECKING:
     from aileron.client import Operator
@@ -42,6 +42,7 @@ _TOOLS: Columns = {
     "TRUSTS AILERON BY": "trusts_by",
     "REACHES IT BY": "reaches_by",
 }
+_PROXY_ONLY = "In a sandbox of this system, tools that ignore HTTPS_PROXY do not reach it."
 _SERVICE = click.argument("service", shell_complete=completion.services)
 
 
@@ -116,10 +117,12 @@ def check(command: OperatorCommand, /, service: str) -> None:
     tools: list[dict[str, Any]] = [asdict(each) for each in find_tools(found.tools, environ)]
     if command.as_json:
         told = [{"what": what, "command": typed} for what, typed in problems]
-        say_json({"service": service, "problems": told, "tools": tools})
+        say_json({"service": service, "problems": told, "tools": tools, "ways": list_ways(environ)})
     elif not problems:
         say("Ready: aileron launch AGENT --sandbox --own-tools {service}", service=service)
         table_of(_TOOLS, tools)
+        if "host names" not in list_ways(environ):
+            note(_PROXY_ONLY)
     for what, typed in () if command.as_json else problems:
         note("{what} {typed}", what=what, typed=typed)
     if problems:

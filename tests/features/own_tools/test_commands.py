@@ -127,7 +127,7 @@ class OwnToolsTests(TrustCase):
         self.assertIn("--own-tools github", out)
         self.assertIn("GH_TOKEN", out)
         told = json.loads(self.as_operator("own-tools", "check", "github", "--json")[1])
-        self.assertEqual([each["tool"] for each in told["tools"]], ["gh", "curl"])
+        self.assertEqual([each["tool"] for each in told["tools"]], ["gh", "curl", "wget"])
 
     def test_machine(self) -> None:
         """What the machine lacks is told too."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from attrs import evolve
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.features.own_tools.machine import find_tools, list_lacking
+from aileron.features.own_tools.machine import KNOWN_TOOLS, find_tools, list_lacking, list_ways
 from aileron.model.own_tools import ToolDeclaration
 from tests.features.gateway.certificates import Authority
 
@@ -48,9 +48,9 @@ class MachineTests(SynchronousTestCase):
         self.assertEqual((found["gh"].path, found["gh"].credential), (f"{self.programs}/gh", "GH_TOKEN"))
         self.assertEqual((found["curl"].path, found["curl"].credential), ("", ""))
         other = evolve(GITHUB, service="x", variables={"X_TOKEN": "placeholder"})
-        self.assertEqual([each.tool for each in find_tools(other, self.environment)], ["curl"])
+        self.assertEqual([each.tool for each in find_tools(other, self.environment)], ["curl", "wget"])
         gitlab = evolve(GITHUB, variables={"GITLAB_TOKEN": "aileron-placeholder"})
-        self.assertEqual([each.tool for each in find_tools(gitlab, self.environment)], ["glab", "curl"])
+        self.assertEqual([each.tool for each in find_tools(gitlab, self.environment)], ["glab", "curl", "wget"])
         host = evolve(other, variables={}, is_git=True)
         self.assertEqual([each.tool for each in find_tools(host, self.environment)], ["git"])
 
@@ -61,3 +61,30 @@ class MachineTests(SynchronousTestCase):
         self.assertEqual(self.lacking(GITHUB), "")
         self.bundle.write_text("")
         self.assertIn("Install the package: ca-certificates", self.lacking(GITHUB))
+
+    def test_ways(self) -> None:
+        """Without bubblewrap there is no way; a program that ends well stands for one that works."""
+        self.assertEqual(list_ways(self.environment), [])
+        self.assertIn("bubblewrap is not installed", self.lacking(GITHUB))
+        (self.programs / "bwrap").write_text("#!/bin/sh\nexit 1\n")
+        (self.programs / "bwrap").chmod(0o755)
+        self.assertEqual(list_ways(self.environment), [])
+        self.assertIn("does not allow sandboxes", self.lacking(GITHUB))
+
+
+class TableTests(SynchronousTestCase):
+    """The table of tools in the documentation."""
+
+    def test_rows(self) -> None:
+        """The page has a row for each tool that was tried, in their order, with what holds for it."""
+        page = Path(__file__).parents[3] / "doc" / "own-tools.md"
+        rows = [
+            f"| {each.name} | {_name(each.trusts_by)} | {'yes' if each.uses_system else 'no'} "
+            f"| {_name(each.reaches_by)} | {'yes' if each.trusts_by and each.reaches_by else 'no'} |"
+            for each in KNOWN_TOOLS
+        ]
+        self.assertIn("\n".join(rows), page.read_text("utf-8"))
+
+
+def _name(variable: str) -> str:
+    return f"`{variable}`" if variable else "no"
