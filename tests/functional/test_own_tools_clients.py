@@ -11,6 +11,7 @@ from aileron.features.own_tools.machine import KNOWN_TOOLS, KnownTool
 from aileron.features.own_tools.trust import ADDING, REPLACING
 from tests.extent import seldom
 from tests.functional.github import HOST
+from tests.functional.process import Command
 from tests.functional.test_own_tools import Inside, OwnToolsTestCase
 
 _URL = f"https://{HOST}/repos/acme/web"
@@ -46,7 +47,7 @@ SCRIPTS: Mapping[str, tuple[str, str]] = {
     "curl": ("curl", f"curl -sS --max-time 20 {_URL}"),
     "wget": ("wget", f"wget -q -t 1 -O - {_URL}"),
     "openssl s_client": ("openssl", _OPENSSL),
-    "Go": ("go", "HOME=/tmp GOFLAGS=-mod=mod GOTOOLCHAIN=local go run client.go"),
+    "Go": ("go", "./client"),
     "Python: requests": ("requests", f"{_PYTHON} 'import requests; print(requests.get(\"{_URL}\", timeout=20).text)'"),
     "Python: httpx": ("httpx", f"{_PYTHON} 'import httpx; print(httpx.get(\"{_URL}\", timeout=20).text)'"),
     "Python: aiohttp": ("aiohttp", f"{sys.executable} client.py"),
@@ -73,8 +74,15 @@ class ClientTests(OwnToolsTestCase):
         proxy if it ignores proxies.
         """
         await self.begin()
-        inside = self.enter()
         (self.home.project / "client.go").write_text(_GO.replace("URL", _URL))
+        go = shutil.which("go")
+        if go is not None:
+            build = Command(
+                arguments=(go, "build", "client.go"), environment=self.home.environment(), directory=self.home.project
+            )
+            built = await self.run_command(build)
+            self.assertEqual(built.exit_code, 0, built)
+        inside = self.enter()
         (self.home.project / "client.py").write_text(_ASYNC.replace("URL", _URL))
         wrong = []
         for tool in KNOWN_TOOLS:
