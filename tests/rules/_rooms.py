@@ -68,7 +68,7 @@ FEATURES: Mapping[str, frozenset[str]] = {
     "mcp_http": frozenset(),
     "moving": frozenset({"importing", "launch"}),
     "notices": frozenset(),
-    "own_tools": frozenset({"egress"}),
+    "own_tools": frozenset({"egress", "sandbox"}),
     "packages": frozenset(),
     "people": frozenset({"phone"}),
     "phone": frozenset(),

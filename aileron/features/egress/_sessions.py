@@ -17,6 +17,7 @@ from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
+from aileron.base.addresses import covers_host
 from aileron.base.json import JSON, utc
 from aileron.model.audit import DAEMON, Actor, Event
 from aileron.model.errors import Conflict, NotFound, StoreUnavailable
@@ -83,7 +84,7 @@ class Access:
     :ivar project: the session's directory, as the launcher claims.
     :ivar words: for each host that the launcher allowed: the preset or name by which it was allowed.
     :ivar answered: the hosts in whose place the daemon answered when the access was first opened. They are never
-        connected to.
+        connected to. One may begin with C{*.}.
     :ivar hosts: the hosts that the session requested.
     :ivar tunnels: the open connections.
     :ivar reported: the recorded events of the connections: type, host, and the reason or basis. Each is recorded once.
@@ -364,7 +365,7 @@ class EgressSessions:
         basis = "" if opener is None else opener.find_basis(access.session_id, host)
         # guard of own tools: where they are off after a restart, no placeholder is sent to the real host
         #    -> features.egress.test_sessions.OpenerTests.test_off
-        if host in access.answered and not basis:
+        if not basis and any(covers_host(each, host) for each in access.answered):
             problem = problem or _NOT_ANSWERED.format(host=host)
         # guard of own tools: no word of the launcher opens a host that its opener refuses
         #    -> features.egress.test_sessions.OpenerTests.test_problem

@@ -97,7 +97,10 @@ class TunnelOpener(Protocol):
         """
 
     def list_hosts(self, session_id: str) -> frozenset[str]:
-        """Return the hosts, with their ports, in whose place this part answers a session, or did before a restart."""
+        """Return the hosts, with their ports, in whose place this part answers a session, or did before a restart.
+
+        One may begin with C{*.}.
+        """
 
     def find_problem(self, session_id: str, host: str) -> str:
         """Return the reason why a session may not connect to a host, even if it is allowed otherwise, or an empty text.

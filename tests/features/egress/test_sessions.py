@@ -326,6 +326,15 @@ class OpenerTests(EgressCase):
         self.assertIn("does not answer in the place of", self.refused(access, HOST))
         self.assertFalse(self.sync(self.sessions.admit(access, "other.example:443")))
 
+    def test_off_many(self) -> None:
+        """The same holds for all hosts that a pattern covers."""
+        self.opener.opened = "*.example:443"
+        self.open("registry.example", "other.example")
+        self.next_egress()
+        access = self.open("registry.example", "other.example")
+        for host in (HOST, "other.example:443"):
+            self.assertIn("does not answer in the place of", self.refused(access, host))
+
     def test_denied(self) -> None:
         """A pause and the operator's denial hold for it as for any host."""
         access = self.open()

@@ -32,7 +32,7 @@ class ConnectionTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.reactor = MemoryReactorClock()
         self.asked = 0
-        opened = OpenedServices(("github",), "", (HOST, "alone.example:8443"))
+        opened = OpenedServices(("github",), "", (HOST, "alone.example:8443", "*.many.example"))
         self.hosts = find_direct(opened)
         assert self.hosts is not None
         proxied = WayOut(("npm",), self.dial).factory(self.reactor, lambda _client, _server: NO_CALLER)
@@ -85,7 +85,7 @@ class ConnectionTests(SynchronousTestCase):
 
     def test_other_name(self) -> None:
         """A name that is not one of the session's services is refused at once, also that of one with another port."""
-        for name in (OTHER, "alone.example", f"x.{HOST}"):
+        for name in (OTHER, "alone.example", f"x.{HOST}", "one.many.example"):
             self.setUp()
             self.inside.dataReceived(real_hello(name))
             self.assert_refused()
