@@ -100,6 +100,7 @@ class ToolDeclaration:
     :ivar aws: the operations of AWS's services, by the services' names in signatures, such as C{sqs}.
     :ivar is_git: True if the tool is git, and the hosts are asked nothing but what git asks over HTTP.
     :ivar paths: the paths under which requests are covered, or empty for all.
+    :ivar hidden: members of JSON answers whose texts are hidden from tools.
     :ivar get_asks: True if C{GET} and C{HEAD} may write, so that they read only where C{reads} says so.
     """
 
@@ -121,6 +122,7 @@ class ToolDeclaration:
     is_git: bool = False
     paths: frozenset[str] = frozenset()
     get_asks: bool = False
+    hidden: frozenset[str] = frozenset()
 
     def covers(self, target: str) -> bool:
         """Return whether the target of a request, as it was sent, is under one of the paths."""

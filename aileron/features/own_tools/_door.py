@@ -20,6 +20,7 @@ from aileron.model.tool_claims import CLAIMED_COMMAND
 
 from ._forms import form_digest
 from ._git import push_form, push_inputs
+from ._hiding import hide_members
 from ._messages import MOST_BODY_BYTES, find_whole_answer, is_emptied, read_answer, write_inputs
 from ._reads import SessionReads
 from ._recognition import MOST_PACKAGE_BYTES, REST, Recognised, recognise
@@ -91,7 +92,7 @@ class Door:
         asked = _Asked(session, service, request, Recognised(""))
         try:
             asked = evolve(asked, recognised=await self._recognise(request, service))
-            return await self._answer(asked)
+            return hide_members(await self._answer(asked), service.tools.hidden)
         except AileronError as error:
             return self._refuse(asked, error.message, error.kind)
 

@@ -350,8 +350,9 @@ class _Recogniser:
         requests do if the connector declares it.
         """
         # guard of own tools: if a service writes by GET too, only what is declared reads
-        #    -> features.own_tools.test_recognition.EffectTests.test_get_asks
-        if self.request.method in _READING and not self.declaration.get_asks:
+        #    -> features.own_tools.test_recognition.EffectTests.test_get_asks, instead reads_by_get = True
+        reads_by_get = not self.declaration.get_asks
+        if self.request.method in _READING and reads_by_get:
             # guard of own tools: a declared write is no read, whatever its method
             #    -> features.own_tools.test_recognition.EffectTests.test_writing_get, instead return True
             return all(each.template.effect == READ for each in placed)

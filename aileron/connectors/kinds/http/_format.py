@@ -176,6 +176,7 @@ def _own_tools_table() -> Schema:
         "graphql": array(_own_tools.GRAPHQL_PATH),
         **routes,
         "credential_fields": array(_own_tools.FIELD),
+        "hidden": array(_own_tools.FIELD),
         "packages": choice(PACKAGE_FORMS),
         "errors": choice(ERROR_FORMS),
         "aws": tables(_own_tools.AWS_SERVICE.pattern, table(aws)),

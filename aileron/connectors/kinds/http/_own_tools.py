@@ -63,6 +63,7 @@ def read_own_tools(
         reads=_routes(table, "reads"),
         credentials=_routes(table, "credentials"),
         credential_fields=_fields(table, "credential_fields"),
+        hidden=_fields(table, "hidden"),
         refused=_routes(table, "refused"),
         varying=_headers(table, "varying"),
         packages=table.choice("packages", ("", *PACKAGE_FORMS), ""),
@@ -125,7 +126,7 @@ def _fields(table: FileTable, key: str) -> frozenset[str]:
     names = table.texts(key, required=False)
     for each in names:
         if not FIELD.fullmatch(each):
-            table.fault(key, f"has {quote(each)}, which must be the name of a field of GraphQL")
+            table.fault(key, f"has {quote(each)}, which must be a name in letters, digits and '_'")
     return frozenset(names)
 
 

@@ -126,11 +126,7 @@ class OwnToolsTests(SynchronousTestCase):
             ('"Private-Token", "Auth', '"Cookie", "Auth', "`headers` has 'Cookie', which is a header that only"),
             ('"/graphql"', '"graphql"', "`graphql` has 'graphql', which must be a path"),
             ('"POST /v2/search"', '"POST /v2/%73earch"', "`reads` has 'POST /v2/%73earch', which must be a method"),
-            (
-                '"cloneToken"',
-                '"clone-token"',
-                "`credential_fields` has 'clone-token', which must be the name of a field",
-            ),
+            ('"cloneToken"', '"clone-token"', "`credential_fields` has 'clone-token', which must be a name in letters"),
             ('"POST /v2/batch"', '"SEND /v2/batch"', "`refused` has 'SEND /v2/batch'"),
             ('errors = "error"', 'errors = "html"', "`errors` must be one of: message, error"),
             ('raw = "ask"', 'raw = "send"', "`raw` must be one of: ask, refuse"),
