@@ -28,7 +28,7 @@ from .verify import Verification
 
 EVERY_SECONDS = 3600.0
 _AGAIN_SECONDS = 10.0
-_SLICE = 500
+_SLICE, _MOST_TRIES = 500, 10
 _OTHER_LOG = "The record that this daemon knew last is not in the log any more."
 _ID_BYTES, _KEY_BYTES = 8, 32
 _FOREIGN_WRITES = "While the daemon ran, another program wrote to the record, or took something from its end."
@@ -197,17 +197,36 @@ class CheckpointSigner:
     async def _checkpoint(self) -> None:
         self._observer.due = False  # later events are not in this checkpoint
         try:
-            head = self._observer.end  # not read from the database: never signs a foreign record
             if self._observer.shared:
-                head = await self._follow_chain()
+                head = await self._sign_followed()
+            else:
+                head = self._observer.end  # not read from the database: never signs a foreign record
+                await self._sign_new(head)
             if head is not None:
-                if self.latest is None or self.latest.sequence != head[0]:
-                    await self._sign(*head)
                 self._seal(*head)
         except BaseException:
             self._observer.due = True
             raise
         self._signed_at = self._clock.seconds()
+
+    async def _sign_new(self, head: tuple[int, str] | None) -> bool:
+        """Sign a checkpoint of the end of the log, unless the newest one is of it or the log is empty.
+
+        :return: False if another daemon signed one meanwhile.
+        """
+        return head is None or (self.latest is not None and self.latest.sequence == head[0]) or await self._sign(*head)
+
+    async def _sign_followed(self) -> tuple[int, str] | None:
+        """Sign the end of the log that several daemons write. If another one was faster, follow its checkpoint.
+
+        :return: the end of the log, or None if it is empty.
+        :raises StoreUnavailable: if the log does not hold, or others are always faster.
+        """
+        for _ in range(_MOST_TRIES):
+            head = await self._follow_chain()
+            if await self._sign_new(head):
+                return head
+        raise StoreUnavailable("Other daemons sign checkpoints all the time.")
 
     def _seal(self, sequence: int, head: str) -> None:
         """Store the sequence and hash of the last record in the vault, unless the vault already has a later record.
@@ -227,7 +246,7 @@ class CheckpointSigner:
             raise
         _log.error("another program wrote to the record")
 
-    async def _sign(self, sequence: int, head: str) -> None:
+    async def _sign(self, sequence: int, head: str) -> bool:
         previous = NO_CHECKPOINT if self.latest is None else self.latest.digest
         vault, _revision = self._control.revision()
         now = timestamp(utc(self._clock.seconds()))
@@ -236,10 +255,11 @@ class CheckpointSigner:
         if not self._observer.shared:
             await self._archive.put_checkpoint(checkpoint)
         elif not await self._archive.follow_checkpoint(checkpoint):
-            raise StoreUnavailable("Another daemon signed a checkpoint at the same time.")
+            return False
         self.latest = checkpoint
         for tell in self.anchors:
             tell(checkpoint)
+        return True
 
     async def _join(self, unlocked: bool) -> None:
         """Continue the log that other daemons write as well. They have no locked periods: others sign meanwhile.

@@ -88,7 +88,7 @@ async def start(
         await company.join(life)
         config_file.require_trusted()
     life.at_end(vault.at_rest)
-    await remember_older(vault, store.watermarks)
+    await remember_older(vault, store.watermarks, vault.refresh)
     signer = await take_over(reactor, settings.config.audit, store, vault, observer, life)
     services = await _start_services(reactor, settings, store, vault, config_file, own, life, around)
     signer.vouch()
@@ -152,6 +152,7 @@ async def _start_services(
         operator_limits=vault,
         approvers=logins.approvers,
         shared=store.shared is not None,
+        refresh_vault=vault.refresh,
     )
     runner = build(collaborators if around is None else around(collaborators))
     catalogue.refresh()

@@ -146,6 +146,7 @@ class Collaborators:
     :param chance: returns a random number, uniform in [0, 1), for the jitter of retries.
     :param monotonic: returns the seconds of a monotonic clock. If it is None, C{clock} is used.
     :param shared: whether other daemons use the same database.
+    :param refresh_vault: reads what other daemons changed in the vault.
     :param probe: called with the name of each point at which tests simulate a crash.
     """
 
@@ -171,6 +172,7 @@ class Collaborators:
     monotonic: Callable[[], float] | None = None
     probe: Callable[[str], None] = _no_probe
     shared: bool = False
+    refresh_vault: Callable[[], object] = lambda: None
 
 
 def build(with_: Collaborators) -> Runner:
@@ -383,6 +385,7 @@ class _Assembly:
             watermarks=given.watermarks,
             runs=self.runs,
             requests=self.requests,
+            refresh=given.refresh_vault,
         )
         matcher = GrantMatcher(
             grants=given.grants,

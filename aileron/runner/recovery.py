@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from attrs import define, evolve, field, frozen
@@ -80,15 +80,18 @@ def _reached_by(control: IControl) -> _Reached | None:
         return None
 
 
-async def remember_older(control: IControl, watermarks: IWatermarks) -> None:
+async def remember_older(control: IControl, watermarks: IWatermarks, refresh: Callable[[], object]) -> None:
     """Store that the vault is older than its watermark, so that L{RollbackDetector.check} finds it after later writes.
 
     Call before anything is written to the vault, which makes its file newer again.
 
+    :param refresh: reads what other daemons changed in the vault.
     :raises StoreUnavailable: if the watermarks cannot be read or written.
     """
+    remembered = await watermarks.all()
+    refresh()
     reached = _reached_by(control)
-    if reached is not None and reached.behind((await watermarks.all()).get(reached.name)):
+    if reached is not None and reached.behind(remembered.get(reached.name)):
         await watermarks.put(reached.name, _OLDER)  # no number, so that L{_Reached.behind} is true
 
 
@@ -96,6 +99,7 @@ async def remember_older(control: IControl, watermarks: IWatermarks) -> None:
 class RollbackDetector:
     """Detects a vault or an audit log that was replaced by an older one, and voids the approvals in it.
 
+    :param refresh: reads what other daemons changed in the vault.
     :ivar compared: whether L{check} has completed since the daemon started.
     """
 
@@ -105,6 +109,7 @@ class RollbackDetector:
     _watermarks: IWatermarks
     _runs: RunRepository
     _requests: ApprovalRequests
+    _refresh: Callable[[], object] = lambda: None
     compared: bool = field(default=False, init=False)
     _noted: _Reached | None = field(default=None, init=False)
 
@@ -115,10 +120,13 @@ class RollbackDetector:
 
         :raises StoreUnavailable: if the audit log or the vault cannot be read or written.
         """
+        remembered = await self._watermarks.all()
+        # guard of several daemons: a vault that another daemon has just changed is not taken for an older one
+        #    -> runner.test_several.StartTests.test_changed_meanwhile
+        self._refresh()
         reached = _reached_by(self._control)
         if reached is None:
             return
-        remembered = await self._watermarks.all()
         current = remembered.get(_CURRENT, reached.vault)
         returned = current != reached.vault and reached.name in remembered
         # guard against attack: the database detects an older vault -> test_rollback.VaultTests.test_no_trust,

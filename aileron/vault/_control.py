@@ -120,6 +120,7 @@ class FileControl:
         return self._file.current().forgotten
 
     def _use(self, used: str, until: datetime, sealed: Seal) -> None:
+        sealed = self._file.find_latest_seal(sealed)
         self._file.change(spent={**self._file.current().spent, used: until}, sealed=sealed)
 
     def _control_key(self) -> ControlKey:

@@ -41,7 +41,7 @@ class FileGrants:
         for last in (False,) * _TRIES + (True,):
             used = with_use(self._file.current().grants, grant_id, self._now())
             try:
-                self._file.change(grants=used, sealed=Seal(sequence, head))
+                self._file.change(grants=used, sealed=self._file.find_latest_seal(Seal(sequence, head)))
                 break
             except VaultChanged:  # another daemon used a grant as well, which is known now
                 if last:

@@ -33,7 +33,7 @@ from aileron.model.errors import (
 from aileron.model.vault import VaultState
 
 from ._cipher import SALT_BYTES, DataKey, KdfParameters, Sealed
-from ._format import VaultDocument, authority_of, decode, encode, merge, version_of
+from ._format import Seal, VaultDocument, authority_of, decode, encode, merge, version_of
 from ._sealing import authenticated, is_sound
 
 _log = Logger()
@@ -382,6 +382,19 @@ class OpenVault:
         changed = evolve(known, **changes)
         if changed != known:
             self.write(changed)
+
+    def find_latest_seal(self, seal: Seal) -> Seal:
+        """Return the later one of C{seal} and the stored one, which another daemon may have read meanwhile.
+
+        :raises VaultLocked: if the vault is not unlocked.
+        :raises VaultDamaged: if the file is not what was written last.
+        """
+        stored = self.current().sealed
+        # guard of several daemons: the sealed end of the log never goes back because of another daemon
+        #    -> vault.test_shared.SharedTests.test_sealed
+        if self._shared is not None and stored is not None and stored.sequence > seal.sequence:
+            return stored
+        return seal
 
     def _make_expected(self, found: VaultDocument) -> VaultDocument:
         if found is not self.known:

@@ -253,6 +253,32 @@ class SharedTests(LifeCase):
         self.assertEqual((self.newest().sequence, self.newest().previous), (self.last(), elsewhere.digest))
         self.assertTrue(self.do(signer.verify()).sound)
 
+    def test_at_once(self) -> None:
+        """If another daemon signs while this one does, this one follows that checkpoint."""
+        signer = self.begin(unlocked=True)
+        self.happen("a")
+        assert self.store is not None
+        archive, keys, latest = self.store.archive, self.vault.record_keys, self.newest()
+        head = self.do(self.store.audit.head())
+        assert head is not None
+        unsigned = Checkpoint(latest.vault, *head, "2026-01-01T00:00:00.000000Z", latest.digest, keys.make_key())
+        first = [evolve(unsigned, signature=keys.endorse(unsigned.statement()))]
+
+        class Overtaken:
+            def __getattr__(_, name: str) -> Any:
+                return getattr(archive, name)
+
+            async def follow_checkpoint(_, checkpoint: Checkpoint) -> bool:
+                if first:
+                    await archive.follow_checkpoint(first.pop())
+                    self.happen("b")
+                return await archive.follow_checkpoint(checkpoint)
+
+        self.patch(signer, "_archive", Overtaken())
+        self.do(signer.checkpoint())
+        self.assertEqual(self.newest().sequence, self.last())
+        self.assertTrue(self.do(signer.verify()).sound)
+
     def test_locked(self) -> None:
         """A daemon that is locked makes no MACs, as others write between its records, and signs nothing."""
         signer = self.begin(unlocked=True)

@@ -1,4 +1,4 @@
-"""C{python -m tests.matrix [crash | tools | races | faults | machine] [count] [--seed S]}: its table.
+"""C{python -m tests.matrix [crash | daemons | tools | races | faults | machine] [count] [--seed S]}: its table.
 
 It fails where a promise broke.
 
@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
+from pathlib import Path
 
 from tests.matrix.crash.matrix import crash
+from tests.matrix.daemons.trial import strike_daemons
 from tests.matrix.faults import small
 from tests.matrix.faults.matrix import strike
 from tests.matrix.machine import EXAMPLES, play
@@ -20,12 +23,15 @@ from tests.matrix.tools.matrix import strike_tools
 
 KILLS = 1000
 KILLS_OF_TOOLS = 20
+KILLS_OF_DAEMONS = 100
 
 
 def main(arguments: list[str]) -> int:
     """Try, and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.matrix")
-    parser.add_argument("part", nargs="?", default="crash", choices=("crash", "tools", "races", "faults", "machine"))
+    parser.add_argument(
+        "part", nargs="?", default="crash", choices=("crash", "daemons", "tools", "races", "faults", "machine")
+    )
     parser.add_argument("count", nargs="?", type=int)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--together", type=int, default=2)
@@ -44,6 +50,11 @@ def main(arguments: list[str]) -> int:
     if given.part == "tools":
         lines, broken = strike_tools(KILLS_OF_TOOLS if given.count is None else given.count, given.seed, given.only)
         return max([_told(line, broken) for line in lines])
+    if given.part == "daemons":
+        with tempfile.TemporaryDirectory(prefix="aileron-daemons-", dir="/tmp") as directory:
+            tally = strike_daemons(given.count or KILLS_OF_DAEMONS, given.seed, Path(directory).resolve())
+            print("\n".join(tally.lines()))
+            return 1 if tally.faults else 0
     tally = crash(given.count or KILLS, given.seed, given.together)
     print("\n".join(tally.lines()))
     return 1 if tally.faults else 0

@@ -171,8 +171,12 @@ class RunnerCase(SynchronousTestCase):
                 monotonic=self.monotonic,
                 probe=probe or self.points.append,
                 shared=self.shared,
+                refresh_vault=self.refresh_vault,
             )
         )
+
+    def refresh_vault(self) -> None:
+        """Here nobody else changes the vault."""
 
     def monotonic(self) -> float:
         """A clock that nobody sets."""

@@ -97,7 +97,7 @@ class VaultTests(FreshnessCase):
         for older, alarms in ((0, 0), (1, 1), (0, 1)):
             self.sync(self.runner.stop(1.0))
             self.control.file_revision -= older
-            self.sync(remember_older(self.control, self.store.watermarks))
+            self.sync(remember_older(self.control, self.store.watermarks, self.refresh_vault))
             self.control.file_revision += 2
             self.restart()
             self.assertEqual(self.found(), [[_OLD_VAULT]] * alarms)
@@ -107,7 +107,7 @@ class VaultTests(FreshnessCase):
         self.done()
         self.sync(self.runner.stop(1.0))
         self.control.file_revision -= 1
-        self.sync(remember_older(self.control, self.store.watermarks))
+        self.sync(remember_older(self.control, self.store.watermarks, self.refresh_vault))
         self.control.file_revision += 2
         self.refuse()
         failing = self.build()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred
 
+from aileron.base.json import utc
 from aileron.model.authority import Pause
 from aileron.model.connectors import Outcome
 from aileron.model.errors import ApprovalDenied, AuthorityChanged, Paused
@@ -70,6 +71,24 @@ class StartTests(SeveralCase):
         self.clock.advance(1)
         self.assertIs(self.state(run), RunState.COMPLETED)
         self.assertEqual(len(self.connector.sendings), 1)
+
+    def test_changed_meanwhile(self) -> None:
+        """A daemon that starts while another changes the vault reads it again before it takes it for an older one."""
+        vault, revision = self.control.revision()
+        self.sync(self.store.watermarks.put(f"vault {vault}", f"{revision + 1} 0"))
+        trusted, refreshed = self.trust.trusted(), list[bool]()
+
+        def refresh() -> None:
+            refreshed.append(True)
+            self.control.outdate("another", utc(self.clock.seconds()), *head)  # as the other daemon wrote it
+
+        self.submit("gated")
+        head = self.sync(self.store.audit.head())
+        assert head is not None
+        self.patch(self, "refresh_vault", refresh)
+        self.started()
+        self.assertEqual((len(refreshed), self.trust.trusted()), (1, trusted))
+        self.assertEqual(self.sql("SELECT count(*) FROM audit_events WHERE type = 'tamper.detected'"), [(0,)])
 
     def test_expires(self) -> None:
         """A request of a daemon that is gone expires at the one that took it."""

@@ -106,6 +106,17 @@ class SharedTests(VaultCase):
         self.other.refresh()
         self.assertTrue(all(each.spent(mark) for each in (self.one, self.other) for mark in (b"a", b"b", b"c")))
 
+    def test_sealed(self) -> None:
+        """The sealed end of the log does not go back, if a daemon read it before another one sealed a later end."""
+        self.one.grants.put(example_grant(uses=3))
+        self.one.spend(b"a", _LATER, 9, "nine")
+        self.other.refresh()
+        self.other.spend(b"b", _LATER, 6, "six")
+        self.other.grants.use("grant-1", 7, "seven")
+        self.assertEqual(self.other.sealed(), (9, "nine"))
+        self.other.seal(5, "five")  # after an older log was put back
+        self.assertEqual(self.other.sealed(), (5, "five"))
+
     def test_withdrawn(self) -> None:
         """A withdrawal stays with its latest time, whoever comes last."""
         self.one.outdate("run", _LATER, 1, "one")

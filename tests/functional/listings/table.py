@@ -36,6 +36,7 @@ NOT_RUN: Mapping[str, Mapping[str, str]] = {
         "python -m tests.matrix crash": _MATRICES,
         "python -m tests.matrix crash 80 --seed 7": _MATRICES,
         "python -m tests.matrix tools": _MATRICES,
+        "python -m tests.matrix daemons 100": _MATRICES,
         "python -m tests.matrix faults": _MATRICES,
         "python -m tests.matrix faults --only clock": _MATRICES,
         "python -m tests.matrix races": _MATRICES,

@@ -14,6 +14,7 @@ from aileron.home.paths import Home
 from aileron.model.audit import Event, Record
 from aileron.model.queries import AuditQuery, RunQuery
 from aileron.model.runs import Run, RunState
+from aileron.store import ServerAddress
 from aileron.testing import check_chain, unopened_store
 
 _PASSING = (RunState.RECEIVED, RunState.EXECUTING)
@@ -21,7 +22,12 @@ _PASSING = (RunState.RECEIVED, RunState.EXECUTING)
 
 def unsound(root: Path) -> Iterator[str]:
     """What is wrong with it."""
-    store = unopened_store(Home(root).database)
+    return unsound_store(Home(root).database)
+
+
+def unsound_store(place: Path | ServerAddress) -> Iterator[str]:
+    """What is wrong with the record in a file or a database on a server."""
+    store = unopened_store(place)
     _now(store.open())
     records = list(_records(store))
     broken = check_chain(records)
@@ -46,7 +52,12 @@ def told(root: Path) -> Counter[str]:
 
 def read(root: Path) -> tuple[list[Run], list[Event]]:
     """All runs, and all events, oldest first."""
-    store = unopened_store(Home(root).database)
+    return read_store(Home(root).database)
+
+
+def read_store(place: Path | ServerAddress) -> tuple[list[Run], list[Event]]:
+    """All runs, and all events, oldest first, of a file or a database on a server."""
+    store = unopened_store(place)
     _now(store.open())
     runs = list(_pages(lambda cursor: store.runs.list(RunQuery(limit=1000, cursor=cursor))))
     events = [record.event for record in _records(store)]
