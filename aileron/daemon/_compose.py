@@ -151,8 +151,7 @@ async def _start_services(
         monotonic=time.monotonic,
         operator_limits=vault,
         approvers=logins.approvers,
-        shared=store.shared is not None,
-        refresh_vault=vault.refresh,
+        refresh_vault=None if store.shared is None else vault.refresh,
     )
     runner = build(collaborators if around is None else around(collaborators))
     catalogue.refresh()

@@ -145,8 +145,7 @@ class Collaborators:
     :param ids: returns a new ULID.
     :param chance: returns a random number, uniform in [0, 1), for the jitter of retries.
     :param monotonic: returns the seconds of a monotonic clock. If it is None, C{clock} is used.
-    :param shared: whether other daemons use the same database.
-    :param refresh_vault: reads what other daemons changed in the vault.
+    :param refresh_vault: reads what other daemons changed in the vault. None if no others use the same database.
     :param probe: called with the name of each point at which tests simulate a crash.
     """
 
@@ -171,8 +170,7 @@ class Collaborators:
     loops: LoopLimits = field(factory=LoopLimits)
     monotonic: Callable[[], float] | None = None
     probe: Callable[[str], None] = _no_probe
-    shared: bool = False
-    refresh_vault: Callable[[], object] = lambda: None
+    refresh_vault: Callable[[], object] | None = None
 
 
 def build(with_: Collaborators) -> Runner:
@@ -194,9 +192,9 @@ class _Assembly:
             events=EventFactory(clock=given.clock, ids=given.ids),
             clock=given.clock,
             pending_limits=given.limits,
-            shared=given.shared,
+            shared=given.refresh_vault is not None,
         )
-        self.pauses = (SharedPauses if given.shared else Pauses)(
+        self.pauses = (Pauses if given.refresh_vault is None else SharedPauses)(
             operator_limits=given.operator_limits, watermarks=given.watermarks, runs=self.runs, clock=given.clock
         )
         self.rates = RateLimits(clock=given.clock)
@@ -360,6 +358,18 @@ class _Assembly:
             filters=self.filters,
         )
 
+    def _build_rollbacks(self) -> RollbackDetector:
+        given = self.given
+        return RollbackDetector(
+            control=given.control,
+            trust=given.trust,
+            grants=given.grants,
+            watermarks=given.watermarks,
+            runs=self.runs,
+            requests=self.requests,
+            refresh=given.refresh_vault or (lambda: None),
+        )
+
     def _build_recovery(self, rollbacks: RollbackDetector, reconciler: Reconciler) -> Recovery:
         return Recovery(
             runs=self.runs,
@@ -378,15 +388,7 @@ class _Assembly:
     def compose(self) -> Runner:
         """Build the remaining services and return the runner."""
         given = self.given
-        rollbacks = RollbackDetector(
-            control=given.control,
-            trust=given.trust,
-            grants=given.grants,
-            watermarks=given.watermarks,
-            runs=self.runs,
-            requests=self.requests,
-            refresh=given.refresh_vault,
-        )
+        rollbacks = self._build_rollbacks()
         matcher = GrantMatcher(
             grants=given.grants,
             runs=self.runs,

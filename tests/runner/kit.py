@@ -170,8 +170,7 @@ class RunnerCase(SynchronousTestCase):
                 loops=self.loops,
                 monotonic=self.monotonic,
                 probe=probe or self.points.append,
-                shared=self.shared,
-                refresh_vault=self.refresh_vault,
+                refresh_vault=self.refresh_vault if self.shared else None,
             )
         )
 

@@ -83,8 +83,9 @@ class StartTests(SeveralCase):
             self.control.outdate("another", utc(self.clock.seconds()), *head)  # as the other daemon wrote it
 
         self.submit("gated")
-        head = self.sync(self.store.audit.head())
-        assert head is not None
+        found = self.sync(self.store.audit.head())
+        assert found is not None
+        head: tuple[int, str] = found
         self.patch(self, "refresh_vault", refresh)
         self.started()
         self.assertEqual((len(refreshed), self.trust.trusted()), (1, trusted))

@@ -185,8 +185,7 @@ class Trial:
                     await asyncio.sleep(0.05)
                     continue
                 who = await operator(found, self.key)
-                load = _Load(self.book, self.chance, evolve(self.agent, url=found.url), who, _Quiet(), new=4)  # type: ignore[arg-type]
-                await load.run()
+                await self._load(evolve(self.agent, url=found.url), who, new=4).run()
             except GoneError:
                 await asyncio.sleep(0.05)
             except KeyError:  # it could not even be logged in, while the server is away
@@ -194,6 +193,12 @@ class Trial:
             except AssertionError as error:
                 self.tally.broke(AT_RANDOM, LOST, f"{error}")
                 await asyncio.sleep(0.2)
+
+    def _load(self, asking: Site, who: Site, new: int) -> _Load:
+        """The agents and the operator at one daemon: he only decides, and there is no tool of their own."""
+        quiet: Any = _Quiet()
+        tool: Any = None
+        return _Load(self.book, self.chance, asking, who, quiet, tool, new)
 
     # kills -------------------------------------------------------------------------------------------------------
 
@@ -226,8 +231,10 @@ class Trial:
                 self.points.saw(tuple(point for point in death.points if "trust" not in point))
                 if death.status != -signal.SIGKILL:
                     self.tally.broke(what, STUCK, f"a daemon ended by itself: {death.status}")
-                if each.using is not None:
+                if each.using is not None and not each.using.done():
                     each.using.cancel()
+                elif each.using is not None:
+                    each.using.result()
                 await self._begin(each, fated=True)
         print(f"{number + 1} kills, {len(self.tally.faults)} faults", file=sys.stderr, flush=True)
 
@@ -251,7 +258,7 @@ class Trial:
             if place.using is not None:
                 place.using.cancel()
         asking, who = evolve(self.agent, url=found.url), await operator(found, self.key)
-        await self._drain(asking, _Load(self.book, self.chance, asking, who, _Quiet(), new=0))  # type: ignore[arg-type]
+        await self._drain(asking, self._load(asking, who, new=0))
         self._end(last, signal.SIGTERM)
         assert last.life is not None
         await last.life.death
