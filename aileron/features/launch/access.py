@@ -74,10 +74,18 @@ def read_access(egress: str | None, services: str | None, *, sandbox: bool) -> S
 
 
 def _read_hosts(text: str | None, *, sandbox: bool) -> tuple[str, ...]:
+    if text is not None and not sandbox:
+        raise click.UsageError("--egress requires --sandbox: without it the agent has the whole network.")
+    return read_hosts(text)
+
+
+def read_hosts(text: str | None) -> tuple[str, ...]:
+    """Read the option C{--egress}, which may be missing.
+
+    :raises click.UsageError: if it names nothing, or a word is neither a preset nor a host.
+    """
     if text is None:
         return ()
-    if not sandbox:
-        raise click.UsageError("--egress requires --sandbox: without it the agent has the whole network.")
     words = _split(text)
     try:
         read_egress(words)

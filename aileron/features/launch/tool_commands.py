@@ -11,7 +11,7 @@ import click
 from aileron.cli.context import CliContext, Links, pass_cli
 from aileron.features.own_tools import completion
 
-from .access import SandboxAccess, read_services
+from .access import SandboxAccess, read_hosts, read_services
 
 if TYPE_CHECKING:
     from .registration import Invocation
@@ -27,11 +27,25 @@ _SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
     help="The services that the command may use, such as github. By default those of own_tools.services in "
     "config.yaml.",
 )
+@click.option(
+    "--egress",
+    metavar="LIST",
+    help="Other hosts that the command may reach by the proxy, by presets or by name, as with aileron launch.",
+)
 @click.option("--no-bell", is_flag=True, help="Do not announce pending approvals in this terminal.")
 @click.argument("command")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @pass_cli
-def run(cli: CliContext, /, services: str | None, command: str, arguments: tuple[str, ...], *, no_bell: bool) -> None:
+def run(
+    cli: CliContext,
+    /,
+    services: str | None,
+    egress: str | None,
+    command: str,
+    arguments: tuple[str, ...],
+    *,
+    no_bell: bool,
+) -> None:
     """Run one command, without a sandbox, that uses services without a key.
 
     ARGUMENTS are passed to the command, and its exit code is returned. The command is not confined: it can read your
@@ -42,7 +56,7 @@ def run(cli: CliContext, /, services: str | None, command: str, arguments: tuple
     from .registration import Invocation
 
     named = () if services is None else read_services(services, "--services")
-    access = SandboxAccess(services=named, configured=services is None)
+    access = SandboxAccess(read_hosts(egress), named, services is None)
     for each in access.services:
         find_declared(cli, each)
     invocation = Invocation(arguments, cli.environ, os.getcwd())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.features.launch.access import SandboxAccess, read_access
+from aileron.features.launch.access import SandboxAccess, read_access, read_hosts
 
 
 class AccessTests(SynchronousTestCase):
@@ -19,6 +19,7 @@ class AccessTests(SynchronousTestCase):
         self.assertEqual(read_access(None, None, sandbox=False), SandboxAccess())
         self.assertEqual(read_access(None, None, sandbox=True), SandboxAccess(configured=True))
         self.assertEqual(read_access(None, "none", sandbox=True), SandboxAccess())
+        self.assertEqual((read_hosts(None), read_hosts("npm")), ((), ("npm",)))
 
     def test_sandbox(self) -> None:
         """Both need a sandbox, and say why."""
