@@ -186,6 +186,13 @@ async def _start(world: World, nursery: Nursery, name: str = "home") -> Daemon:
     return daemon
 
 
+async def _replace(daemon: Daemon, nursery: Nursery) -> Daemon:
+    """Start another daemon: in one that has freed the memory of long answers, what is parked would only reuse that."""
+    daemon.life.end(signal.SIGTERM)
+    await daemon.life.death
+    return await _start(daemon.world, nursery, "another")
+
+
 async def _serves(life: Life) -> Any:
     found = await life.found()
     if found is None:
@@ -214,9 +221,7 @@ def report(seconds: float) -> None:
             pids["mitmproxy"] = mitmproxy.pid
         measured = _take_rounds(ways, pids, lambda: loop.run(daemon.renew()))
         _print_reads(measured)
-        daemon.life.end(signal.SIGTERM)
-        # Another one, which has not freed the memory of long answers: what is parked would only take that again.
-        daemon = loop.run(_start(world, nursery, "another"))
+        daemon = loop.run(_replace(daemon, nursery))
         _print_parked(daemon, loop)
         daemon.life.end(signal.SIGTERM)
         loop.run(nursery.close())

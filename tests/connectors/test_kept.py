@@ -201,7 +201,7 @@ class KeptTests(KeptCase):
         first.body.close()
         self.service.advance()
         self.assertNoResult(second)
-        self.assertFalse(self.service.peers[-1].closed)
+        self.assertEqual((2, False), (self.connections, self.service.peers[-1].closed))
 
     def test_unasked_bytes(self) -> None:
         """A service that sends something on an idle connection loses it: it is no answer to the next request."""

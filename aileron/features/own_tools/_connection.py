@@ -261,9 +261,9 @@ class ToolConnection(Protocol):
         if not is_cut:
             self._end_answer(answer.delivered, keep=keep)
         elif not self._is_lost:
+            self._stage = _ToolStage.OVER
             # guard of own tools: an answer that is cut has no clean end
             #    -> features.own_tools.test_streaming.StreamTests.test_cut, instead self._leave()
-            self._stage = _ToolStage.OVER
             self._below.abortConnection()
 
     def _send(self, parsed: ParsedRequest, answer: ToolAnswer) -> None:

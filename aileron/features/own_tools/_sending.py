@@ -124,9 +124,9 @@ class StreamSender:
 
     def pauseProducing(self) -> None:
         """Pause the body: the tool has not read what was written."""
+        self._is_paused = True
         # guard of own tools: a tool that reads slowly does not fill the memory
         #    -> features.own_tools.test_streaming.StreamTests.test_slow_tool
-        self._is_paused = True
         if self._producer is not None:
             self._producer.pauseProducing()
 
