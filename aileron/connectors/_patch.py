@@ -21,12 +21,12 @@ _Opcode = tuple[str, int, int, int, int]
 class Patch:
     """A patch that is being written, with the number of changed lines per file.
 
-    :ivar bytes: the size of the full patch in UTF-8.
+    :ivar size: the number of bytes of the full patch in UTF-8.
     """
 
     _parts: list[str] = field(factory=list, init=False)
     _shown: int = field(default=0, init=False)
-    bytes: int = field(default=0, init=False)
+    size: int = field(default=0, init=False)
     _counted: list[str] = field(factory=list, init=False)
     _counted_characters: int = field(default=0, init=False)
     _files: int = field(default=0, init=False)
@@ -51,7 +51,7 @@ class Patch:
         """
         data = text.encode("utf-8", "replace")
         self._digest.update(data)
-        self.bytes += len(data)
+        self.size += len(data)
         if self._shown < MOST_SHOWN_CHARACTERS:
             part = text[: MOST_SHOWN_CHARACTERS - self._shown]
             self._parts.append(part)

@@ -128,7 +128,7 @@ _OLD = pack(
 class PublishingTestCase(OwnToolsTestCase):
     """A user whose agent publishes to a registry, which is a double."""
 
-    skip = None
+    skip: str | None = None
     registry = "npm"
     hosts: tuple[str, ...] = (_NPM_HOST,)
     secret = TOKEN

@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.actions import parse
-from aileron.base.json import digest_of_bytes
+from aileron.base.json import JSON, digest_of_bytes
 from aileron.connectors import FORWARDED_INPUTS, SHOW_PACKAGE, UploadRequest
 from aileron.features.own_tools import _door
 from aileron.features.own_tools._forms import form_digest, read_long
@@ -60,7 +60,7 @@ class PublishTests(SynchronousTestCase):
         for name, request in uploads.items():
             found, about = publish(name, request), shipped(name)
             self.assertEqual((found.effect, found.problem, found.package["version"]), ("write", "", "1.3.0"), name)
-            inputs = {"host": "h", "method": "PUT", "target": "/", "recognised": found.to_json()}
+            inputs: dict[str, JSON] = {"host": "h", "method": "PUT", "target": "/", "recognised": found.to_json()}
             presentation, shown = about.find_presented(about.operations[FORWARD], inputs)
             assert presentation is not None
             self.assertEqual(presentation.titles[0], "Publish ${in.package} ${in.version} to ${in.host}")

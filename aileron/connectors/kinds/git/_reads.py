@@ -90,11 +90,11 @@ def _warn(repository: GitObjects, before: Commit | None, new: str) -> str:
 
 def _described(patch: Patch) -> dict[str, JSON]:
     shown = patch.text
-    whole = len(shown.encode("utf-8", "replace")) == patch.bytes
+    whole = len(shown.encode("utf-8", "replace")) == patch.size
     return {
         "diffstat": patch.summary(),
-        "patch": shown if whole else f"{shown}\n[cut here; the whole patch has {patch.bytes} bytes]\n",
-        "patch_bytes": patch.bytes,
+        "patch": shown if whole else f"{shown}\n[cut here; the whole patch has {patch.size} bytes]\n",
+        "patch_bytes": patch.size,
         "patch_digest": patch.digest,
     }
 

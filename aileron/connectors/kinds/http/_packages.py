@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, BinaryIO, Protocol
 
 from attrs import frozen
+from twisted.internet.interfaces import IReactorTime
 
 from aileron.base.addresses import Origin, read_origin
 from aileron.base.json import JSON
@@ -40,11 +41,25 @@ _NO_PACKAGE = "This request publishes no package."
 class ForwardingConnector(Protocol):
     """A connector that forwards requests."""
 
-    spec: HttpSpec
-    transport: Transport
-    clock: Any
-    in_thread: Callable[..., Awaitable[Any]] | None
-    open_content: Callable[[str], BinaryIO | None]
+    @property
+    def spec(self) -> HttpSpec:
+        """The parsed connector file."""
+
+    @property
+    def transport(self) -> Transport:
+        """The sender of requests."""
+
+    @property
+    def clock(self) -> IReactorTime:
+        """The clock of timeouts."""
+
+    @property
+    def in_thread(self) -> Callable[..., Awaitable[Any]] | None:
+        """A function that calls a function with arguments in another thread, or None."""
+
+    @property
+    def open_content(self) -> Callable[[str], BinaryIO | None]:
+        """A function that opens the file of a stored body by its digest, or returns None if there is none."""
 
     def prepare(self, operation: str, inputs: Mapping[str, JSON], base_url: str, effect_key: str) -> Request:
         """Build a request."""

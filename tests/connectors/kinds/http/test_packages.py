@@ -78,7 +78,8 @@ class PreviewTests(SynchronousTestCase):
             "headers": [f"{name}: {value}" for name, value in request.headers],
             **({"body_base64": base64.b64encode(request.body).decode()} if request.body else {}),
         }
-        connector = HttpConnector(spec, self.registries, Clock(), lambda: NOW)
+        transport: Any = self.registries
+        connector = HttpConnector(spec, transport, Clock(), lambda: NOW)
         asked = connector.prepare(SHOW_PACKAGE, inputs, spec.description.base_url or "", "effect-1")
         credential = MemoryCredential(SECRET, "Bearer {key}")
         outcome = self.successResultOf(Deferred.fromCoroutine(connector.read(asked, credential, seconds)))
