@@ -34,8 +34,9 @@ OPERATOR = "operator"
 """The name of the operator among those who may approve. No account has it. The operator has the role administrator."""
 
 
-RESERVED = frozenset({OPERATOR, *Role})
-"""The names that no account may have: in a rule they stand for a role, or for the operator."""
+RESERVED = frozenset({OPERATOR, "you", *Role})
+"""The names that no account may have. In a rule they stand for a role, or for the operator, and pages and commands
+write C{you} for the operator."""
 
 
 @frozen
@@ -124,17 +125,23 @@ class PersonAccount:
             }
         )
 
+    @property
+    def login(self) -> AccountLogin:
+        """The account as a login names it."""
+        return AccountLogin(self.id, self.name, self.digest)
+
 
 @frozen
 class AccountLogin:
     """The account of a login, as it was when the person signed in.
 
     :ivar account: the account's ID.
+    :ivar digest: the digest of the whole account, which was in force then.
     """
 
     account: str
     name: str
-    revision: int
+    digest: str = field(repr=False)
 
 
 # Both are written into the database, which an account as a whole is not: no answer may have them.

@@ -244,7 +244,7 @@ _WRITTEN: tuple[tuple[AttrsInstance, dict[str, JSON]], ...] = (
     ),
     (
         # The account of a login stands in the login's id, and in no answer of its own.
-        OperatorSession("S", _NOON, _NOON, _NOON, _NOON, account=AccountLogin("per_1", "alice", 1)),
+        OperatorSession("S", _NOON, _NOON, _NOON, _NOON, account=AccountLogin("per_1", "alice", "ab" * 32)),
         {
             "id": "S",
             **dict.fromkeys(("started_at", "used_at", "expires_at", "ends_at", "proved_at"), _AT),

@@ -23,7 +23,7 @@ class RuleTests(RunnerCase):
         """Add an account."""
         account = PersonAccount(f"per_{name}", name, role, 1, utc(self.clock.seconds()))
         self.assertTrue(self.sync(self.store.people.add(account, ())))
-        return AccountLogin(account.id, name, 1)
+        return account.login
 
     def ask(self, rule: str) -> Run:
         """A request of an agent for an action with this rule."""

@@ -96,13 +96,13 @@ class DecisionTests(DatabaseCase):
 
     def test_recorded(self) -> None:
         """A person with an account as at the login decides."""
-        told = self.decide(AccountLogin("per_1", "alice", 1))
+        told = self.decide(ALICE.login)
         self.finish()
         self.assertIs(self.successResultOf(told).state, RunState.APPROVED)
 
     def test_removed(self) -> None:
         """An account that was removed or changed while the decision was on its way decides nothing."""
-        login = AccountLogin("per_1", "alice", 1)
+        login = ALICE.login
         self.do(self.store.people.change(evolve(ALICE, revision=2), 1, ()))
         self.refuse(login)
         self.do(self.store.people.remove(evolve(ALICE, revision=2), ()))
@@ -110,8 +110,18 @@ class DecisionTests(DatabaseCase):
 
     def test_role(self) -> None:
         """A viewer decides nothing."""
-        self.do(self.store.people.change(evolve(ALICE, role=Role.VIEWER, revision=2), 1, ()))
-        self.refuse(AccountLogin("per_1", "alice", 2))
+        viewer = evolve(ALICE, role=Role.VIEWER, revision=2)
+        self.do(self.store.people.change(viewer, 1, ()))
+        self.refuse(viewer.login)
+
+    def test_altered(self) -> None:
+        """A row that a program gives another role or name, with the same revision, decides nothing."""
+        for altered in (evolve(ALICE, role=Role.ADMINISTRATOR), evolve(ALICE, name="root")):
+            self.do(self.store.people.remove(ALICE, ()))
+            self.do(self.store.people.add(altered, ()))
+            self.refuse(ALICE.login)
+            self.do(self.store.people.remove(altered, ()))
+            self.do(self.store.people.add(ALICE, ()))
 
     def test_unnamed(self) -> None:
         """A decision in a person's name without the account is refused; the operator's has none."""

@@ -94,7 +94,7 @@ class Accounts:
         account = await self._store.get(login.account)
         # guard of roles: a login ends when its account is changed -> features.people.test_roles.RoleTests.test_changed,
         #    instead if account is None or not self.is_in_force(account)
-        if account is None or account.revision != login.revision or not self.is_in_force(account):
+        if account is None or account.login != login or not self.is_in_force(account):
             return None
         return account.role
 
@@ -104,10 +104,10 @@ class Accounts:
         :raises Conflict: if the name is taken or reserved, or there are too many accounts.
         :raises VaultLocked, BindingFailed, StoreUnavailable: if it cannot be stored. It cannot be used then.
         """
-        # guard of roles: no account passes for a role in a rule
+        # guard of roles: no account passes for a role in a rule, or for the operator in a history
         #    -> features.people.test_accounts.ChangeTests.test_reserved
         if name in RESERVED:
-            raise Conflict(f"No account can be called {name}, because that is a role. Nothing was changed.")
+            raise Conflict(f"No account can be called {name}, because that stands for a role or the operator. Nothing was changed.")
         code, invitation = self._invite()
         account_id = f"per_{self._randomness(_ID_BYTES).hex()}"
         account = PersonAccount(account_id, name, role, 1, self._now(), invitation=invitation)
@@ -181,7 +181,7 @@ class Accounts:
             self._keep(joined)
 
         await self._in_turn(store)
-        return AccountLogin(joined.id, joined.name, joined.revision)
+        return joined.login
 
     async def check(self, name: str, passphrase: str) -> AccountLogin | None:
         """Return the login of the account with this name and passphrase, or None if one of them is wrong.
@@ -200,7 +200,7 @@ class Accounts:
         is_right = hmac.compare_digest(key.hex(), verifier.key)
         if account is None or not is_right:
             return None
-        return AccountLogin(account.id, account.name, account.revision)
+        return account.login
 
     async def _find_invited(self, code: str) -> PersonAccount:
         digest = _digest_code(code)
