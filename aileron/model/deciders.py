@@ -19,8 +19,8 @@ def check_may_decide(
     :param account: the account as it is in the transaction, or None if there is none.
     :param rule: the action's rule about an approval, or None for a denial, which has no effect.
     :param is_operator: True if the operator decides, who has no account.
-    :raises Forbidden: if the account was removed or changed since the login, by anybody, its role decides nothing, or the rule does
-        not let the person approve.
+    :raises Forbidden: if the account's row is not that of the login any more, its role decides nothing, or the rule
+        does not let the person approve.
     """
     name, role = OPERATOR, Role.ADMINISTRATOR
     if not is_operator:

@@ -107,7 +107,9 @@ class Accounts:
         # guard of roles: no account passes for a role in a rule, or for the operator in a history
         #    -> features.people.test_accounts.ChangeTests.test_reserved
         if name in RESERVED:
-            raise Conflict(f"No account can be called {name}, because that stands for a role or the operator. Nothing was changed.")
+            raise Conflict(
+                f"No account can be called {name}, because that stands for a role or the operator. Nothing was changed."
+            )
         code, invitation = self._invite()
         account_id = f"per_{self._randomness(_ID_BYTES).hex()}"
         account = PersonAccount(account_id, name, role, 1, self._now(), invitation=invitation)

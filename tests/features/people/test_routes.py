@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from attrs import evolve
 
+from aileron.base.json import utc
 from aileron.model.audit import Actor
-from aileron.model.people import Role
+from aileron.model.people import PersonAccount, Role
 from aileron.model.runs import Call
 from aileron.testing import scripted_offer
 from tests.features.phone.case import PUBLIC
@@ -106,6 +108,17 @@ class PageTests(PeopleCase):
         self.assertIn("DELETE /v1/people/alice", drawn)
         self.assertIn("Invited", drawn)
         self.assertIn("/settings/people", self.desk("/fragments/settings", browser))
+
+    def test_forged_name(self) -> None:
+        """The buttons of a row that a program wrote lead nowhere else, whatever its name."""
+        name = "../operator/sessions? #\u202e"
+        forged = PersonAccount("per_f", name, Role.VIEWER, 1, utc(self.clock.seconds()))
+        self.now(self.store.people.add(forged, ()))
+        page = self.joined("root", Role.ADMINISTRATOR)
+        drawn = self.send("GET", "/fragments/settings/people", browser=page).text
+        paths = {each for each in re.findall(r'data-act="\S+ ([^"]*)"', drawn) if "root" not in each}
+        base = "/v1/people/..%2Foperator%2Fsessions%3F%20%23%E2%80%AE"
+        self.assertEqual(paths, {base, f"{base}/role"})
 
     def desk(self, path: str, browser: Any) -> str:
         """The text of a page at the desk."""
