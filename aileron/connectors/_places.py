@@ -211,7 +211,7 @@ def _read_declared_host(text: str) -> str:
     rest = text.removeprefix(WILDCARD)
     found = read_host_and_port(rest)
     # guard of own tools: a wildcard stands for parts of a service, not for all that a registry gave away
-    #    -> connectors.test_places.PlacesTests.test_wildcard
+    #    -> connectors.test_places.FileTests.test_wildcard
     if rest != text and found.count(".") < _LEAST_DOTS:
         raise ValueError("must have three labels after the '*'")
     return found if rest == text else WILDCARD + found

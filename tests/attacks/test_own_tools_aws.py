@@ -70,6 +70,7 @@ class AwsTests(WayTestCase):
                 self.call("sns", _FORM, signed("sns"), body=f"{topics}&action=DeleteTopic"),
                 self.call("sns", _FORM, signed("sns"), start="POST /?Action=DeleteTopic HTTP/1.1", body=topics),
                 self.call("sns", _FORM, signed("sns"), start="GET /?Action=DeleteTopic HTTP/1.1"),
+                self.call("sns", _FORM, signed("sns"), start="PUT / HTTP/1.1", body=topics),
             ),
             "s3": (
                 self.call("s3", start=f"PUT /a?{query} HTTP/1.1", body="x"),

@@ -120,6 +120,8 @@ class CallTests(SynchronousTestCase):
             call(b"Action=ListTopics", FORM, target="/?Action=Publish"),
             call(b"Action=ListTopics", FORM, target="/?"),
             call(b"", method="GET", target="/?Action=Publish"),
+            call(b"Action=ListTopics", FORM, method="GET"),
+            call(b"Action=ListTopics", FORM, method="PUT"),
             call(b"Action=ListTopics"),
             call(b"Action=ListTopics", ("Content-Type", "text/plain")),
             call(b"Action=ListTopics", ("Content-Type", "application/x-www-form-urlencoded, text/plain")),
