@@ -51,7 +51,7 @@ class LaunchTests(CommandCase):
             (("opencode",), 1, "AILERON_VAULT_PASSPHRASE is set"),
             (("--in-band", "--no-gateway", "sh"), 2, "--in-band needs the gateway"),
             (("--own-tools", "github", "opencode"), 2, "--own-tools requires --sandbox"),
-            (("--sandbox", "--own-tools", "none", "opencode"), 1, "No connector declares own tools for none"),
+            (("--sandbox", "--own-tools", "nowhere", "opencode"), 1, "No connector declares own tools for nowhere"),
             (("--in-band", "sh"), 1, "AILERON_VAULT_PASSPHRASE is set"),
         ):
             code, out, err = self.command("launch", *arguments)
