@@ -16,6 +16,7 @@ from twisted.internet.defer import Deferred
 
 from aileron.home.lock import running_pid
 from aileron.home.paths import Home as State
+from tests.extent import seldom
 from tests.functional.balancer import Balancer
 from tests.functional.operated import GATED, SHIP, UNGATED, AgentSession, OperatedTestCase
 from tests.functional.postgresql import Server, start_server
@@ -137,6 +138,7 @@ class TwoTests(SeveralCase):
         self.assertIn("consistent", (await self.command("store", "verify", self.url)).stdout)
         self.assertNotIn("tamper.detected", {each["type"] for each in second})
 
+    @seldom
     async def test_killed(self) -> None:
         """What a killed daemon had begun becomes unknown and is not begun again; what it had not begun another runs."""
         await self.begin()

@@ -142,7 +142,7 @@ class RecordFollower:
         :return: the seconds to pause before the next read: 0 if no event came within the wait.
         """
         # guard of several daemons: one of them notifies the operator
-        #    -> features.notices.test_events.LeadingTests.test_takes_over
+        #    -> features.notices.test_leading.LeadingTests.test_takes_over
         if not self._leads():
             self._led = False
             return _PAUSE_SECONDS

@@ -15,12 +15,12 @@ from zope.interface import implementer
 
 from aileron.features import FeatureSet
 from aileron.features.notices import rules
-from aileron.features.notices._record_follower import ROW, FloodDetector, RecordFollower, notice_of
+from aileron.features.notices._record_follower import FloodDetector, RecordFollower, notice_of
 from aileron.features.notices.values import Notice
 from aileron.model.audit import Record
 from aileron.model.errors import StoreUnavailable
 from aileron.model.interfaces.store import IWatermarks
-from aileron.testing import AuditProxy, example_event, memory_store
+from aileron.testing import AuditProxy, example_event
 from tests.audit.recorded import RECORDED
 from tests.features.example import ExampleFeature
 
@@ -220,29 +220,3 @@ class FollowerTests(SynchronousTestCase):
         self.disk.refusals = 1
         self.successResultOf(Deferred.fromCoroutine(self.follower.mark_notified(7)))
         self.assertEqual(self.disk.refusals, 0)
-
-
-class LeadingTests(SynchronousTestCase):
-    """Several daemons follow one log, and one of them notifies the operator."""
-
-    def test_takes_over(self) -> None:
-        """The one that does not lead tells nothing; when it leads, it goes on after what the other has told."""
-        clock = Clock()
-        store = memory_store(self, clock)
-        leads, told = [False], list[str | None]()
-        follower = RecordFollower(
-            store.audit, store.watermarks, clock, RULES, lambda notice: told.append(notice.run_id), lambda: leads[0]
-        )
-        self.successResultOf(Deferred.fromCoroutine(follower.begin()))
-        following = Deferred.fromCoroutine(follower.follow())
-        for number in (1, 2):
-            event = example_event("approval.requested", f"run-{number}")
-            self.successResultOf(Deferred.fromCoroutine(store.audit.append(event)))
-        clock.pump((5, 5))
-        self.assertEqual(told, [])
-        self.successResultOf(Deferred.fromCoroutine(store.watermarks.put(ROW, "1")))
-        leads[0] = True
-        clock.advance(5)
-        self.assertEqual(told, ["run-2"])
-        following.cancel()
-        self.failureResultOf(following)
