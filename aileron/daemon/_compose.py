@@ -120,17 +120,16 @@ async def _start_services(
     life: Life,
     around: Around | None,
 ) -> Services:
-    home = settings.home
-    files = config_file.features.trusted_files(home, vault)
+    files = config_file.features.trusted_files(settings.home, vault)
     maker = ConnectorMaker(
-        reactor, own.transport, str(home.root), report_strays(reactor, store), features=config_file.features
+        reactor, own.transport, str(settings.home.root), report_strays(reactor, store), features=config_file.features
     )
     life.at_end(maker.loop.stop)
     life.at_end(maker.servers.stop)
     vault.locked().addCallback(lambda _: maker.servers.forget_credentials())
-    connectors = Registry(home.connectors, maker.workshop, settings.config.connector_packages)
+    connectors = Registry(settings.home.connectors, maker.workshop, settings.config.connector_packages)
     logins = _make_logins(reactor, vault, own)
-    catalogue = DirectoryCatalogue(str(home.actions), int(reactor.seconds() * 1000))
+    catalogue = DirectoryCatalogue(str(settings.home.actions), int(reactor.seconds() * 1000))
     collaborators = Collaborators(
         runs=store.runs,
         audit=store.audit,
@@ -151,6 +150,7 @@ async def _start_services(
         monotonic=time.monotonic,
         operator_limits=vault,
         approvers=logins.approvers,
+        may_send=store.may_send,
         refresh_vault=None if store.shared is None else vault.refresh,
     )
     runner = build(collaborators if around is None else around(collaborators))
@@ -159,7 +159,7 @@ async def _start_services(
     await runner.start()
     life.repeat(reactor, _LOOK_SECONDS, runner.check_changes)
     core = Core(
-        home=home,
+        home=settings.home,
         runner=runner,
         store=store,
         vault=vault,

@@ -145,6 +145,7 @@ class Collaborators:
     :param ids: returns a new ULID.
     :param chance: returns a random number, uniform in [0, 1), for the jitter of retries.
     :param monotonic: returns the seconds of a monotonic clock. If it is None, C{clock} is used.
+    :param may_send: returns whether no other daemon can have taken what this one is executing.
     :param refresh_vault: reads what other daemons changed in the vault. None if no others use the same database.
     :param probe: called with the name of each point at which tests simulate a crash.
     """
@@ -171,6 +172,7 @@ class Collaborators:
     monotonic: Callable[[], float] | None = None
     probe: Callable[[str], None] = _no_probe
     refresh_vault: Callable[[], object] | None = None
+    may_send: Callable[[], bool] = lambda: True
 
 
 def build(with_: Collaborators) -> Runner:
@@ -198,7 +200,7 @@ class _Assembly:
             operator_limits=given.operator_limits, watermarks=given.watermarks, runs=self.runs, clock=given.clock
         )
         self.rates = RateLimits(clock=given.clock)
-        self.effects = EffectGate(vault=given.vault, bindings=given.bindings, pauses=self.pauses, rates=self.rates)
+        self.effects = EffectGate(given.vault, given.bindings, self.pauses, self.rates, given.may_send)
         normalizer = ArgumentNormalizer(catalogue=given.catalogue, connectors=given.connectors)
         breaker = LoopBreaker(runs=self.runs, tasks=self.tasks, limits=given.loops)
         self.caps = Caps(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from attrs import define, field
 
 from aileron.model.connectors import Outcome
-from aileron.model.errors import LimitExceeded, VaultLocked
+from aileron.model.errors import LimitExceeded, StoreUnavailable, VaultLocked
 from aileron.model.interfaces.vault import IBindings, IVault
 from aileron.model.runs import Run
 from aileron.model.vault import VaultState
@@ -24,6 +26,7 @@ class EffectGate:
     _bindings: IBindings
     _pauses: Pauses
     _rates: RateLimits
+    _may_send: Callable[[], bool] = lambda: True
     _could_act: bool = field(default=False, init=False)  # at the last call of C{look}
     _held: bool = field(default=False, init=False)
     _generation: int = field(default=0, init=False)  # the generation of the bindings at the last call of C{look}
@@ -93,8 +96,13 @@ class EffectGate:
     async def in_turn(self, planned: PlannedStep, run: Run, seconds: float) -> None:
         """Wait until the rate limit of the step's service is over. Return at once if there is none.
 
+        :raises StoreUnavailable: if another daemon may have taken the run.
         :raises LimitExceeded: if the wait lasts longer than C{seconds}, also because of a pause that begins meanwhile.
         """
+        # guard of several daemons: nothing is sent of a run that another daemon may have taken
+        #    -> runner.test_several.LateTests.test_not_sent
+        if not self._may_send():
+            raise StoreUnavailable("This daemon was silent for too long, so this request was not sent.")
         left = self._rates.seconds_left(planned, run.id)
         if not left:
             return

@@ -7,6 +7,7 @@ database's, so no daemon's own clock decides when a lease ends.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
@@ -99,6 +100,7 @@ class Daemons:
     _clock: IReactorTime
     _terms: int = field(default=0, init=False)
     id: str = field(default="", init=False)
+    _held_until: float = field(default=0.0, init=False)  # by the clock of L{_count_seconds}
     known: Callable[[], Decided | None] = field(default=lambda: None, init=False)
     catch_up: Callable[[], Awaitable[None]] | None = field(default=None, init=False)
 
@@ -108,16 +110,26 @@ class Daemons:
         :raises StoreUnavailable: if it cannot be stored.
         """
         self._terms += 1
-        id_ = f"{self._name}.{self._terms}"
+        id_, asked = f"{self._name}.{self._terms}", _count_seconds()
         await self._writer.write(_join, id_, self.seconds)
-        self.id = id_
+        self.id, self._held_until = id_, asked + self.seconds
 
     async def renew(self) -> bool:
         """Make the lease last longer. Return False if it has ended, so that other daemons may take this one's runs.
 
         :raises StoreUnavailable: if it cannot be stored.
         """
-        return await self._writer.write(_renew, self.id, self.seconds)
+        asked = _count_seconds()
+        held = await self._writer.write(_renew, self.id, self.seconds)
+        self._held_until = asked + self.seconds if held else 0.0
+        return held
+
+    def holds(self) -> bool:
+        """Return whether the lease cannot have ended yet, without asking the database.
+
+        After this process stood still, or its machine slept, for longer than a lease, it may have.
+        """
+        return _count_seconds() < self._held_until
 
     async def leave(self) -> None:
         """End the lease, so that others take the runs at once. Idempotent.
@@ -179,6 +191,11 @@ class Daemons:
         #    -> functional.test_store_several.DecidedTests.test_changed
         if known is not None and _find_decided(cursor, known) != (known.authority, known.pauses):
             raise AuthorityChanged("The operator has just changed something on another daemon. Try again.")
+
+
+def _count_seconds() -> float:
+    """Return the seconds of a clock that nobody sets, and that goes on while the machine sleeps if there is one."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def _find_decided(cursor: Cursor, known: Decided) -> tuple[str | None, str | None]:

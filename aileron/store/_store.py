@@ -71,6 +71,10 @@ class SharedStore:
     vaults: SharedVaults
     listener: Listener
 
+    def may_send(self) -> bool:
+        """Return whether no other daemon can have taken what this one is executing."""
+        return self.daemons.holds()
+
     async def close(self) -> None:
         """Close the connections of both. Idempotent."""
         self.vaults.close()
@@ -134,6 +138,10 @@ class Store:
     def leads(self) -> bool:
         """True if this daemon does what only one of those on the database may do, such as notify the operator."""
         return self.shared is None or self.shared.listener.leads
+
+    def may_send(self) -> bool:
+        """Return whether no other daemon can have taken what this one is executing, so that it may be sent."""
+        return self.shared is None or self.shared.may_send()
 
     def wake(self) -> None:
         """Wake those who wait for a commit, because another daemon has committed something."""

@@ -17,7 +17,7 @@ from aileron.model.authority import PendingLimits
 from aileron.model.errors import AuthorityChanged, StateConflict, StoreUnavailable
 from aileron.model.queries import AuditQuery
 from aileron.model.runs import Run, RunState, Transition
-from aileron.store import News, Store, Tuning
+from aileron.store import News, Store, Tuning, _daemons
 from aileron.store._bulletin import read_notice
 from aileron.store._daemons import Daemons, Decided, LeaseEnded
 from aileron.store._engine import DatabaseRefused
@@ -134,6 +134,16 @@ class LeaseTests(SeveralCase):
         self.assertTrue(self.do(self.daemons(self.one).renew()))
         self.assertIs(self.do(self.one.runs.apply(_BEGUN[1])).state, RunState.EXECUTING)
         self.assertEqual(self.holders(), {approved.id: "one.1"})
+
+    def test_holds(self) -> None:
+        """A daemon that stood still for longer than its lease knows that, without the database, until it renews it."""
+        daemons = self.daemons(self.one)
+        self.assertTrue(self.one.may_send())
+        seconds = _daemons._count_seconds()
+        self.patch(_daemons, "_count_seconds", lambda: seconds + 31)
+        self.assertFalse(self.one.may_send())
+        self.assertTrue(self.do(daemons.renew()))
+        self.assertTrue(self.one.may_send())
 
     def test_queued(self) -> None:
         """A run that had not begun is taken by one other daemon alone, and begun by that one alone."""

@@ -101,8 +101,8 @@ def manifest(
 class RunnerCase(SynchronousTestCase):
     """One home: its files, its database, its clock.  L{restart} is a new life of the daemon on it."""
 
-    shared = False
-    """Whether other daemons use the same database."""
+    shared, may_send = False, True
+    """Whether other daemons use the same database, and whether none of them can have taken a run of this one."""
 
     other: sqlite3.Connection | None = None
     """Holds the database's write lock, while it refuses."""
@@ -170,6 +170,7 @@ class RunnerCase(SynchronousTestCase):
                 loops=self.loops,
                 monotonic=self.monotonic,
                 probe=probe or self.points.append,
+                may_send=lambda: self.may_send,
                 refresh_vault=self.refresh_vault if self.shared else None,
             )
         )

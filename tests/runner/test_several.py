@@ -139,6 +139,13 @@ class LateTests(SeveralCase):
         self.assertIs(self.state(run), RunState.FAILED)
         self.assertEqual(self.types_of(run)[-1], "execution.late_answer")
 
+    def test_not_sent(self) -> None:
+        """A daemon that stood still after it had begun, for longer than its lease, sends nothing: the run fails."""
+        self.may_send = False
+        run = self.submit("open")
+        self.assertIs(self.state(run), RunState.FAILED)
+        self.assertEqual((self.fault(run).kind, len(self.connector.sendings)), ("store_unavailable", 0))
+
     def test_own(self) -> None:
         """A daemon does not take a run that it is carrying out itself."""
         run, answer = self.begun()
