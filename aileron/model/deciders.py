@@ -22,7 +22,6 @@ def check_may_decide(
     :raises Forbidden: if the account's row is not that of the login any more, its role decides nothing, or the rule
         does not let the person approve.
     """
-    name, role = OPERATOR, Role.ADMINISTRATOR
     if not is_operator:
         # guard of roles: no decision is recorded after its account was removed or changed
         #    -> store.test_people.DecisionTests.test_removed
@@ -31,10 +30,20 @@ def check_may_decide(
         #    instead if login is None or account is None
         if login is None or account is None or account.login != login:
             raise Forbidden(_GONE)
-        name, role = account.name, account.role
-    # guard of roles: the role is checked in the transaction -> store.test_people.DecisionTests.test_role
-    if not role.covers(Role.APPROVER):
-        raise Forbidden(f"Your role is {role.value}. Nothing was decided.")
-    objection = None if rule is None else rule.find_objection(name, role, is_requester=is_operator)
+        # guard of roles: the role is checked in the transaction -> store.test_people.DecisionTests.test_role
+        if not login.role.covers(Role.APPROVER):
+            raise Forbidden(f"Your role is {login.role.value}. Nothing was decided.")
+    if rule is not None:
+        check_may_approve(login, rule)
+
+
+def check_may_approve(login: AccountLogin | None, rule: ApproverRule) -> None:
+    """Check that an action's rule lets a person approve.
+
+    :param login: the account as it was when the person signed in, or None for the operator.
+    :raises Forbidden: if it does not.
+    """
+    name, role = (OPERATOR, Role.ADMINISTRATOR) if login is None else (login.name, login.role)
+    objection = rule.find_objection(name, role, is_requester=login is None)
     if objection is not None:
         raise Forbidden(f"{objection} Nothing was decided.", {"rule": True})

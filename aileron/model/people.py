@@ -128,7 +128,7 @@ class PersonAccount:
     @property
     def login(self) -> AccountLogin:
         """The account as a login names it."""
-        return AccountLogin(self.id, self.name, self.digest)
+        return AccountLogin(self.id, self.name, self.role, self.digest)
 
 
 @frozen
@@ -141,6 +141,7 @@ class AccountLogin:
 
     account: str
     name: str
+    role: Role
     digest: str = field(repr=False)
 
 

@@ -13,6 +13,7 @@ from aileron.base.converter import to_json
 from aileron.base.json import JSON, timestamp
 from aileron.model.audit import Actor, Event
 from aileron.model.authority import Grant, GrantState, NewGrant, StandingGrant
+from aileron.model.deciders import check_may_approve
 from aileron.model.errors import AileronError, Conflict, InvalidRequest, NotFound, VaultLocked
 from aileron.model.interfaces.authority import IGrants
 from aileron.model.interfaces.governance import IGrantService
@@ -222,12 +223,16 @@ class GrantService:
         :param wish: the grant that the operator asked for.
         :param preview: the preview from L{ApprovalGate.seen_before_decision}.
         :raises InvalidRequest: if the wish cannot be granted.
+        :raises Forbidden: if the action's rule does not let the person approve. No grant is issued.
         :raises AileronError: if the run cannot be approved. See L{ApprovalGate.decide}.
         :return: the decided approval, and the grant.
         """
         approval, opened = await self._gate.open(run_id, decision.digest)
         self._gate.refuse_unsigned(approval, decision)
         plan = self._planner.plan_run(approval.run) if opened is None else opened
+        # guard of roles: who may not approve has no grant in force, not even until the approval is refused
+        #    -> runner.test_approvers.GrantTests.test_never_in_force
+        check_may_approve(decision.account, plan.action.approval.approvers)
         grant = self._new(approval.run, plan, self._check(wish, approval.run, plan), decision.decided_by)
         actor = Actor("human", decision.decided_by)
         signed = {} if decision.signed is None else {"signed": to_json(decision.signed)}

@@ -13,7 +13,7 @@ from aileron.model.audit import Break, Checkpoint, Verdict
 from aileron.model.authority import Pause, Predicate, PredicateKind
 from aileron.model.connectors import Request
 from aileron.model.faults import Fault
-from aileron.model.people import AccountLogin, Invitation, Verifier
+from aileron.model.people import AccountLogin, Invitation, Role, Verifier
 from aileron.model.reviews import (
     Cut,
     Preview,
@@ -244,7 +244,9 @@ _WRITTEN: tuple[tuple[AttrsInstance, dict[str, JSON]], ...] = (
     ),
     (
         # The account of a login stands in the login's id, and in no answer of its own.
-        OperatorSession("S", _NOON, _NOON, _NOON, _NOON, account=AccountLogin("per_1", "alice", "ab" * 32)),
+        OperatorSession(
+            "S", _NOON, _NOON, _NOON, _NOON, account=AccountLogin("per_1", "alice", Role.VIEWER, "ab" * 32)
+        ),
         {
             "id": "S",
             **dict.fromkeys(("started_at", "used_at", "expires_at", "ends_at", "proved_at"), _AT),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from aileron.base.json import utc
+from aileron.model.authority import NewGrant
 from aileron.model.errors import Forbidden
 from aileron.model.people import AccountLogin, PersonAccount, Role
 from aileron.model.queries import AuditQuery
@@ -11,7 +14,7 @@ from aileron.model.runs import Decision, Run, RunState
 from .kit import OPERATOR, RunnerCase, step
 
 
-class RuleTests(RunnerCase):
+class ApproversCase(RunnerCase):
     """An action with a rule, a person, and the operator."""
 
     def setUp(self) -> None:
@@ -36,6 +39,10 @@ class RuleTests(RunnerCase):
         if name == "operator":
             return Decision(approved, digest, OPERATOR.id)
         return Decision(approved, digest, f"{name}.ab12", account=self.people[name])
+
+
+class RuleTests(ApproversCase):
+    """Who may approve."""
 
     def may(self, rule: str, *names: str) -> None:
         """Check that exactly these may approve what has this rule."""
@@ -89,6 +96,31 @@ class RuleTests(RunnerCase):
         self.offer("ruled", step("post"), expires='by = ["root"]')
         self.assertNotEqual(self.shown(run).digest, before.digest)
         self.assertTrue(self.sync(self.runner.decisions.decide(run.id, self.word(run, "root"))).approved)
+
+
+class GrantTests(ApproversCase):
+    """Grants with an approval."""
+
+    def grant(self, run: Run, name: str) -> Any:
+        """Approve a request of this person with a grant."""
+        wish = NewGrant((), 5, utc(self.clock.seconds() + 3600.0), session=False)
+        return self.runner.decisions.approve_and_grant(run.id, self.word(run, name), wish)
+
+    def issued(self) -> int:
+        """The number of grants that were put in force."""
+        return len(self.sync(self.store.audit.list(AuditQuery(types=("grant.issued",)))).items)
+
+    def test_never_in_force(self) -> None:
+        """Who may not approve has no grant in force, not even for a moment in which another call could use it."""
+        for rule, name in (('by = ["alice"]', "root"), ("not_requester = true", "operator")):
+            run = self.ask(rule)
+            self.fails(self.grant(run, name), Forbidden)
+            self.assertIs(self.state(run), RunState.PENDING)
+            self.assertEqual((self.issued(), self.sync(self.runner.grants.grants())), (0, ()))
+            self.sync(self.runner.submission.withdraw(run.id, OPERATOR, None))
+        run = self.ask('by = ["alice"]')
+        self.sync(self.grant(run, "alice"))
+        self.assertEqual(self.issued(), 1)
 
 
 _PEOPLE = {"alice": Role.APPROVER, "root": Role.ADMINISTRATOR}
