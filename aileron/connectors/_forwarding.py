@@ -53,6 +53,7 @@ _LENGTH = re.compile(r"[1-9][0-9]{0,17}")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _REQUEST_TIMEOUT, _UNAUTHORIZED = 408, 401
+_MOVED, _BUCKET_REGION = 301, "x-amz-bucket-region"
 _ELSEWHERE = frozenset((307, 308))  # the request is to be sent to another place, with the same method: it was not done
 _LEFT_OUT = OURS | PARTIAL_HEADERS
 _KEPT_BACK = frozenset(
@@ -201,11 +202,16 @@ def judge_forwarded(name: str, effect: str, answer: ServiceAnswer, echo: Redacto
         return Outcome(output=whole, status=status, retry_after_seconds=wait)
     return Outcome(
         fault=ExternalApiError(f"{name} answered with status {status}.", {"status": status}).fault(),
-        classified=status in _ELSEWHERE or (400 <= status <= 499 and status != _REQUEST_TIMEOUT),
+        classified=_is_elsewhere(answer) or (400 <= status <= 499 and status != _REQUEST_TIMEOUT),
         retry_after_seconds=wait if may_pass(status) else None,
         status=status,
         notes={"answer": {"type": "application/json", "text": compact(whole)}},
     )
+
+
+def _is_elsewhere(answer: ServiceAnswer) -> bool:
+    """Return whether the request is to be sent to another place, so that it was not done: S3 says it by 301."""
+    return answer.status in _ELSEWHERE or (answer.status == _MOVED and _BUCKET_REGION in answer.headers)
 
 
 def write_answer(answer: ServiceAnswer, echo: Redactor) -> JSON:

@@ -254,6 +254,12 @@ class AnswerTests(ForwardCase):
         self.assertEqual((201, "Whatever", '{"id": 1}'), (found["status"], found["reason"], found["body"]))
         self.assertEqual(["Link: <x>; rel=next"], found["headers"])
 
+    def test_other_region(self) -> None:
+        """S3 answers 301 if a bucket is in another region, and did nothing then."""
+        outcome = self.send(answer(b"<Error/>", 301, {"x-amz-bucket-region": "us-west-2"}))
+        self.assertTrue(outcome.classified)
+        self.assertIsNotNone(outcome.fault)
+
     def test_head(self) -> None:
         """The answer to HEAD has the length that the service gave."""
         reply = answer(b"", 200, {"Content-Length": "12345", "ETag": "x"})
