@@ -9,10 +9,11 @@ from typing import Any
 
 from attrs import define, field
 from twisted.internet.interfaces import IListeningPort, IProtocolFactory, IReadDescriptor
-from twisted.protocols.portforward import ProxyFactory, ProxyServer
+from twisted.protocols.portforward import ProxyClient, ProxyClientFactory, ProxyFactory, ProxyServer
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from aileron.base.outgoing import send_at_once
 from aileron.model.sessions import SANDBOX_ADDRESS
 
 from ._boundary import BoundaryCheck
@@ -110,16 +111,33 @@ class SocketForwarder:
         return "sandbox"
 
 
+class _DaemonEnd(ProxyClient):
+    """The connection to the daemon."""
+
+    def connectionMade(self) -> None:
+        send_at_once(self.transport)
+        super().connectionMade()
+
+
+class _DaemonEndFactory(ProxyClientFactory):
+    """A factory of one connection to the daemon."""
+
+    protocol = _DaemonEnd
+    noisy = False
+
+
 def forward_to(reactor: Any, host: str, port: int) -> ProxyFactory:
     """Return a factory that forwards connections unchanged to an address, from the source address of sandboxes."""
 
     class Server(ProxyServer):
         transport: Any
+        clientProtocolFactory = _DaemonEndFactory
 
         def connectionMade(self) -> None:
+            send_at_once(self.transport)
             self.transport.pauseProducing()
             client = self.clientProtocolFactory()
-            client.setServer(self)
+            client.setServer(self)  # type: ignore[no-untyped-call]
             reactor.connectTCP(host, port, client, bindAddress=(SANDBOX_ADDRESS, 0))
 
     factory = ProxyFactory(host, port)

@@ -37,6 +37,15 @@ class ForwardTests(SynchronousTestCase):
         outside.dataReceived(b"out")
         self.assertEqual((daemon.value(), program.value()), (b"in", b"out"))
 
+    def test_at_once(self) -> None:
+        """Small pieces are sent at once in both directions, such as the events of a model's answer."""
+        reactor, ends = MemoryReactorClock(), [End(Net()), End(Net())]
+        inside: Any = forward_to(reactor, "127.0.0.1", 7001).buildProtocol(None)
+        inside.makeConnection(ends[0])
+        outside: Any = reactor.tcpClients[0][2].buildProtocol(None)
+        outside.makeConnection(ends[1])
+        self.assertEqual([True, True], [each.sends_at_once for each in ends])
+
 
 class WayOutTests(SynchronousTestCase):
     """L{WayOut}."""
