@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .audit import Actor
 from .errors import Forbidden
 from .people import OPERATOR, AccountLogin, ApproverRule, PersonAccount, Role
 
@@ -47,3 +48,15 @@ def check_may_approve(login: AccountLogin | None, rule: ApproverRule) -> None:
     objection = rule.find_objection(name, role, is_requester=login is None)
     if objection is not None:
         raise Forbidden(f"{objection} Nothing was decided.", {"rule": True})
+
+
+def check_may_edit(editor: Actor, rule: ApproverRule) -> None:
+    """Check that a person may edit a request of an action with this rule.
+
+    Whoever writes the arguments is the requester of what they do, and a rule may keep the requester from approving. The
+    operator, who is the requester already, may edit.
+
+    :raises Forbidden: if an account edits what its requester may not approve.
+    """
+    if rule.not_requester and editor.person is not None:
+        raise Forbidden("Accounts cannot edit this request: whoever edits it may not approve it. Nothing was changed.")

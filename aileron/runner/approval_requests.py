@@ -14,6 +14,7 @@ from aileron.base.json import JSON, digest, heavy, timestamp
 from aileron.base.waiting import afterwards
 from aileron.model.actions import ApprovalRule
 from aileron.model.audit import Actor, Event
+from aileron.model.deciders import check_may_edit
 from aileron.model.errors import (
     AileronError,
     ApprovalStale,
@@ -223,10 +224,14 @@ class ApprovalRequests:
         """Replace an approval by a request for the edited run, if the approval is still the stored one.
 
         :raises Conflict, ApprovalStale: if another approval is stored.
+        :raises Forbidden: if the action's rule does not let this account edit.
         :raises AileronError: if the edited run cannot be planned now.
         """
         self._planner.refresh()
         plan = self._planner.plan_run(edited, preview)
+        # guard of roles: nobody approves alone what the requester may not approve, by editing it first
+        #    -> runner.test_approvers.EditTests.test_not_requester
+        check_may_edit(actor, plan.action.approval.approvers)
         ask = Ask(plan.digest(edited), plan.review(), approval.requested_at, approval.expires_at)
         await self._runs.apply_or_refuse(self._change(approval, edited, ask, actor))
 

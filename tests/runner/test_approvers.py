@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from aileron.base.json import utc
+from aileron.model.audit import Actor
 from aileron.model.authority import NewGrant
 from aileron.model.errors import Forbidden
 from aileron.model.people import AccountLogin, PersonAccount, Role
@@ -121,6 +122,23 @@ class GrantTests(ApproversCase):
         run = self.ask('by = ["alice"]')
         self.sync(self.grant(run, "alice"))
         self.assertEqual(self.issued(), 1)
+
+
+class EditTests(ApproversCase):
+    """Edits before an approval."""
+
+    def edit(self, run: Run, actor: Actor) -> Any:
+        """Replace the text of a request."""
+        return self.runner.decisions.edit(run.id, {"text": "other"}, None, actor)
+
+    def test_not_requester(self) -> None:
+        """No account edits what its requester may not approve, and approves it then; the operator edits it."""
+        alice = Actor("human", "alice.ab12")
+        run = self.ask("not_requester = true")
+        self.fails(self.edit(run, alice), Forbidden)
+        self.assertIsNone(self.shown(run).run.asked)
+        self.assertEqual(self.sync(self.edit(run, OPERATOR)).run.arguments, {"text": "other"})
+        self.assertEqual(self.sync(self.edit(self.ask(""), alice)).run.arguments, {"text": "other"})
 
 
 _PEOPLE = {"alice": Role.APPROVER, "root": Role.ADMINISTRATOR}
