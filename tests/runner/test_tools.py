@@ -65,7 +65,9 @@ class ToolReadsTests(ToolsCase):
 
     def read(self, action: str = ACTION) -> Outcome:
         """Read for a session."""
-        return self.sync(self.runner.tool_reads.read(self.session("session-1"), action, self.inputs()))
+        outcome = self.sync(self.runner.tool_reads.read(self.session("session-1"), action, self.inputs()))
+        assert isinstance(outcome, Outcome)
+        return outcome
 
     def refused(self, kind: type[Exception], action: str = ACTION) -> None:
         """Check that a read is refused, and nothing is sent."""

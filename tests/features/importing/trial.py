@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -22,6 +22,7 @@ from twisted.internet.task import Clock
 from aileron.actions import KnownValues, ManifestFault, check_arguments, parse, resolve
 from aileron.connectors import HttpConnector
 from aileron.connectors._schema import read_file
+from aileron.connectors._streaming import OpeningTransport
 from aileron.connectors.kinds.http import HttpSpec
 from aileron.features.importing._documents import read_document
 from aileron.features.importing.description import ApiReader, OperationSummary
@@ -188,7 +189,7 @@ def _call(reader: ApiReader, root: Mapping[str, Any], operation: OperationSummar
     except AileronError:
         return None
     double = Double(root, operation.path, operation.method.lower(), _PLACE)
-    connector = HttpConnector(spec, double, Clock(), lambda: NOW)
+    connector = HttpConnector(spec, cast(OpeningTransport, double), Clock(), lambda: NOW)
     request = connector.prepare(operation.name, resolve(action.steps[0], KnownValues(arguments)), _PLACE, "key")
     need = spec.description.credential
     credential = MemoryCredential(b"canary-secret", need.format) if need else None

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 from graphql import build_client_schema, build_schema
@@ -24,6 +24,7 @@ from twisted.internet.task import Clock
 from aileron.actions import KnownValues, check_arguments, parse, resolve
 from aileron.connectors import HttpConnector
 from aileron.connectors._schema import read_file
+from aileron.connectors._streaming import OpeningTransport
 from aileron.connectors.kinds.http import HttpSpec
 from aileron.features.importing.description import ApiDescription, OperationSummary
 from aileron.features.importing.files import write_connector
@@ -95,7 +96,7 @@ def _call(description: ApiDescription, chosen: OperationSummary, judge: Judge) -
         double = judge(chosen.key, given)
     except judges.NoSample:
         return None
-    connector = HttpConnector(spec, double, Clock(), lambda: NOW)
+    connector = HttpConnector(spec, cast(OpeningTransport, double), Clock(), lambda: NOW)
     request = connector.prepare(chosen.name, resolve(action.steps[0], KnownValues(arguments)), place, "key")
     outcome = call(spec, double, request)
     return next((each for each in double.judged if each), outcome.fault.message if outcome.fault else "")
