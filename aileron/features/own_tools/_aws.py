@@ -35,6 +35,7 @@ _CREDENTIALS = frozenset(
 )
 _SIGNING = frozenset(("x-amz-date", "date", "x-amzn-trace-id"))
 _READING = frozenset(("GET", "HEAD"))
+_ONCE = frozenset((CONTENT_HEADER, "x-amz-target", "content-type", "content-encoding", "x-amz-date", "authorization"))
 _MOST_PAIRS, _MOST_VALUES, _MOST_SHOWN, _MOST_DEPTH = 2000, 20_000, 64 * 1024, 10
 
 
@@ -137,8 +138,12 @@ def _check_content(request: ToolRequest, calls: AwsCalls) -> frozenset[str]:
     # guard of own tools: each header that AWS reads once is there once
     #    -> features.own_tools.test_aws.CallTests.test_repeated_header
     names = _list_names(request)
-    if any(names.count(each) > 1 for each in (CONTENT_HEADER, "x-amz-target", "content-type", "x-amz-date")):
+    if any(names.count(each) > 1 for each in _ONCE):
         raise NotAws("A header is repeated.")
+    # guard of own tools: AWS reads no header whose name has another spelling
+    #    -> features.own_tools.test_aws.CallTests.test_spelled_header
+    if any("_" in name and name.lower().replace("_", "-") in _ONCE for name, _ in request.headers):
+        raise NotAws("A header's name has an underscore in place of a hyphen.")
     if any(is_partial_header(name) for name in names):
         raise NotAws("Parts of an answer cannot be read: read the whole.")
     given = _find_header(request, CONTENT_HEADER)
@@ -165,16 +170,22 @@ class _AwsReader:
         """Return what a request does whose method says it."""
         bucket, path = self._split_path()
         place = "/".join(each for each in (bucket, path) if each) or "/"
-        parameters: dict[str, JSON] = dict(self.target.parameters)
-        if self.signed.service == "s3":
-            parameters = {"bucket": bucket, "key": path, **parameters}
+        pairs = [("bucket", bucket), ("key", path)] if self.signed.service == "s3" else []
+        parameters = dict[str, list[JSON]]()
+        for name, value in (*pairs, *self.target.parameters):
+            parameters.setdefault(name, []).append(value)
+        # guard of own tools: no parameter is shown in the place of the bucket, the key or another one
+        #    -> features.own_tools.test_aws.RestTests.test_twice
+        if pairs and any(len(values) > 1 for values in parameters.values()):
+            raise NotAws("A parameter is given twice, or is named as the bucket or the key.")
+        shown: dict[str, JSON] = {name: each[0] if len(each) == 1 else each for name, each in parameters.items()}
         # guard of own tools: a session of S3 is a credential
         #    -> features.own_tools.test_aws.RestTests.test_session, instead returns_credential = False
         returns_credential = any(name.lower() == "session" for name, _ in self.target.parameters)
         effect = READ if self.request.method in _READING and not returns_credential else WRITE
         if self.request.method in _READING and self.request.body:
             raise NotAws("A GET or HEAD request must not have a body.")
-        return AwsAsked(effect, self._name_call(f"{self.request.method} {place}"), parameters, returns_credential)
+        return AwsAsked(effect, self._name_call(f"{self.request.method} {place}"), shown, returns_credential)
 
     def _split_path(self) -> tuple[str, str]:
         """Return the bucket and the key of a request to S3. For other services the bucket is empty."""
@@ -183,6 +194,10 @@ class _AwsReader:
             return "", "/".join(segments)
         if self.signed.is_wildcard:
             return self.request.first_label, "/".join(segments)
+        # guard of own tools: a slash does not hide which bucket is meant
+        #    -> features.own_tools.test_aws.RestTests.test_twice
+        if "/" in segments[0]:
+            raise NotAws("The bucket's name has an encoded slash.")
         return segments[0], "/".join(segments[1:])
 
     def recognise_call(self) -> AwsAsked:

@@ -161,6 +161,14 @@ class CallTests(SynchronousTestCase):
         for more in (SEND, ("X_Amz_Target", "AmazonSQS.DeleteQueue"), JSON_TYPE):
             self.refused(call(b"{}", JSON_TYPE, SEND, more, service="sqs"))
 
+    def test_spelled_header(self) -> None:
+        """A header with underscores, which AWS does not read, says nothing: the body could be read as a form then."""
+        body, listed = b'{"a": "&Action=DeleteQueue&b="}', "AmazonSQS.ListQueues"
+        for kind in (JSON_TYPE, ("Content_Type", JSON_TYPE[1])):
+            self.refused(call(body, kind, ("X_Amz_Target", listed), service="sqs"))
+        self.refused(call(body, ("Content_Type", JSON_TYPE[1]), ("X-Amz-Target", listed), service="sqs"))
+        self.refused(call(b"Action=ListTopics", ("Content_Type", FORM[1])))
+
     def test_queue(self) -> None:
         """A path names the queue that the content names, and only for SQS."""
         path, form = "/123456789012/jobs", b"Action=DeleteQueue"
@@ -296,6 +304,20 @@ class RestTests(SynchronousTestCase):
         """What creates a session, which is a credential, is asked for, although it is a GET."""
         found = see(ToolRequest("ses_1", 1, f"acme.s3.{REGION}.amazonaws.com", "GET", "/?session"))
         self.assertEqual((found.effect, found.returns_credential), ("write", True))
+
+    def test_twice(self) -> None:
+        """What is shown of a call to S3 is what S3 reads: no parameter twice, or in the place of the bucket or the key."""
+        host = f"s3.{REGION}.amazonaws.com"
+        for target in (
+            "/acme/a?key=harmless",
+            "/acme/a?bucket=other",
+            "/acme/a?versionId=1&versionId=2",
+            "/acme%2Fa/b",
+        ):
+            self.assertEqual(see(ToolRequest("ses_1", 1, host, "DELETE", target)).effect, "", target)
+        found = see(ToolRequest("ses_1", 1, host, "DELETE", "/acme/a%2Fb?versionId=1"))
+        assert found.aws is not None
+        self.assertEqual(dict(found.aws.parameters), {"bucket": "acme", "key": "a/b", "versionId": "1"})
 
     def test_content(self) -> None:
         """Content that is signed piece by piece is refused; so are parts of an answer, and a GET with content."""
