@@ -122,6 +122,37 @@ class PartTests(SynchronousTestCase):
         self.assertNotIn("\x1b", first)
         self.assertEqual("b: in the text --b␍↵ is none", second)
 
+    def test_other_boundary(self) -> None:
+        """A parameter that only looks like the boundary divides nothing, and of two boundaries neither does."""
+        body = part("b", 'name="n"', b"1") + b"--b--"
+        for kind in (
+            "multipart/form-data; xboundary=b; boundary=c",
+            "multipart/form-data; boundary=b; boundary=c",
+            'multipart/form-data; x="; boundary=b"; boundary=c',
+            "multipart/form-data; boundary=b; boundary*=utf-8''c",
+            "multipart/form-data; xboundary=b",
+            'multipart/form-data; boundary=b"c',
+        ):
+            self.assertEqual((), read(kind, body).parts, kind)
+        for kind in ("multipart/form-data;boundary=b", 'multipart/form-data; charset=utf-8; Boundary="b" ; x=1'):
+            self.assertEqual(("n: 1",), read(kind, body).parts, kind)
+        self.assertEqual(1, len(read(_MULTIPART.format("boundary"), part("boundary", "", b"") + b"--boundary--").parts))
+
+    def test_unclear(self) -> None:
+        """A body that programs could divide in different ways is not shown by its parts."""
+        good = part("b", 'name="file"; filename="f"', b"known")
+        for body in (
+            good[:-2] + b"\r\n--b2\r\nhidden\r\n--b--",
+            good[:-2] + b"\n--b\r\nhidden\r\n--b--",
+            good + b"--b--\r\n" + good + b"--b--",
+            good + b"--b--\r\n--b\r\n",
+            good + b"--b",
+            good,
+        ):
+            for places in ((), range(len(body))):
+                (line,) = read(_MULTIPART.format("b"), *cut(body, places)).parts
+                self.assertTrue(line.startswith("The parts are not listed"), (line, body))
+
     def test_many(self) -> None:
         """Of very many parts, the first are shown, and the number of the others."""
         body = part("b", 'name="n"', b"1") * (MOST_PARTS + 7) + b"--b--"
