@@ -19,6 +19,7 @@ from ._uploads import NPM, PackageUpload
 _MOST_LISTED = 1000
 _MOST_DIFFERENCES = 2000
 _MOST_VALUES = 20_000
+_MOST_TOPS = 10
 _DIST_INFO = re.compile(r"[^/]+(\.dist-info|\.data)/")
 _COMPARED = ("scripts", "dependencies", "optionalDependencies", "peerDependencies")
 _ADDED = ("scripts", "install", "node-gyp rebuild")  # if there is a binding.gyp
@@ -140,6 +141,12 @@ def _find_disagreements(upload: PackageUpload, members: tuple[PackageFile, ...])
         if not upload.is_zip and tops != {stem}:
             yield f"Not all files of the archive are in {stem}, which its name promises."
         return
+    tops = sorted({each.name.partition("/")[0] for each in members})
+    # guard of own tools: files that npm unpacks to one place are told
+    #    -> connectors.packages.test_showing.ShowingTests.test_several_tops
+    if len(tops) > 1:
+        named = ", ".join(visible(each[:200]) for each in tops[:_MOST_TOPS])
+        yield f"npm removes the first directory of each name, and the archive has several of them: {named}."
     found = [each.text for each in members if _shorten(each.name, is_zip=False) == "package.json"]
     try:
         own = loads_strict(found[-1] or b"", most_values=_MOST_VALUES) if found else None

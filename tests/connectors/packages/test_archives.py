@@ -25,6 +25,13 @@ def read(data: bytes, *, is_zip: bool = False) -> tuple[PackageFile, ...]:
     return read_archive(data, is_zip=is_zip, check=lambda: None)
 
 
+def change(head: bytes, at: int, new: bytes) -> bytes:
+    """Return the head of an entry with other bytes at a place, and the checksum of them."""
+    changed = head[:at] + new + head[at + len(new) :]
+    total = sum(changed[:148]) + 8 * 32 + sum(changed[156:])
+    return changed[:148] + b"%06o\0 " % total + changed[156:]
+
+
 def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tarfile.TarInfo:
     """Return a link."""
     entry = tarfile.TarInfo(name)
@@ -106,6 +113,42 @@ class TarTests(ArchiveCase):
             archive.addfile(tarfile.TarInfo("p/a"))
         self.refused(gzip.compress(buffer.getvalue()), "for all files")
 
+    def test_number(self) -> None:
+        """A size that begins with a null character, which some programs read as zero, is refused."""
+        whole, hidden = tar({"p/a": bytes(512)}), tar({"p/evil": b""})[:512]
+        self.assertEqual(len(read(gzip.compress(whole))), 1)
+        inside = change(whole[:512], 124, b"\x0000000001000") + hidden + whole[1024:]
+        self.refused(gzip.compress(inside), "damaged")
+
+    def test_prefix(self) -> None:
+        """The first part of a name is read only in the one form in which all programs read it."""
+        whole = tar({"package/evil.js": b""})
+        for magic, is_refused in ((b"ustar\x0000", False), (b"ustar\x0099", True), (b"ustar  \0", True), (bytes(8), True)):
+            head = change(change(whole[:512], 345, b"package/docs"), 257, magic)
+            data = gzip.compress(head + whole[512:])
+            if is_refused:
+                self.refused(data, "different ways")
+            else:
+                self.assertEqual(read(data)[0].name, "package/docs/package/evil.js")
+
+    def test_two_names(self) -> None:
+        """An entry that two extensions name is refused: programs take the first or the last. So is an empty name."""
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
+            archive.addfile(tarfile.TarInfo("p/" + "y" * 150))
+        entry = tarfile.TarInfo("p/a")
+        entry.pax_headers = {"path": "p/shown"}
+        self.refused(gzip.compress(tar({}, entry)[:1024] + buffer.getvalue()), "two names")
+        entry.pax_headers = {"linkpath": ""}
+        self.refused(targz({}, entry), "damaged")
+
+    def test_two_sizes(self) -> None:
+        """An entry of which an extension says another size is refused: programs take one or the other."""
+        entry = tarfile.TarInfo("p/a")
+        entry.pax_headers = {"size": "512"}
+        whole = tar({}, entry)
+        self.refused(gzip.compress(whole[:1536] + tar({"p/evil": b""})), "two sizes")
+
     def test_damaged(self) -> None:
         """What is no tar file, is cut off or has a wrong checksum is refused."""
         whole = tar({"p/a": b"one" * 1000})
@@ -174,6 +217,14 @@ class ZipTests(ArchiveCase):
             archive.comment = b"PK"
         self.refused(buffer.getvalue(), "a comment", is_zip=True)
 
+    def test_second_name(self) -> None:
+        """A file with an extra field that has another name, which some programs take, is refused."""
+        buffer, entry = io.BytesIO(), zipfile.ZipInfo("a.py")
+        entry.extra = b"\x75\x70\x09\x00\x01" + bytes(4) + b"b.py"
+        with zipfile.ZipFile(buffer, "w") as archive:
+            archive.writestr(entry, b"x")
+        self.assertRaises(RefusedArchive, read, buffer.getvalue(), is_zip=True)
+
     def test_links(self) -> None:
         """A link is told with its target, and special files are refused."""
         for mode, is_refused in ((stat.S_IFLNK, False), (stat.S_IFCHR, True)):
@@ -212,7 +263,7 @@ class OddTests(SynchronousTestCase):
 
     def test_outside(self) -> None:
         """Names that lead out of the package, or that systems read in different ways, are told."""
-        for name in ("p/../../x", "/etc/x", "p\\x", "c:/x", "p/\x1b"):
+        for name in ("p/../../x", "p/./a", "p//a", "/etc/x", "p\\x", "c:/x", "p/\x1b"):
             self.assertIn("lead out of the package", self.odd("p/a", name), name)
         self.assertIn("x, and 5 more", self.odd(*(f"/{number}x" for number in range(15))))
 

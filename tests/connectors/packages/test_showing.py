@@ -156,6 +156,11 @@ class ShowingTests(ShowingCase):
         self.assertIn("lead out of the package", shown["warning"])
         self.assertNotIn("\x1b", shown["files"] + shown["warning"])
 
+    def test_several_tops(self) -> None:
+        """Files of npm in several directories, which it unpacks to one place, warn."""
+        shown = self.npm(npm_package(more={"package/index.js": b"one\n", "other/index.js": b"two\n"}))
+        self.assertIn("the archive has several of them: other, package.", shown["warning"])
+
     def test_other_top(self) -> None:
         """A crate whose files are in a directory of another name warns."""
         for top, warns in (("acme-app-1.3.0", False), ("other-1.3.0", True)):
