@@ -145,7 +145,12 @@ def _leads_out(name: str) -> bool:
     # guard of own tools: two spellings of one name are told
     #    -> connectors.packages.test_archives.OddTests.test_outside, instead places = {".."}
     places = {"", ".", ".."}
-    return not places.isdisjoint(name.split("/")) or name.startswith("/") or _UNPLAIN.search(name) is not None or ":" in name[1:2]
+    return (
+        not places.isdisjoint(name.split("/"))
+        or name.startswith("/")
+        or _UNPLAIN.search(name) is not None
+        or ":" in name[1:2]
+    )
 
 
 def _list(names: list[str], most: int = 10) -> str:

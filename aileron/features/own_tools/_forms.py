@@ -24,7 +24,9 @@ _USUAL = frozenset(
 """Further headers that do not change what a request does, in lower case."""
 
 _VARYING_PREFIXES = ("amz-sdk-", "x-stainless-")
-_BOUNDARY = re.compile(r'(?<=;)[ \t]{0,8}boundary=(?:"([^"\\]{1,70})"|([^";,\s]{1,70}))[ \t]{0,8}(?=;|\Z)', re.IGNORECASE)
+_BOUNDARY = re.compile(
+    r'(?<=;)[ \t]{0,8}boundary=(?:"([^"\\]{1,70})"|([^";,\s]{1,70}))[ \t]{0,8}(?=;|\Z)', re.IGNORECASE
+)
 _FORM = "application/x-www-form-urlencoded"
 _JSON = frozenset(("application/json", "application/x-amz-json-1.0", "application/x-amz-json-1.1"))
 _MOST_VALUES = 20_000

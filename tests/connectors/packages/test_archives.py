@@ -123,7 +123,12 @@ class TarTests(ArchiveCase):
     def test_prefix(self) -> None:
         """The first part of a name is read only in the one form in which all programs read it."""
         whole = tar({"package/evil.js": b""})
-        for magic, is_refused in ((b"ustar\x0000", False), (b"ustar\x0099", True), (b"ustar  \0", True), (bytes(8), True)):
+        for magic, is_refused in (
+            (b"ustar\x0000", False),
+            (b"ustar\x0099", True),
+            (b"ustar  \0", True),
+            (bytes(8), True),
+        ):
             head = change(change(whole[:512], 345, b"package/docs"), 257, magic)
             data = gzip.compress(head + whole[512:])
             if is_refused:

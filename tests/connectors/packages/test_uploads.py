@@ -69,6 +69,10 @@ class NpmTests(UploadCase):
         ):
             self.assertIsNone(read_upload("npm", request))
 
+    def test_spelling(self) -> None:
+        """A publish with a slash behind the name is refused, and is not left to others."""
+        self.refused(npm_request(npm_body(self.content, "app"), "/app/"), "several packages")
+
     def test_second_version(self) -> None:
         """A request that publishes two versions, two files or two tags is refused."""
         for name in ("versions", "dist-tags", "_attachments"):
@@ -191,6 +195,11 @@ class CratesTests(UploadCase):
     def test_others(self) -> None:
         """Yanks and reads are left to others."""
         self.assertIsNone(read_upload("crates", cargo_request(b"", target="/api/v1/crates/acme/1.0.0/unyank")))
+
+    def test_spelling(self) -> None:
+        """A publish whose path is encoded, or ends in a slash, is refused, and is not left to others."""
+        for target in ("/api/v1/crates/%6eew", "/api/v1/crates/new/", "/api/v1/crates/NEW"):
+            self.refused(cargo_request(b"the crate", target=target), "is not spelled")
 
     def test_lengths(self) -> None:
         """What is cut off, or followed by something else, is refused."""

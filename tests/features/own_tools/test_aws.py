@@ -306,7 +306,7 @@ class RestTests(SynchronousTestCase):
         self.assertEqual((found.effect, found.returns_credential), ("write", True))
 
     def test_twice(self) -> None:
-        """What is shown of a call to S3 is what S3 reads: no parameter twice, or in the place of the bucket or the key."""
+        """What is shown of a call to S3 is what S3 reads: no parameter twice, or named as the bucket or the key."""
         host = f"s3.{REGION}.amazonaws.com"
         for target in (
             "/acme/a?key=harmless",
