@@ -121,6 +121,8 @@ def tuning_of(settings: StoreSettings) -> Tuning:
         return Tuning()
     # guard of several daemons: a file is for one daemon -> daemon.test_store.SeveralTests.test_file
     if settings.url is None:
-        raise InvalidRequest("store.daemons is several, but store.url names no database that they could share.")
+        raise InvalidRequest(
+            "The key store.daemons is `several`, but store.url names no database that they could share."
+        )
     lease = max(_LEAST_LEASE_SECONDS, settings.lease_seconds)
     return Tuning(daemon=secrets.token_hex(_NAME_BYTES), lease_seconds=float(lease))

@@ -61,7 +61,7 @@ class NamesTests(CompletionCase):
         self.assertEqual(self.completed("launch", "op"), ["opencode"])
         self.assertEqual(self.completed("import", "vs"), ["vscode"])
         for words in (("launch", "--own-tools"), ("own-tools", "add")):
-            self.assertEqual(self.completed(*words, "git"), ["github"])
+            self.assertEqual(self.completed(*words, "gith"), ["github"])
         self.assertEqual(self.completed("appr"), ["approve", "approval", "approver"])
         self.assertEqual(self.completed("approval", "wa"), ["watch"])
         self.assertIn("--reason", self.completed("approval", "deny", "--"))
