@@ -18,6 +18,9 @@ KEPT_SECONDS = 20
 MOST_KEPT = 4
 """The most connections that are kept for requests with the same scope."""
 
+MOST_KEPT_OF_ALL = 64
+"""The most connections that are kept. Each host and each credential has a scope of its own, so there can be many."""
+
 _IDLE = "QUIESCENT"
 
 
@@ -44,8 +47,9 @@ class ScopedEndpoint(Protocol):
         """Note that the request uses a connection, which may be a kept one."""
 
 
-@frozen
+@frozen(eq=False)
 class _Idle:
+    scope: Hashable
     protocol: HTTP11ClientProtocol
     end: IDelayedCall
 
@@ -60,15 +64,14 @@ class KeptConnections:
     persistent = True
 
     _clock: IReactorTime
-    _idle: dict[Hashable, list[_Idle]] = field(factory=dict, init=False)
+    _idle: list[_Idle] = field(factory=list, init=False)
 
     def getConnection(self, key: object, endpoint: ScopedEndpoint) -> Deferred[HTTP11ClientProtocol]:
         """Return a kept connection of the endpoint's scope, or a new one."""
         # guard of own tools: a kept connection is used by requests of one session, credential and host alone
         #    -> connectors.test_kept.KeptTests.test_scopes, instead scope = ""
         scope = endpoint.scope
-        while not endpoint.anew and scope in self._idle:
-            protocol = self._take(scope)
+        while not endpoint.anew and (protocol := self._take(scope)) is not None:
             if protocol.state == _IDLE:  # else the service has closed it
                 endpoint.use(protocol)
                 return succeed(protocol)
@@ -82,31 +85,34 @@ class KeptConnections:
 
         return opening.addCallback(use)
 
-    def _take(self, scope: Hashable) -> HTTP11ClientProtocol:
-        """Return the connection that was kept last, without it being kept any more."""
-        found = self._idle[scope].pop()
-        if not self._idle[scope]:
-            del self._idle[scope]
-        if found.end.active():
-            found.end.cancel()
+    def _take(self, scope: Hashable) -> HTTP11ClientProtocol | None:
+        """Return the connection of a scope that was kept last, without it being kept any more, or None."""
+        found = next((each for each in reversed(self._idle) if each.scope == scope), None)
+        if found is None:
+            return None
+        self._remove(found)
         return found.protocol
 
     def _keep(self, scope: Hashable, protocol: Any) -> None:
         protocol.transport.user = None
-        idle = self._idle.setdefault(scope, [])
-        if len(idle) == MOST_KEPT:
-            oldest = idle.pop(0)
-            oldest.end.cancel()
+        own = [each for each in self._idle if each.scope == scope]
+        # guard of own tools: connections that are kept do not use up what the daemon may open
+        #    -> connectors.test_kept.KeptTests.test_few_are_kept_of_all
+        if len(own) == MOST_KEPT or len(self._idle) == MOST_KEPT_OF_ALL:
+            oldest = own[0] if len(own) == MOST_KEPT else self._idle[0]
+            self._remove(oldest)
             _close(oldest.protocol)
-        idle.append(_Idle(protocol, self._clock.callLater(KEPT_SECONDS, self._end, scope, protocol)))
+        idle = _Idle(scope, protocol, self._clock.callLater(KEPT_SECONDS, lambda: self._end(idle)))
+        self._idle.append(idle)
 
-    def _end(self, scope: Hashable, protocol: HTTP11ClientProtocol) -> None:
-        left = [each for each in self._idle[scope] if each.protocol is not protocol]
-        if left:
-            self._idle[scope] = left
-        else:
-            del self._idle[scope]
-        _close(protocol)
+    def _remove(self, idle: _Idle) -> None:
+        self._idle.remove(idle)
+        if idle.end.active():
+            idle.end.cancel()
+
+    def _end(self, idle: _Idle) -> None:
+        self._remove(idle)
+        _close(idle.protocol)
 
 
 def _close(protocol: Any) -> None:

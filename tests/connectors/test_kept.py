@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.json import JSON
 from aileron.connectors._answer import AddressRefused, Flight, OutgoingRequest
-from aileron.connectors._kept import KEPT_SECONDS, MOST_KEPT
+from aileron.connectors._kept import KEPT_SECONDS, MOST_KEPT, MOST_KEPT_OF_ALL
 from aileron.model.connectors import FORWARD, FORWARD_READ, Outcome
 from aileron.model.streams import StreamedAnswer
 from aileron.testing import MemoryCredential
@@ -119,6 +119,14 @@ class KeptTests(KeptCase):
         for each in asked:
             self.successResultOf(each)
         self.assertEqual([True] * 2 + [False] * MOST_KEPT, [peer.closed for peer in self.service.peers])
+
+    def test_few_are_kept_of_all(self) -> None:
+        """Of the connections of very many scopes, such as hosts below a wildcard, the last ones are kept."""
+        for number in range(MOST_KEPT_OF_ALL + 2):
+            self.read(scope=f"session-{number}")
+        self.assertEqual([True] * 2 + [False] * MOST_KEPT_OF_ALL, [peer.closed for peer in self.service.peers])
+        self.service.advance(KEPT_SECONDS)
+        self.assertEqual([], self.service.reactor.getDelayedCalls())
 
     def test_closed_after_a_while(self) -> None:
         """A connection without a request is closed after some seconds."""

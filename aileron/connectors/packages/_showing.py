@@ -141,11 +141,11 @@ def _find_disagreements(upload: PackageUpload, members: tuple[PackageFile, ...])
         if not upload.is_zip and tops != {stem}:
             yield f"Not all files of the archive are in {stem}, which its name promises."
         return
-    tops = sorted({each.name.partition("/")[0] for each in members})
+    roots = sorted({each.name.partition("/")[0] for each in members})
     # guard of own tools: files that npm unpacks to one place are told
     #    -> connectors.packages.test_showing.ShowingTests.test_several_tops
-    if len(tops) > 1:
-        named = ", ".join(visible(each[:200]) for each in tops[:_MOST_TOPS])
+    if len(roots) > 1:
+        named = ", ".join(visible(each[:200]) for each in roots[:_MOST_TOPS])
         yield f"npm removes the first directory of each name, and the archive has several of them: {named}."
     found = [each.text for each in members if _shorten(each.name, is_zip=False) == "package.json"]
     try:
