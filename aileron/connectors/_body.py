@@ -22,7 +22,7 @@ MOST_GATHERED_BYTES = 256 * 1024
 
 @implementer(IPushProducer)
 class GatheredBody(EndedBody):
-    """The body of one response. Its pieces are gathered until somebody takes them, or it is long.
+    """The body of one response. Its pieces are gathered until L{pass_on} is called, or until the body is long.
 
     :param is_whole: returns whether the body is complete, given the reason of its end.
     :param close: closes the connection, unless it is kept for other requests.
@@ -79,23 +79,23 @@ class GatheredBody(EndedBody):
         return passing
 
     def close(self) -> None:
-        """Receive and pass on nothing more. Idempotent."""
+        """Stop receiving and passing on the body. Idempotent."""
         self._passing = None
         self._gathered.clear()
         self._close()
         self._stop_turn()
 
     def stopProducing(self) -> None:
-        """Receive and pass on nothing more, since nobody takes the pieces."""
+        """Close the body, because its consumer has stopped."""
         self.close()
 
     def pauseProducing(self) -> None:
-        """Receive nothing until L{resumeProducing} is called."""
+        """Pause receiving until L{resumeProducing} is called."""
         self._is_paused = True
         self._hold_back()
 
     def resumeProducing(self) -> None:
-        """Receive further pieces."""
+        """Resume receiving."""
         self._is_paused = False
         if not self._has_ended:
             self.transport.resumeProducing()

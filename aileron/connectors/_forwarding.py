@@ -210,7 +210,7 @@ def judge_forwarded(name: str, effect: str, answer: ServiceAnswer, echo: Redacto
 
 
 def _is_elsewhere(answer: ServiceAnswer) -> bool:
-    """Return whether the request is to be sent to another place, so that it was not done: S3 says it by 301."""
+    """Return whether the service did not do the request but names another place for it, as S3 does with 301."""
     return answer.status in _ELSEWHERE or (answer.status == _MOVED and _BUCKET_REGION in answer.headers)
 
 

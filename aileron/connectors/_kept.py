@@ -34,7 +34,7 @@ class ScopedEndpoint(Protocol):
 
     @property
     def scope(self) -> Hashable:
-        """The requests for which a connection is used again: those with an equal scope."""
+        """The scope of the request. A kept connection is used only by requests with an equal scope."""
 
     @property
     def anew(self) -> bool:
@@ -58,7 +58,7 @@ class _Idle:
 class KeptConnections:
     """The connections that are open and have no request. Twisted's agent uses it in place of its own pool.
 
-    The addresses of a service are judged when a connection is opened, and not again while it is kept.
+    The addresses of a service are checked when a connection is opened, and not again while it is kept.
     """
 
     persistent = True
@@ -86,7 +86,7 @@ class KeptConnections:
         return opening.addCallback(use)
 
     def _take(self, scope: Hashable) -> HTTP11ClientProtocol | None:
-        """Return the connection of a scope that was kept last, without it being kept any more, or None."""
+        """Remove and return the connection of a scope that was kept last, or None if there is none."""
         found = next((each for each in reversed(self._idle) if each.scope == scope), None)
         if found is None:
             return None

@@ -74,7 +74,7 @@ class Patch:
         """Append the difference between two contents of a file, and count its lines.
 
         :param path: the file's path, fit for display.
-        :param head: further lines that stand before the difference, each with a line feed at its end.
+        :param head: further lines before the difference, each with a line feed at its end.
         :param old: the content before, or None if the file is new.
         :param new: the content after, or None if the file was deleted.
         """

@@ -29,12 +29,12 @@ class OpeningTransport(Transport, Protocol):
     """A transport that can also return a response whose body has not arrived yet."""
 
     def open(self, message: OutgoingRequest, flight: Flight, scope: bytes) -> Deferred[OpenedAnswer]:
-        """Send a read, on a connection that was kept from an earlier one if there is any, and return the opened answer.
+        """Send a read on a kept connection, or a new one if there is none, and return the opened answer.
 
         If the connection turns out to be closed before any byte of an answer, the read is sent once more on a new one.
 
         :param scope: a connection is used again only for requests with the same scope, to the same origin.
-        :return: a Deferred that fires when the head of the response is there, whatever its status. It fails with
+        :return: a Deferred that fires when the head of the response has arrived, whatever its status. It fails with
             L{AddressRefused} or L{ServiceUnreachable}. Cancelling closes the connection.
         """
 
@@ -90,7 +90,7 @@ class ReadOpener:
         seconds: float,
         judge: Callable[[ServiceAnswer], Outcome],
     ) -> Outcome | StreamedAnswer:
-        """Send a read, and return the outcome that C{judge} makes of it. If it is long, return the opened answer.
+        """Send a read. Return the outcome that C{judge} gives for a short answer, or a long answer as opened.
 
         Failures of the network are returned as an outcome.
 

@@ -119,12 +119,12 @@ class HttpTransport:
             connection.drop()
 
     def open(self, message: OutgoingRequest, flight: Flight, scope: bytes) -> Deferred[OpenedAnswer]:
-        """Send a read, on a connection that was kept from an earlier one if there is any, and return the opened answer.
+        """Send a read on a kept connection, or a new one if there is none, and return the opened answer.
 
         If the connection turns out to be closed before any byte of an answer, the read is sent once more on a new one.
 
         :param scope: a connection is used again only for requests with the same scope, to the same origin.
-        :return: a Deferred that fires when the head of the response is there, whatever its status. It fails with
+        :return: a Deferred that fires when the head of the response has arrived, whatever its status. It fails with
             L{AddressRefused} or L{ServiceUnreachable}. Cancelling closes the connection.
         """
         connection = ServiceConnection(flight, message.private_network, keeps_head=message.method == "HEAD")
@@ -262,7 +262,7 @@ class _CheckedEndpoint:
 
     @property
     def scope(self) -> Hashable:
-        """The requests for which a kept connection is used again: those with an equal scope."""
+        """The scope of the request. A kept connection is used only by requests with an equal scope."""
         return self.kept_for, self.origin, self.connection.private_network
 
     def use(self, protocol: Any) -> None:

@@ -1,4 +1,4 @@
-"""This daemon among several on one database: its lease, the runs of those that are gone, and what the others tell."""
+"""Runs one daemon among several on one database: its lease, runs of daemons that are gone, and others' notices."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Company:
     _vault: Vault
     _runner: Runner | None = field(default=None, init=False)
     _in_touch_since: float | None = field(default=None, init=False)
-    _waiting: News | None = field(default=None, init=False)  # what was told while other news was being read
+    _waiting: News | None = field(default=None, init=False)  # news that arrived while earlier news was being read
     _reading: bool = field(default=False, init=False)
 
     async def join(self, life: Life) -> None:
-        """Use the vault of all, and begin the lease. Call before the runner is built: it stops before the lease ends.
+        """Use the shared vault, and begin the lease. Call before the runner is built, so that the runner stops first.
 
         :raises StoreUnavailable, VaultLocked, VaultDamaged: if the database or its vault cannot be used.
         """
@@ -55,7 +55,7 @@ class Company:
         _log.info("this daemon is {id} of several on one database", id=daemons.id)
 
     def listen(self, runner: Runner, life: Life) -> None:
-        """Begin to read what the others change, and to take what they leave. Call after the runner has started."""
+        """Start reading the changes of other daemons and taking their runs. Call after the runner has started."""
         self._runner = runner
         daemons, listener = self._shared.daemons, self._shared.listener
         daemons.known, daemons.catch_up = self._decided, self._catch_up
@@ -75,9 +75,9 @@ class Company:
             self._runner.check_changes()
 
     async def beat(self) -> None:
-        """Renew the lease. If this daemon was in touch with the database for a whole lease, take what others left.
+        """Renew the lease. If renewing has not failed for as long as a lease lasts, take the runs of ended leases.
 
-        So after the database was away, each daemon has the time of a lease to come back.
+        So after an outage of the database, each daemon has the time of a lease to renew its own.
         """
         daemons = self._shared.daemons
         try:

@@ -84,23 +84,23 @@ class Runner:
         self._recovery.resume_and_retry()
 
     async def take_over(self, runs: Sequence[Run]) -> None:
-        """Go on with unfinished runs of daemons that are gone. What had begun becomes C{unknown} and is looked up.
+        """Recover unfinished runs of daemons that are gone. Effects that had begun become C{unknown}.
 
         :raises StoreUnavailable: if the database fails. Call again with the runs that are still unfinished.
         """
         await self._recovery.take_over(runs)
 
     async def hear(self, types: Collection[str] | None, runs: Collection[str] | None) -> None:
-        """Take into account what another daemon recorded.
+        """Load what another daemon recorded: pauses, denials and ends of runs.
 
-        :param types: the types of the events, or None for any.
-        :param runs: the runs that they are about, or None for any.
+        :param types: the types of the recorded events, or None for any.
+        :param runs: the runs that the events are about, or None for any.
         :raises StoreUnavailable: if the database cannot be read.
         """
         await self._hearing.hear(types, runs)
 
     def known_pauses(self) -> tuple[str, str | None]:
-        """Return the name and the text of the row with the pauses, as this daemon knows it. Safe in any thread."""
+        """Return the name of the row that stores the pauses, and its text as last read. Safe in any thread."""
         return self._hearing.known_pauses()
 
     async def stop(self, seconds: float) -> None:
@@ -110,7 +110,7 @@ class Runner:
 
 @frozen(eq=False)
 class Hearing:
-    """Takes into account what other daemons recorded. If there are none, nothing is ever heard."""
+    """Loads what other daemons recorded. Without other daemons, its methods are never called."""
 
     _runs: RunRepository
     _pauses: Pauses
@@ -145,7 +145,7 @@ class Collaborators:
     :param ids: returns a new ULID.
     :param chance: returns a random number, uniform in [0, 1), for the jitter of retries.
     :param monotonic: returns the seconds of a monotonic clock. If it is None, C{clock} is used.
-    :param may_send: returns whether no other daemon can have taken what this one is executing.
+    :param may_send: returns False if another daemon may have taken the runs that this one is executing.
     :param refresh_vault: reads what other daemons changed in the vault. None if no others use the same database.
     :param probe: called with the name of each point at which tests simulate a crash.
     """

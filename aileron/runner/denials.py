@@ -147,7 +147,7 @@ class Denials:
         return approval
 
     def _forget(self, run: Run) -> None:
-        """Accept calls that are identical to a denied run again, and calls of an agent that its denial stopped."""
+        """Accept calls again that are identical to a denied run, and calls of an agent that the denial stopped."""
         kept = self._of.get(run.action, ())
         self._of[run.action] = deque((each for each in kept if each.run_id != run.id), _MOST_DENIALS)
         self._breaker.forgive(run)

@@ -284,7 +284,7 @@ class Executor:
         return self._effects.note_rate(planned, outcome, of_preview=True)
 
     async def open_read(self, planned: PlannedStep, seconds: float, scope: str) -> Outcome | StreamedAnswer:
-        """Send a read of an agent's tool, and return its outcome, or its answer if that is long.
+        """Send a read of an agent's tool, and return its outcome, or its opened answer if it is long.
 
         Cancelling closes the connection. Every other failure, also a timeout, is returned as an outcome.
 
@@ -436,10 +436,10 @@ class Executor:
         :param present: the run as the changed row has it, returned unchanged.
         :param state: the state in which the run should have been.
         """
-        # guard of several daemons: the end of an effect that another daemon took for lost is told as late
+        # guard of several daemons: the end of an effect that another daemon took for lost is recorded as late
         #    -> runner.test_several.LateTests.test_completed
         if self._runs.shared and present.state in _TAKEN_OVER:
-            return await self._tell_late(execution, present)
+            return await self._record_late(execution, present)
         found = "The run's row was changed while it was carried out."
         done = list(execution.outputs)
         event = self._runs.event_of_run(
@@ -448,10 +448,10 @@ class Executor:
         await self._runs.insist(execution.run.id, lambda: self._runs.record(event, *execution.events))
         return present
 
-    async def _tell_late(self, execution: _Execution, present: Run) -> Run:
-        """Record how an effect went on whose run another daemon stored as C{unknown}, because this one was silent.
+    async def _record_late(self, execution: _Execution, present: Run) -> Run:
+        """Record the end of an effect whose run another daemon stored as C{unknown} after this one's lease ended.
 
-        :return: the run afterwards. It is settled by the end that is known here, if one is certain.
+        :return: the run afterwards. If this daemon knows for certain how the effect ended, the run is settled.
         """
         ending = execution.ending
         end = RunState.UNKNOWN if ending is None else ending.end

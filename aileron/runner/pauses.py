@@ -104,7 +104,7 @@ class Pauses:
 
         If the session is paused already, the earlier pause stays, except that a pause by the operator replaces one by
         the agent. The pause is durable when this returns, in the vault or in the database, if L{is_durable} is true. If
-        both refuse the write, the pause applies all the same. L{is_owing} is true until L{save} has written it.
+        both refuse the write, the pause applies nevertheless, and L{is_owing} is true until L{save} has written it.
 
         :raises LimitExceeded: if an agent pauses its own session and too many agents have done so. The operator can
             always pause.

@@ -293,7 +293,7 @@ class Recovery:
         await self._rollbacks.note()
 
     async def take_over(self, runs: Sequence[Run]) -> None:
-        """Bring unfinished runs of daemons that are gone to a safe state, as at a start, and go on with the others.
+        """Recover unfinished runs of daemons that are gone, in the same way as a start recovers its own.
 
         :raises StoreUnavailable: if the database fails. The daemon calls this again.
         """

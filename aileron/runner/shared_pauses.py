@@ -18,10 +18,10 @@ _Standing = Mapping[str | None, Pause]
 
 @define(eq=False)
 class SharedPauses(Pauses):
-    """The pauses of everything and of single sessions. The row is written only over what was read from it.
+    """The pauses of everything and of single sessions. The row is written only if it has not changed since it was read.
 
-    A pause that was begun here applies here at once, and everywhere once the row has it: every daemon compares the row
-    in the transaction that begins an effect.
+    A pause that was begun here applies here at once, and to all daemons once the row has it: every daemon compares the
+    row in the transaction that begins an effect.
 
     :ivar row: the text of the row as this daemon knows it, or None if there is none. Safe in any thread.
     """
@@ -69,7 +69,7 @@ class SharedPauses(Pauses):
         return {name: pause for name, pause in self._standing.items() if self._found.get(name) != pause}
 
     async def _write_row(self) -> None:
-        """Write the pauses to the row, over what it has.
+        """Read the row, and write it back with the pauses of this daemon added. Retry if it was changed meanwhile.
 
         :raises StoreUnavailable: if the row cannot be read or written.
         """

@@ -59,7 +59,7 @@ class ToolReads:
         return offer
 
     async def read(self, session: Session, action_name: str, inputs: Mapping[str, JSON]) -> Outcome | StreamedAnswer:
-        """Send a read, with the credential, and return its outcome, or its answer if that is long, without the secret.
+        """Send a read with the credential. Return its outcome, or its answer if it is long, both without the secret.
 
         Cancelling closes the connection.
 
@@ -107,9 +107,9 @@ class ToolReads:
 
 @frozen
 class _RecordedBody:
-    """The body of an answer, of which it is recorded if it held the credential.
+    """The body of an answer. If it contained the credential, this is recorded.
 
-    :ivar record: records the forms in which it was found.
+    :ivar record: records the forms in which the credential was found.
     """
 
     _body: AnswerBody

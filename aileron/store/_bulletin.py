@@ -21,7 +21,7 @@ _NOTIFY = "SELECT pg_notify(?, ?)"
 
 @frozen
 class News:
-    """The news of another daemon: what it changed.
+    """A description of what another daemon changed.
 
     :ivar types: the types of the recorded events, or None for any.
     :ivar runs: the ids of the runs that the events are about, or None for any.
@@ -33,7 +33,7 @@ class News:
     vault: bool = True
 
     def plus(self, other: News) -> News:
-        """Return both as one."""
+        """Return news that cover both."""
         return News(_either(self.types, other.types), _either(self.runs, other.runs), self.vault or other.vault)
 
 
@@ -55,14 +55,14 @@ class Bulletin:
     _runs: set[str] = field(factory=set, init=False)
 
     def note(self, events: Iterable[Event]) -> None:
-        """Add events that are being stored. They may be rolled back: a notice may tell too much."""
+        """Add events that are being stored. If they are rolled back, the notice names them all the same."""
         for event in events:
             self._types.add(event.type)
             if event.run_id is not None:
                 self._runs.add(event.run_id)
 
     def send(self, cursor: Cursor) -> None:
-        """Tell the other daemons what was collected, if anything, once the transaction is committed."""
+        """Send the collected events to the other daemons. The server delivers the notice after the commit."""
         if not self._types:
             return
         runs = sorted(self._runs) if len(self._runs) <= _MOST_RUNS else None
@@ -74,7 +74,7 @@ class Bulletin:
 
 
 def read_notice(text: str, own: str) -> News | None:
-    """Parse a notice. Return None for one of this daemon. A notice that cannot be parsed is about anything.
+    """Parse a notice. Return None for one of this daemon, and L{News} about everything if it cannot be parsed.
 
     :param own: the name of this daemon.
     """

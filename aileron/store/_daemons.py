@@ -1,7 +1,7 @@
 """The daemons that share one database: their leases, and the runs that a daemon leaves when its lease ends.
 
 Each run that has not ended has a holder: the daemon that changed it last. A daemon renews its lease. When the lease has
-ended, another daemon deletes it, takes the runs that had not begun, and finds those that had. All times are the
+ended, another daemon deletes it, takes the runs that had not begun, and lists those that had. All times are the
 database's, so no daemon's own clock decides when a lease ends.
 """
 
@@ -55,7 +55,7 @@ class Neighbour:
     """A daemon on the database.
 
     :ivar started_at: when it started, in seconds since 1970 by the database's clock.
-    :ivar seen_at: when it last renewed its lease, likewise.
+    :ivar seen_at: when it last renewed its lease, in seconds since 1970 by the database's clock.
     :ivar seconds_left: the rest of its lease. Negative if the lease has ended.
     """
 
@@ -85,7 +85,7 @@ class Decided:
 class Daemons:
     """This daemon among those that share a database.
 
-    :param name: a name of this process that no other one has.
+    :param name: a name of this process, unique among the daemons.
     :param seconds: how long a lease lasts without being renewed.
     :ivar id: the holder of this daemon's runs. It differs after a lease of this daemon has ended.
     :ivar known: returns what the operator decided, as this daemon knows it, or None to compare nothing. It is called in
@@ -115,7 +115,7 @@ class Daemons:
         self.id, self._held_until = id_, asked + self.seconds
 
     async def renew(self) -> bool:
-        """Make the lease last longer. Return False if it has ended, so that other daemons may take this one's runs.
+        """Renew the lease. Return False if it has ended already, so that other daemons may have taken this one's runs.
 
         :raises StoreUnavailable: if it cannot be stored.
         """
@@ -127,7 +127,7 @@ class Daemons:
     def holds(self) -> bool:
         """Return whether the lease cannot have ended yet, without asking the database.
 
-        After this process stood still, or its machine slept, for longer than a lease, it may have.
+        It may have ended if this process or its machine was suspended for longer than a lease.
         """
         return _count_seconds() < self._held_until
 
@@ -145,17 +145,17 @@ class Daemons:
     async def take_left(self) -> Sequence[Run]:
         """Delete ended leases of others, and return up to 200 unfinished runs that no daemon holds, oldest first.
 
-        From now on this daemon holds those of them that are not executing. Those that are executing must become
-        C{unknown}; until then each call returns them again.
+        This daemon then holds the returned runs that are not executing. The caller must store executing ones as
+        C{unknown}. Until then, each call returns them again.
 
         :raises StoreUnavailable: if it cannot be stored.
         """
         return await self._writer.write(_take_left, self.id)
 
     async def informed(self, write: Awaitable[T]) -> T:
-        """Return the result of a write. If it was refused by L{AuthorityChanged}, read what was decided before raising.
+        """Return the result of a write. If it raises L{AuthorityChanged}, call L{catch_up} before raising it again.
 
-        :raises AuthorityChanged: if the write was refused so. Repeating it from the beginning helps.
+        :raises AuthorityChanged: if the operator decided something on another daemon. Plan the write again and retry.
         """
         try:
             return await write
@@ -194,7 +194,7 @@ class Daemons:
 
 
 def _count_seconds() -> float:
-    """Return the seconds of a clock that nobody sets, and that goes on while the machine sleeps if there is one."""
+    """Return the seconds of a monotonic clock that, if the system has one, also counts while the machine sleeps."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 

@@ -1,4 +1,4 @@
-"""Listens to the notices of other daemons on the database, and finds which daemon does what only one may do."""
+"""Listens to the notices of other daemons on the database, and decides which daemon does the work of only one."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _Descriptor:
         self._readable()
 
     def connectionLost(self, reason: Failure) -> None:
-        """Do nothing: the next look finds that the connection is lost."""
+        """Do nothing: the next call of L{Listener.start} finds that the connection is lost."""
 
     def close(self) -> None:
         """Close the descriptor. Idempotent."""
@@ -62,7 +62,7 @@ class _Descriptor:
 
 @define(eq=False)
 class Listener:
-    """A connection that receives notices. When it is lost, it is made again, and then anything may have changed.
+    """A connection that receives notices. After a loss it connects again, and reports that anything may have changed.
 
     :param own: the name of this daemon, whose own notices are ignored.
     :param reactor: the reactor: C{addReader}, C{removeReader} and C{callLater}.
@@ -78,27 +78,27 @@ class Listener:
     leads: bool = field(default=False, init=False)
     _connection: psycopg.Connection[Any] | None = field(default=None, init=False)
     _descriptor: _Descriptor | None = field(default=None, init=False)
-    _looking: Deferred[Any] | None = field(default=None, init=False)
+    _connecting: Deferred[Any] | None = field(default=None, init=False)
     _later: IDelayedCall | None = field(default=None, init=False)
     _stopped: bool = field(default=False, init=False)
 
     def start(self) -> None:
-        """Connect and listen, now and again whenever the connection was lost."""
+        """Connect and listen. This is repeated every L{LOOK_SECONDS}, and soon after the connection is lost."""
         self._later = None
-        self._looking = deferToThreadPool(self._reactor, self._threads, self._look)
-        self._looking.addCallbacks(self._looked, self._failed).addErrback(_log_failure)
+        self._connecting = deferToThreadPool(self._reactor, self._threads, self._connect)
+        self._connecting.addCallbacks(self._connected, self._failed).addErrback(_log_failure)
 
     def stop(self) -> Deferred[Any] | None:
-        """Stop listening. Idempotent. Return a Deferred that fires when a look in progress has ended, or None."""
+        """Stop listening. Idempotent. Return a Deferred that fires at the end of an attempt under way, or None."""
         self._stopped = True
         later, self._later = self._later, None
         if later is not None:
             later.cancel()
-        self._forget()
-        return None if self._looking is None else self._looking.addBoth(lambda _: self._forget())
+        self._disconnect()
+        return None if self._connecting is None else self._connecting.addBoth(lambda _: self._disconnect())
 
-    def _look(self) -> tuple[psycopg.Connection[Any], bool]:
-        """Connect if there is no connection, and try to lead. Called in a thread. Return the connection."""
+    def _connect(self) -> tuple[psycopg.Connection[Any], bool]:
+        """Return a connection, and whether this daemon leads. Connect if needed. Called in a thread."""
         connection = self._connection
         if connection is None or connection.closed:
             connection = psycopg.connect(**connection_options(self._address, _SETTINGS), autocommit=True)
@@ -110,13 +110,13 @@ class Listener:
             raise
         return connection, leads
 
-    def _looked(self, found: tuple[psycopg.Connection[Any], bool]) -> None:
+    def _connected(self, found: tuple[psycopg.Connection[Any], bool]) -> None:
         connection, leads = found
         if self._stopped:
             connection.close()
             return
         if connection is not self._connection:
-            self._forget()
+            self._disconnect()
             self._connection = connection
             self._descriptor = _Descriptor(connection.fileno(), self._read)
             self._reactor.addReader(self._descriptor)
@@ -125,36 +125,36 @@ class Listener:
         self.leads = leads
         self._take_notices(connection)
         self.heard(News())
-        self._look_after(LOOK_SECONDS)
+        self._start_after(LOOK_SECONDS)
 
     def _failed(self, failure: Failure) -> None:
         failure.trap(psycopg.Error, StoreUnavailable, OSError)
-        self._forget()
+        self._disconnect()
         if not self._stopped:
             _log.warn("notices of other daemons cannot be received: {why}", why=type(failure.value).__name__)
-            self._look_after(_AGAIN_SECONDS)
+            self._start_after(_AGAIN_SECONDS)
 
-    def _look_after(self, seconds: float) -> None:
-        self._looking = None
+    def _start_after(self, seconds: float) -> None:
+        self._connecting = None
         self._later = self._reactor.callLater(seconds, self.start)
 
     def _read(self) -> None:
-        """Take the notices that have arrived, unless a look is in progress, which takes them at its end."""
+        """Read the notices that have arrived. If an attempt to connect is under way, they are read at its end."""
         connection = self._connection
-        if connection is None or self._looking is not None:
+        if connection is None or self._connecting is not None:
             self._pause_reading()
             return
         try:
             connection.pgconn.consume_input()
         except psycopg.Error:
-            self._forget()
+            self._disconnect()
             if self._later is not None:
                 self._later.reset(0)
             return
         self._take_notices(connection)
 
     def _pause_reading(self) -> None:
-        """Read nothing until the look has ended: its thread reads from the same connection."""
+        """Stop reading until the attempt has ended, since its thread reads from the same connection."""
         if self._descriptor is not None:
             self._reactor.removeReader(self._descriptor)
 
@@ -166,7 +166,7 @@ class Listener:
             if news is not None:
                 self.heard(news)
 
-    def _forget(self) -> None:
+    def _disconnect(self) -> None:
         self.leads = False
         descriptor, self._descriptor = self._descriptor, None
         connection, self._connection = self._connection, None

@@ -1,4 +1,4 @@
-"""Connections to a PostgreSQL server: they write a batch in few statements, and one batch at a time is written.
+"""Connections to a PostgreSQL server. Batches are written one at a time, each in few statements.
 
 If a batch fails as a whole, or one of its jobs failed after it had written, the batch is done again with one savepoint
 for each job.
@@ -310,9 +310,10 @@ class PostgreSQLPool(EnginePool):
             raise
 
     def _take(self, connection: psycopg.Connection[Row]) -> None:
-        """Take the lock that only one daemon can hold, or that of several. End an earlier session of this daemon.
+        """Take the exclusive lock, or the shared one of several daemons. End an earlier session of this daemon.
 
         :raises DatabaseTaken: if another daemon holds the lock.
+        :raises StoreUnavailable: if the earlier session has not ended yet.
         """
         kind = "" if self.tuning.daemon is None else "_shared"
         free = connection.execute(f"SELECT pg_try_advisory_lock{kind}(%s)".encode(), [DAEMON_LOCK]).fetchone()

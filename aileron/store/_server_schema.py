@@ -83,7 +83,7 @@ def find_version(connection: psycopg.Connection[Any]) -> int:
 
 
 def _require_alone(connection: psycopg.Connection[Any]) -> None:
-    """Take the lock of a daemon that is alone, beside the one that the connection has, so that others wait or end.
+    """Take the exclusive lock in addition to the shared one, so that no other daemon uses the database.
 
     :raises DatabaseRefused: if another daemon uses the database.
     """

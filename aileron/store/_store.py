@@ -60,7 +60,7 @@ class _Pools:
 
 @frozen
 class SharedStore:
-    """The means of a daemon that shares a database with others.
+    """The parts of a store that shares a database with other daemons.
 
     :ivar daemons: this daemon and the others, with their leases.
     :ivar vaults: the documents of vaults in the database.
@@ -72,11 +72,11 @@ class SharedStore:
     listener: Listener
 
     def may_send(self) -> bool:
-        """Return whether no other daemon can have taken what this one is executing."""
+        """Return False if another daemon may have taken the runs that this one is executing."""
         return self.daemons.holds()
 
     async def close(self) -> None:
-        """Close the connections of both. Idempotent."""
+        """Close the connections of the vaults and of the listener. Idempotent."""
         self.vaults.close()
         looking = self.listener.stop()
         if looking is not None:
@@ -102,7 +102,7 @@ class Store:
     :ivar snoozes: the times until which pending requests are put aside.
     :ivar tool_claims: the answers that requests of agents' own tools may claim.
     :ivar people: the accounts of people.
-    :ivar shared: the means of a daemon that shares the database with others, or None if it is alone.
+    :ivar shared: the parts for sharing the database with other daemons, or None if this daemon is alone.
     """
 
     runs: IRuns
@@ -140,11 +140,11 @@ class Store:
         return self.shared is None or self.shared.listener.leads
 
     def may_send(self) -> bool:
-        """Return whether no other daemon can have taken what this one is executing, so that it may be sent."""
+        """Return False if another daemon may have taken the runs that this one is executing: send nothing then."""
         return self.shared is None or self.shared.may_send()
 
     def wake(self) -> None:
-        """Wake those who wait for a commit, because another daemon has committed something."""
+        """Notify callers that wait for a commit that another daemon has committed something."""
         self._writer.note_commit_elsewhere()
 
     async def close(self) -> None:

@@ -103,7 +103,7 @@ def insert_claim(cursor: Cursor, claim: ToolClaim) -> None:
     """Store the claim of a new run, in the run's transaction.
 
     Claims that have expired, and the oldest of the session beyond L{MOST_CLAIMS}, are deleted. Nothing is stored if the
-    session has no row: nobody could use the claim.
+    session has no row, since the claim could never be used.
     """
     _expire(cursor, timestamp(claim.asked_at - KEPT))
     row = (claim.run_id, claim.session_id, claim.form, claim.size, timestamp(claim.asked_at), *_write_callers(claim))

@@ -1,7 +1,7 @@
 """The vault's document in a database that several daemons share. A daemon writes it only over the revision it read.
 
-The calls wait for the database, as writing the vault's file waits for the disk: for two seconds at most, and for five
-seconds after a failure not at all.
+The calls block for up to two seconds until the database answers, as writing the vault's file blocks for the disk. For
+five seconds after a failure they fail at once.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class SharedVaults:
         return bytes(found[0][0]) if found else None
 
     def put(self, vault: str, before: int | None, revision: int, authority: str, document: bytes) -> bool:
-        """Store the document of a vault and tell the other daemons, if the stored one has the revision C{before}.
+        """Store the document of a vault and notify the other daemons, if the stored one has the revision C{before}.
 
         :param before: the revision that is replaced, or None if there must be no document.
         :param authority: the digest of what the operator decided.

@@ -66,7 +66,7 @@ class Writer:
         return done
 
     def note_commit_elsewhere(self) -> None:
-        """Wake those who wait for a commit, because another daemon has committed something."""
+        """Notify callers that wait for a commit that another daemon has committed something."""
         self.commits += 1
         self.committed.fire()
 

@@ -124,14 +124,14 @@ def read_archive(data: bytes, *, is_zip: bool, check: Callable[[], object]) -> t
 
 
 def find_odd_names(members: tuple[PackageFile, ...]) -> Iterator[str]:
-    """Yield what is odd about the names in an archive, as sentences."""
+    """Yield a sentence about each group of odd names in an archive."""
     names = [each.name for each in members]
     seen = set[str]()
-    # guard of own tools: two files of one name are told -> connectors.packages.test_archives.OddTests.test_twice
+    # guard of own tools: two files of one name are reported -> connectors.packages.test_archives.OddTests.test_twice
     twice = [name for name in names if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
     if twice:
         yield f"The archive has several files of the same name, and the last one counts: {_list(twice)}."
-    # guard of own tools: names that lead out of the package are told
+    # guard of own tools: names that lead out of the package are reported
     #    -> connectors.packages.test_archives.OddTests.test_outside
     outside = [name for name in names if _leads_out(name)]
     if outside:
@@ -142,7 +142,7 @@ def find_odd_names(members: tuple[PackageFile, ...]) -> Iterator[str]:
 
 
 def _leads_out(name: str) -> bool:
-    # guard of own tools: two spellings of one name are told
+    # guard of own tools: two spellings of one name are reported
     #    -> connectors.packages.test_archives.OddTests.test_outside, instead places = {".."}
     places = {"", ".", ".."}
     return (
@@ -254,9 +254,9 @@ def _read_text(text: bytes) -> str:
 
 
 def _read_extension(kind: bytes, content: bytes) -> Mapping[str, str]:
-    """Return what an entry before another one says of it: C{path}, C{linkpath} and C{size}.
+    """Return the C{path}, C{linkpath} and C{size} that an extension entry gives for the entry after it.
 
-    :raises RefusedArchive: if it cannot be read, or is about all entries.
+    :raises RefusedArchive: if the extension cannot be read, or is for all entries.
     """
     if len(content) > _MOST_RECORDS_BYTES:
         raise RefusedArchive("it has a name that is too long")

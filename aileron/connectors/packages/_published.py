@@ -59,7 +59,7 @@ class PublishedPackage:
 
 @frozen
 class PackageRegistry:
-    """A registry, as far as a published version is looked up in it.
+    """A registry in which the last published version of a package is looked up.
 
     :ivar origin: the origin to which packages are uploaded, such as C{https://registry.npmjs.org}.
     :ivar in_thread: calls a function with arguments in another thread.
@@ -122,7 +122,7 @@ class PackageRegistry:
     async def _read(self, url: str) -> JSON:
         """Return the JSON object at a URL, or None if there is none.
 
-        :raises NotFetched: if there is no such answer.
+        :raises NotFetched: if the registry returns another status than 200 or 404, or no JSON object.
         """
         answer = await self.fetch(url, _JSON)
         if answer.status == _NOT_FOUND:
@@ -140,7 +140,7 @@ class PackageRegistry:
     def _check(self, version: JSON, url: JSON, origin: str) -> tuple[str, str]:
         """Return the version and the URL of its archive.
 
-        :raises NotFetched: if they are no texts, or the archive is at another host.
+        :raises NotFetched: if one of them is not text, or the archive is at another host.
         """
         if not isinstance(version, str) or not isinstance(url, str):
             raise NotFetched("the registry's answer cannot be read")

@@ -1,4 +1,4 @@
-"""Shows what a publish would publish: the files of the package, and how they differ from the last published version."""
+"""Shows a package before it is published: its files, and how they differ from the last published version."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class PackageShower:
     ends_at: float
 
     async def show(self) -> dict[str, JSON]:
-        """Return what a person must see of the package. C{warning} has what is odd, and what cannot be shown."""
+        """Return the description of the package for the review. C{warning} says what is odd or cannot be shown."""
         upload = self.upload
         shown: dict[str, JSON] = {"package": upload.title, "details": _describe(upload)}
         in_thread = self.registry.in_thread
@@ -132,9 +132,9 @@ def _write_difference(patch: Patch, name: str, old: PackageFile | None, new: Pac
 
 
 def _find_disagreements(upload: PackageUpload, members: tuple[PackageFile, ...]) -> Iterator[str]:
-    """Yield where the archive says something else than the registry is told, as sentences."""
+    """Yield a sentence for each difference between the archive and the data that the request sends with it."""
     if upload.form != NPM:
-        # guard of own tools: an archive of another version is told
+        # guard of own tools: an archive of another version is reported
         #    -> connectors.packages.test_showing.ShowingTests.test_other_top
         tops = {each.name.partition("/")[0] for each in members}
         stem = upload.file.removesuffix(".crate").removesuffix(".tar.gz")
@@ -142,7 +142,7 @@ def _find_disagreements(upload: PackageUpload, members: tuple[PackageFile, ...])
             yield f"Not all files of the archive are in {stem}, which its name promises."
         return
     roots = sorted({each.name.partition("/")[0] for each in members})
-    # guard of own tools: files that npm unpacks to one place are told
+    # guard of own tools: files that npm unpacks to one place are reported
     #    -> connectors.packages.test_showing.ShowingTests.test_several_tops
     if len(roots) > 1:
         named = ", ".join(visible(each[:200]) for each in roots[:_MOST_TOPS])
@@ -155,7 +155,7 @@ def _find_disagreements(upload: PackageUpload, members: tuple[PackageFile, ...])
     if not isinstance(own, Mapping):
         yield "The archive has no package.json that can be read."
         return
-    # guard of own tools: a package.json of another package or version is told
+    # guard of own tools: a package.json of another package or version is reported
     #    -> connectors.packages.test_showing.ShowingTests.test_manifest
     if (own.get("name"), own.get("version")) != (upload.name, upload.version):
         named = " ".join(visible(str(own.get(each))[:200]) for each in ("name", "version"))

@@ -1,7 +1,7 @@
 """Reads the request by which a tool publishes a package: npm, twine or cargo.
 
-Each form is read strictly. A request that could publish a package in another way is refused, and one that publishes
-none is left to others.
+Each form is read strictly. A request that could publish a package in another way is refused. A request that
+publishes none is not read here.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class PackageUpload:
     :ivar file: the name of the archive.
     :ivar content: the archive.
     :ivar details: further facts for people, by their labels.
-    :ivar manifest: what the registry is told of the package, besides the archive.
+    :ivar manifest: the data about the package that the request sends besides the archive.
     :ivar same: the digest of the content's normal form, which does not depend on the order of a form's parts, or empty
         if equal commands send equal bytes.
     """
@@ -184,7 +184,7 @@ def _mapping(body: Mapping[str, JSON], name: str) -> Mapping[str, JSON]:
 def _read_attachment(attachment: Mapping[str, JSON], manifest: Mapping[str, JSON]) -> bytes:
     """Return the archive of a publish of npm.
 
-    :raises NotAPackage: if it is no base64, or has another length or digest than the registry is told.
+    :raises NotAPackage: if it is not base64, or its length or digest is not the one that the request states.
     """
     data, dist = attachment.get("data"), manifest.get("dist")
     regular = regular_base64(data) if isinstance(data, str) else None
@@ -193,7 +193,7 @@ def _read_attachment(attachment: Mapping[str, JSON], manifest: Mapping[str, JSON
     content = base64.b64decode(regular)
     sha1, sha512 = hashlib.sha1(content, usedforsecurity=False).hexdigest(), hashlib.sha512(content).digest()
     integrity = f"sha512-{base64.b64encode(sha512).decode()}"
-    # guard of own tools: the archive is the one that the registry is told of
+    # guard of own tools: the archive is the one whose digest the request states
     #    -> connectors.packages.test_uploads.NpmTests.test_digest
     if attachment.get("length") != len(content) or dist.get("shasum") != sha1 or dist.get("integrity") != integrity:
         raise NotAPackage("its archive has another length or digest than it says")
@@ -265,7 +265,7 @@ def _check_digests(values: Mapping[str, bytes], content: bytes) -> None:
     :raises NotAPackage: if one is of another file, or there is none.
     """
     found = values.get("sha256_digest", b"").decode("ascii", "replace").lower()
-    # guard of own tools: the file is the one that the index is told of
+    # guard of own tools: the file is the one whose digest the request states
     #    -> connectors.packages.test_uploads.PyPITests.test_digest
     if found != hashlib.sha256(content).hexdigest():
         raise NotAPackage("its file has another digest than it says")
@@ -319,8 +319,8 @@ def _read_crates(request: UploadRequest) -> PackageUpload | None:
     #    -> connectors.packages.test_uploads.CratesTests.test_spelling, instead if path != request.target
     if request.target != _CRATES_PATH:
         raise NotAPackage("its URL has parameters, or is not spelled as cargo does")
-    text, rest = _take_length(request.body)
-    content, rest = _take_length(rest)
+    text, rest = _split_by_length(request.body)
+    content, rest = _split_by_length(rest)
     # guard of own tools: nothing follows the crate -> connectors.packages.test_uploads.CratesTests.test_lengths
     if rest or request.header("content-encoding"):
         raise NotAPackage("it has data after the crate")
@@ -338,8 +338,8 @@ def _read_crates(request: UploadRequest) -> PackageUpload | None:
     return PackageUpload(CRATES, name, version, f"{name}-{version}.crate", content, {}, manifest)
 
 
-def _take_length(data: bytes) -> tuple[bytes, bytes]:
-    """Return the bytes of a length that stands before them, and the rest.
+def _split_by_length(data: bytes) -> tuple[bytes, bytes]:
+    """Split data that begins with a length in four bytes: return as many bytes as it states, and the rest.
 
     :raises NotAPackage: if there are fewer.
     """

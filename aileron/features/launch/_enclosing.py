@@ -63,8 +63,8 @@ class LaunchSandbox:
     def _lay_out(self, opened: OpenedServices | None) -> Iterator[TrustFiles]:
         """Provide the files that an agent in a sandbox needs for the opened services, within the context.
 
-        By some of them, programs trust the session's certificate authority. Others hide stored logins, or have
-        placeholders in place of them.
+        Some make programs trust the session's certificate authority. Others hide stored logins, or replace them by
+        placeholders.
         """
         if opened is None:
             yield TrustFiles({})

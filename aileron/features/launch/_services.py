@@ -86,7 +86,7 @@ class SessionServices:
 def find_direct(opened: OpenedServices | None) -> DirectHosts | None:
     """Return the hosts that programs in a sandbox reach even if they ignore the proxy, or None if there are none.
 
-    These are the hosts of services whose port is that of HTTPS, without wildcards, which no list of names can have.
+    These are the hosts of services at the port of HTTPS. Wildcards are left out: C{/etc/hosts} cannot have them.
     """
     hosts = () if opened is None else opened.hosts
     names = frozenset(each for each in hosts if ":" not in each and not each.startswith(WILDCARD))

@@ -20,7 +20,7 @@ _PROTOCOL = b"http/1.1"
 
 
 class SessionAuthority:
-    """An authority whose private key is only in this process, and is deleted when the session ends.
+    """A certificate authority whose private key is only in this process, and is deleted when the session ends.
 
     Its certificate has critical name constraints (RFC 5280, section 4.2.1.10), so a program that trusts it believes it
     for these hosts and their subdomains alone.

@@ -1,4 +1,4 @@
-"""Recognises requests to AWS: operations named in forms, headers or by methods, signed with the placeholder."""
+"""Recognises requests to AWS that are signed with the placeholder: the service, the operation and its parameters."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MOST_PAIRS, _MOST_VALUES, _MOST_SHOWN, _MOST_DEPTH = 2000, 20_000, 64 * 1024, 1
 
 
 class NotAws(ValueError):
-    """The error for a request that AWS could read in two ways, or that is none.
+    """The error for a request that AWS could read in two ways, or that is not a supported request to AWS.
 
     The message is a sentence without values of the request's content.
     """
@@ -54,7 +54,7 @@ class AwsAsked:
     :ivar call: the service, the operation and the region, such as C{SQS SendMessage in eu-central-1}.
     :ivar parameters: the parameters as a tree, for display. Empty if they are long.
     :ivar returns_credential: True if the answer contains a credential.
-    :ivar left_out: headers, in lower case, that Aileron sets anew when it signs.
+    :ivar left_out: headers, in lower case, that Aileron replaces when it signs.
     :ivar varying: parameters that differ between repetitions of one command.
     """
 
@@ -67,7 +67,7 @@ class AwsAsked:
 
 
 def is_signed_with(value: str, placeholders: Collection[str]) -> bool:
-    """Return whether a header's value is a signature of AWS's version 4 with one of the placeholders as key id."""
+    """Return whether a header's value is an AWS Signature Version 4 whose key ID is one of the placeholders."""
     found = _SIGNED.fullmatch(value)
     return found is not None and found[1] in placeholders
 
@@ -103,8 +103,8 @@ def recognise_aws(
 ) -> AwsAsked:
     """Return what a request to AWS does.
 
-    :param need: the credential, whose services have the values of the bound base URL.
-    :raises NotAws: if it is refused.
+    :param need: the credential. Its setting C{services} is filled in for the bound region.
+    :raises NotAws: if the request is refused.
     """
     found = _find_service(request, need)
     calls = None if found is None else declaration.aws.get(found.service)
@@ -131,9 +131,10 @@ def _find_service(request: ToolRequest, need: CredentialNeed | None) -> SignedSe
 
 
 def _check_content(request: ToolRequest, calls: AwsCalls) -> frozenset[str]:
-    """Check how the content is signed, and return the headers that Aileron sets anew.
+    """Check how the content is signed, and return the headers that Aileron replaces, in lower case.
 
-    :raises NotAws: if the content itself contains signatures, or is asked for in parts.
+    :raises NotAws: if a header is unclear, if the content itself contains signatures, or if the tool requests only a
+        part of an object.
     """
     # guard of own tools: each header that AWS reads once is there once
     #    -> features.own_tools.test_aws.CallTests.test_repeated_header
@@ -167,7 +168,7 @@ class _AwsReader:
     calls: AwsCalls
 
     def recognise_rest(self) -> AwsAsked:
-        """Return what a request does whose method says it."""
+        """Return what a request does if its method and path name the operation, as for S3."""
         bucket, path = self._split_path()
         place = "/".join(each for each in (bucket, path) if each) or "/"
         pairs = [("bucket", bucket), ("key", path)] if self.signed.service == "s3" else []
@@ -201,9 +202,9 @@ class _AwsReader:
         return segments[0], "/".join(segments[1:])
 
     def recognise_call(self) -> AwsAsked:
-        """Return what a request does that names an operation.
+        """Return what a request does if its form or the header C{X-Amz-Target} names the operation.
 
-        :raises NotAws: if it does not name exactly one, in exactly one place.
+        :raises NotAws: if the request does not name exactly one operation, in exactly one place.
         """
         # guard of own tools: an operation is named in the body or a header alone
         #    -> features.own_tools.test_aws.CallTests.test_places
@@ -256,10 +257,11 @@ class _AwsReader:
             pairs[name] = value
         operation = pairs.get("Action", "")
         self._check_queue(pairs)
-        return operation, _grow({name: value for name, value in pairs.items() if name not in ("Action", "Version")})
+        inputs = {name: value for name, value in pairs.items() if name not in ("Action", "Version")}
+        return operation, _build_tree(inputs)
 
     def _check_queue(self, pairs: Mapping[str, str]) -> None:
-        """Check that a path, which names a queue, says the same as the content.
+        """Check that the path names the same queue as the content, if it names a queue.
 
         :raises NotAws: if it does not.
         """
@@ -293,8 +295,8 @@ def _read_pairs(body: bytes) -> Iterator[tuple[str, str]]:
         yield name, decoded
 
 
-def _grow(pairs: Mapping[str, str]) -> Mapping[str, JSON]:
-    """Return parameters as a tree: C{A.b.1} is the member C{1} of C{b} of C{A}. Names that are no tree stay flat."""
+def _build_tree(pairs: Mapping[str, str]) -> Mapping[str, JSON]:
+    """Return parameters as a tree: C{A.b.1} is the member C{1} of C{b} of C{A}. Names that form no tree stay flat."""
     tree = dict[str, JSON]()
     for name, value in pairs.items():
         *places, last = name.split(".")
@@ -308,7 +310,7 @@ def _grow(pairs: Mapping[str, str]) -> Mapping[str, JSON]:
 
 
 def _list_names(request: ToolRequest) -> list[str]:
-    """Return the names of the headers, in lower case. As for some servers, C{_} stands for C{-}."""
+    """Return the names of the headers, in lower case, with each C{_} read as C{-}, as some servers do."""
     return [name.lower().replace("_", "-") for name, _ in request.headers]
 
 

@@ -1,4 +1,4 @@
-"""Reads a long body piece by piece while it is received: its normal form, method overrides, and what is shown of it."""
+"""Reads a long body in pieces while it is received: its normal form, method overrides, and what is shown of it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class LongBody:
     :ivar digest: the digest of its bytes, as C{sha256:<64 hex>}.
     :ivar form: the kind and the digest of its normal form.
     :ivar overrides: True if a parameter in it could change the method of the request.
-    :ivar beginning: the beginning of a text, or empty.
+    :ivar beginning: the beginning of the body if it is text, or empty.
     :ivar parts: a line about each part of a multipart body.
     """
 
@@ -122,7 +122,7 @@ def _find(pattern: re.Pattern[bytes], head: bytearray) -> str:
 
 
 def _read_text(content: bytes) -> str:
-    """Return content as a line of text, or an empty text if it is none."""
+    """Return content as a line of text, or an empty text if the content is not text."""
     try:
         return visible(content.decode("utf-8"))
     except UnicodeDecodeError:
@@ -180,7 +180,7 @@ class _Multipart:
             self._more += 1
 
     def end(self) -> tuple[str, tuple[str, ...]]:
-        """Return the digest of the normal form, and a line about each part. What follows the last delimiter is none."""
+        """Return the digest of the normal form, and a line about each part. Data after the end is not a part."""
         self._form.update(self._marks.end().replace(b"\0", b"\0\0"))
         if self._part is not None:
             self._part.add(self._delimiters.end())
@@ -198,7 +198,7 @@ class BodyReading:
     """Reads one long body while it is received. The methods are called one after the other, each in a thread.
 
     :param boundary: the boundary of a multipart body, or None.
-    :param searches: whether a method override is searched for.
+    :param searches: whether to search the body for method overrides.
     """
 
     _boundary: str | None
@@ -214,7 +214,7 @@ class BodyReading:
         self._multipart = None if self._boundary is None else _Multipart(self._boundary.encode("utf-8"))
 
     def add(self, piece: bytes) -> None:
-        """Read further bytes."""
+        """Add the next bytes of the body."""
         self._hash.update(piece)
         self._size += len(piece)
         self._first += piece[: 4 * MOST_SHOWN - len(self._first)]
@@ -231,7 +231,7 @@ class BodyReading:
         self._tail = window[-_OVERLAP:]
 
     def end(self) -> LongBody:
-        """Return what was read."""
+        """Return the description of the body. Call once, after all bytes were added."""
         digest = f"sha256:{self._hash.hexdigest()}"
         if self._multipart is not None:
             form, parts = self._multipart.end()
@@ -239,7 +239,7 @@ class BodyReading:
         return LongBody(digest, self._size, ("bytes", digest), self._overrides, self._show_beginning())
 
     def _show_beginning(self) -> str:
-        """Return the beginning of a text, or an empty text if the body is none."""
+        """Return the beginning of the body, or an empty text if the body is not text."""
         try:
             text = bytes(self._first).decode("utf-8")
         except UnicodeDecodeError as error:

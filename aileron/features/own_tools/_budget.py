@@ -1,4 +1,4 @@
-"""Limits what the requests and answers of tools take that are being received, held or sent."""
+"""Limits the memory for requests and answers of tools that are being received, held or sent."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ STREAM_BYTES = 512 * 1024
 
 @define(eq=False)
 class HeldBytes:
-    """Counts the bytes that the connections of all sessions hold: in memory, unless other limits are given.
+    """Counts the bytes that the connections of all sessions hold. The default limits are those for memory.
 
-    :param most_of_session: the limit of one session.
-    :param most: the limit of all.
+    :param most_of_session: the maximum number of bytes of one session.
+    :param most: the maximum number of bytes of all sessions together.
     """
 
     _most_of_session: int = MOST_HELD_OF_SESSION

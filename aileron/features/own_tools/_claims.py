@@ -119,7 +119,7 @@ class SessionClaims:
         return tuple(each.run_id for each in reversed(self._claims.values()) if caller in each.told - each.given)
 
     def add(self, claim: ToolClaim) -> None:
-        """Add the claim of a new run, with which it was stored. If there are too many, the oldest are removed."""
+        """Add the claim that was stored with a new run. If there are too many claims, remove the oldest."""
         self._claims[claim.run_id] = claim
         while len(self._claims) > MOST_CLAIMS:
             self.forget(next(iter(self._claims)))

@@ -177,14 +177,14 @@ class ToolConnection(Protocol):
 
     @staticmethod
     def _discard(spool: BodySpool | None) -> None:
-        """Delete a long body, unless a run is made of it."""
+        """Delete a long body, unless a run has been requested with it."""
         # guard of own tools: a body is not deleted while a run is made of it
         #    -> features.own_tools.test_connection.LongTests.test_gone
         if spool is not None and not spool.is_taken:
             spool.discard()
 
     async def _read_request(self, parsed: ParsedRequest) -> ToolRequest:
-        """Return a request of the session. A long body is stored completely then.
+        """Return a request of the session. If it has a long body, wait until the body is completely written.
 
         :raises AileronError: if its long body cannot be stored.
         """
@@ -336,7 +336,7 @@ class ToolConnection(Protocol):
         self._held = number
 
     def _note_moved(self) -> None:
-        """Restart the timer of a piece of an answer."""
+        """Restart the timer within which the next piece of an answer must be written."""
         if self._patience is not None and self._patience.active():
             self._patience.reset(IDLE_SECONDS)
 
@@ -349,7 +349,7 @@ class ToolConnection(Protocol):
 def write_head(answer: ToolAnswer, method: str, *, keep: bool) -> bytes:
     """Return the head of an answer.
 
-    :param method: the method of the request. The length in an answer to C{HEAD} is that which the service gave, if any.
+    :param method: the method of the request. An answer to C{HEAD} has the length that the service gave, if any.
     :param keep: whether the connection may be used for another request.
     :raises UnfitRequest: if a header or the reason phrase could be read in two ways.
     """

@@ -38,7 +38,7 @@ class ToolContents:
     _lock: DeferredLock = field(factory=DeferredLock, init=False)
 
     async def spool(self, session_id: str, content: bytes) -> tuple[BodySpool, LongBody]:
-        """Return a spool that has a content, and its description.
+        """Return a spool with this content, and the description of the content.
 
         :raises LimitExceeded: if too much is being stored.
         :raises StoreUnavailable: if it cannot be written.
@@ -52,9 +52,9 @@ class ToolContents:
             raise
 
     async def submit(self, session_id: str, spool: BodySpool, size: int, submit: Callable[[], Awaitable[Run]]) -> Run:
-        """Store a content, and return the run that C{submit} makes of it.
+        """Store the content of a spool, and return the run that C{submit} creates for it.
 
-        :raises LimitExceeded: if the contents that wait would be too long together. Nothing is stored.
+        :raises LimitExceeded: if the contents of waiting runs would be too long together. Nothing is stored.
         :raises StoreUnavailable: if it cannot be stored.
         :raises AileronError: if C{submit} raised it. The content is deleted by the next sweep.
         """

@@ -97,9 +97,9 @@ class Door:
             return self._refuse(asked, error.message, error.kind)
 
     async def _recognise(self, request: ToolRequest, service: UsedService) -> Recognised:
-        """Return what a request does. A long body that may publish a package is read as a whole, one at a time.
+        """Return what a request does. Load a long body that may publish a package into memory, one body at a time.
 
-        :raises StoreUnavailable: if it cannot be read.
+        :raises StoreUnavailable: if the body cannot be read.
         """
         spool, long, about = request.spool, request.long, service.about
         if spool is None or long is None or not service.tools.packages or long.size > MOST_PACKAGE_BYTES:

@@ -80,7 +80,7 @@ def split_boundary(content_type: str) -> tuple[str | None, str]:
 
 
 def read_long(content_type: str) -> BodyReading:
-    """Return what reads a long body of a type. A method override is searched where servers read parameters."""
+    """Return the reader of a long body. It searches for method overrides if servers read parameters in this type."""
     boundary, plain_type = split_boundary(content_type)
     media_type = plain_type.replace(",", ";").partition(";")[0].strip().lower()
     return BodyReading(boundary, media_type.startswith("multipart/") or not media_type)

@@ -21,7 +21,7 @@ _MEMBER = re.compile(rb'("([A-Za-z_][A-Za-z0-9_]{0,60})"\s{0,20}:\s{0,20}")((?:[
 
 
 def hide_members(answer: ToolAnswer, names: Collection[str]) -> ToolAnswer:
-    """Return an answer in which the texts of these members are replaced by as many asterisks, if it is JSON."""
+    """If an answer is JSON, replace the texts of these members by asterisks of the same length. Return the answer."""
     media_type = next((value for name, value in answer.headers if name.lower() == "content-type"), "")
     if not names or "json" not in media_type.lower():
         return answer
@@ -72,7 +72,7 @@ class _HidingConsumer:
         self._consumer.unregisterProducer()
 
     def write(self, data: bytes) -> None:
-        """Write what can be no part of a member that has not arrived completely."""
+        """Write the bytes that cannot belong to a member that is still incomplete."""
         content = _hide(self._names, self._rest + data)
         # guard of own tools: a member that arrives in two pieces is hidden
         #    -> features.own_tools.test_hiding.HidingTests.test_pieces, instead place = len(content)

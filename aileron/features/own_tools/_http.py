@@ -67,7 +67,7 @@ class ParsedRequest:
 
     :ivar headers: the end-to-end headers as pairs, names as sent, values without surrounding space.
     :ivar keep: True if the connection may be used for another request.
-    :ivar sink: has the body if it is a long one. Then C{body} is empty.
+    :ivar sink: holds the body if it is long. Then C{body} is empty.
     """
 
     method: str
@@ -80,12 +80,12 @@ class ParsedRequest:
 
 @define
 class RequestParser:
-    """A parser of one request after another, from the bytes of one connection to one host.
+    """A parser of the consecutive requests on one connection to one host.
 
     :ivar host: the host, with its port unless that is 443.
     :ivar most_bytes: the longest body of a push of git, or of any request if no long bodies are accepted.
-    :ivar open_sink: returns what takes a long body, for the type of its content, or None if none is accepted.
-    :ivar sink: takes the body of the present request, if it is a long one.
+    :ivar open_sink: returns the receiver of a long body for a content type, or None if long bodies are not accepted.
+    :ivar sink: receives the body of the current request, if it is long.
     :ivar rest: the received bytes that were not parsed yet.
     """
 
@@ -184,7 +184,7 @@ class RequestParser:
             raise _explain_malformed(line)
 
     def _find_limits(self, head: RequestHead) -> tuple[int, int]:
-        """Return how long the body of a request can be in memory, and how long it can be at all."""
+        """Return the maximum length of a body that is kept in memory, and of any body, in bytes."""
         if self.open_sink is None or _find(self._fields, "content-type") == PUSH_TYPE:
             return self.most_bytes, self.most_bytes
         # guard of own tools: a long body is nothing that is read as a form
@@ -229,12 +229,12 @@ class RequestParser:
         elif expected <= self._kept:
             self._body += piece
         else:
-            self._pour(piece)
+            self._add_to_sink(piece)
         if self._dropped > self._most_drained:
             raise _too_long(self._most)
 
-    def _pour(self, piece: bytearray) -> None:
-        """Add bytes to a long body."""
+    def _add_to_sink(self, piece: bytearray) -> None:
+        """Add bytes to the receiver of a long body."""
         if self.sink is None and self.open_sink is not None:
             self.sink = self.open_sink(_find(self._fields, "content-type"))
             self.sink.write(bytes(self._body))

@@ -77,8 +77,8 @@ def find_match(
 ) -> OperationMatch | None:
     """Return the operation whose whole request was sent, with all its inputs, or None.
 
-    Of several, the one with the most literal parts is returned, and of those the one of whose body the fewest members
-    are missing, or None if that does not decide.
+    If several operations match, return the one with the most literal parts. Among equals, return the one whose body
+    lacks the fewest members. If that does not decide either, return None.
     """
     found = []
     for each in matches:

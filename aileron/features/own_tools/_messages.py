@@ -28,8 +28,8 @@ _REASON = re.compile(r"[\x20-\x7e]*")
 def write_inputs(request: ToolRequest, left_out: Collection[str]) -> dict[str, JSON]:
     """Return the inputs of the forwarding operation for a request.
 
-    The body is C{body} if it is text in UTF-8 without control characters, else C{body_base64}. Of a long body, only
-    C{size} and what is shown of it are among them, beside C{content} with its digest.
+    The body is C{body} if it is text in UTF-8 without control characters, else C{body_base64}. For a long
+    body there are C{content} with its digest, C{size}, and C{beginning} or C{parts} for display.
 
     :param left_out: the headers, in lower case, in which tools send their placeholder.
     """

@@ -1,4 +1,4 @@
-"""Knows the tools that wait for an answer for less time than others, so that each is told in time that it waits."""
+"""Limits how long a request is held for tools that give up earlier than others, so that each gets an answer in time."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Recognised:
 
     @property
     def left_out(self) -> frozenset[str]:
-        """The headers, in lower case, that are not passed on because Aileron sets them anew."""
+        """The headers, in lower case, that are not passed on because Aileron replaces them."""
         return frozenset() if self.aws is None else self.aws.left_out
 
     def to_json(self) -> dict[str, JSON]:
@@ -144,7 +144,7 @@ class _Recogniser:
     protocol: str
 
     def recognise(self) -> Recognised:
-        """Return what the request does: its effect, and the declared operation that it is.
+        """Return what the request does: its effect, and the declared operation that it matches.
 
         :raises _NotRecognised, Unclear, NotOneOperation, NotGit, NotAws: if it is refused.
         """
@@ -346,8 +346,8 @@ class _Recogniser:
     def _reads(self, target: RequestTarget, placed: list[OperationMatch], found: OperationMatch | None) -> bool:
         """Return whether the request only reads.
 
-        A C{GET} does, unless a declared operation with its path writes, or the connector says that it may. Other
-        requests do if the connector declares it.
+        A C{GET} only reads, unless a declared operation with its path writes, or the connector declares that C{GET} may
+        write. Any other request only reads if the connector declares so.
         """
         # guard of own tools: if a service writes by GET too, only what is declared reads
         #    -> features.own_tools.test_recognition.EffectTests.test_get_asks, instead reads_by_get = True

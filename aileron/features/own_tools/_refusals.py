@@ -65,10 +65,11 @@ _WRITERS: Mapping[str, Callable[[str, str, str], JSON]] = {
 class Refusals:
     """Writes answers in the form of one service's errors, for tools and the agents that read their output.
 
-    An answer in REST has the status 403, which no tool takes for success or sends again. Many tools show its reason
-    phrase. In the form C{ok} it has the status 200, as all errors of such a service: its clients show the text of no
-    other, and some send the request again. An answer in GraphQL has the status 200 with C{errors}, which all clients
-    show. An answer to git has the status 200 with the error of its protocol: of a 403, git does not show the text.
+    An answer in REST has the status 403: no tool takes it for a success, or repeats the request. Many tools show its
+    reason phrase. In the form C{ok} the status is 200, as for all errors of such a service: its clients show no text of
+    another status, and some repeat the request. An answer in GraphQL has the status 200 with C{errors}, which all
+    clients show. An answer to git has the status 200 with an error of git's protocol, because git does not show the
+    text of a 403.
 
     :ivar form: one of L{ERROR_FORMS<aileron.model.own_tools.ERROR_FORMS>}.
     :ivar protocol: the protocol of the request.
@@ -196,7 +197,7 @@ class Refusals:
         return ToolAnswer(200, "OK", (("Content-Type", _PUSH_RESULT), *headers), report)
 
     def _answer_aws(self, phrase: str, code: str, text: str, headers: list[tuple[str, str]]) -> ToolAnswer:
-        """Return an answer in the form of AWS's errors, whose names of errors are in upper camel case."""
+        """Return an answer in the form of AWS's errors. The error's code is written in upper camel case."""
         name = "".join(each.capitalize() for each in code.split("_"))
         if self.protocol in (AWS_JSON, AWS_REST):
             typed = [("x-amzn-ErrorType", name)] if self.protocol == AWS_REST else []
@@ -217,7 +218,7 @@ def _shorten(text: str) -> str:
 
 
 def _write_reason(text: str) -> str:
-    """Return a text as a reason phrase: of an answer of PyPI, twine shows nothing else."""
+    """Return a text as a reason phrase, which is all that twine shows of PyPI's errors."""
     return text[:_MOST_TEXT].replace("\n", " ").encode("ascii", "replace").decode("ascii")
 
 

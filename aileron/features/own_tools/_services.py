@@ -24,7 +24,7 @@ NO_GRAPHQL = "GraphQL requests of tools are refused, because Aileron was install
 class UsedService:
     """A service that agents' own tools can use.
 
-    :ivar about: its connector. Variables have the values of the bound base URL.
+    :ivar about: its connector, with the variables of the bound base URL filled in.
     :ivar action: the action by which they use it.
     :ivar inputs: the names of the action's inputs. Actions that earlier versions wrote have fewer.
     """
@@ -56,7 +56,7 @@ class ToolServices:
         return sorted(each.tools.service for each in self._list())
 
     def list_problems(self, names: Collection[str]) -> Iterator[str]:
-        """Yield sentences about what keeps tools from using the services with these names."""
+        """Yield a sentence for each reason why tools cannot use the services with these names."""
         for name in names:
             try:
                 self._find_named(name)
@@ -69,7 +69,7 @@ class ToolServices:
     def find_for(self, request: ToolRequest) -> UsedService:
         """Return the service that a request addresses, of those that its session opened.
 
-        If several are at its host, it is the one that declares its path, or else the one that declares no paths.
+        If several are at the request's host, return the one that declares its path, or else the one without paths.
 
         :raises NotFound: if there is none, or more than one.
         """

@@ -34,7 +34,7 @@ def _do_nothing() -> None:
 class BodySpool:
     """One long body that is received, and then stored or deleted.
 
-    It belongs to its connection until L{take} is called. Whoever has it calls L{discard} in the end.
+    The spool belongs to its connection until L{take} is called. Its owner must call L{discard} in the end.
 
     :param pause: stops reading the connection.
     :param resume: continues reading it.
@@ -113,7 +113,7 @@ class BodySpool:
             return body
 
     async def examine(self, work: Callable[[bytes], T]) -> T:
-        """Return what C{work} returns for the whole finished body. It is called in another thread.
+        """Call C{work} with the whole finished body in another thread, and return its result.
 
         :raises StoreUnavailable: if the body cannot be read.
         """
@@ -182,9 +182,9 @@ class BodySpools:
         return BodySpool(session_id, self, reading, pause, resume)
 
     def begin(self) -> UnfinishedContent:
-        """Begin the file of a body. Called in a thread.
+        """Create the file of a body. Called in a thread.
 
-        :raises OSError: if it cannot be made.
+        :raises OSError: if the file cannot be created.
         """
         return self.contents.begin()
 
@@ -199,6 +199,6 @@ class BodySpools:
         going.addBoth(lambda _: self._going.discard(going))
 
     async def stop(self) -> None:
-        """Wait until all that is being written is written or deleted."""
+        """Wait for all writes and deletions that are under way."""
         while self._going:
             await next(iter(self._going))

@@ -44,8 +44,8 @@ class RequestTarget:
     def resources(self) -> frozenset[tuple[str, ...]]:
         """The paths under which a server may look for the resource, as segments in lower case.
 
-        A slash at the end does not count. A slash in a segment separates segments or does not, and a format at the end,
-        such as C{.json}, counts or does not.
+        A slash at the end is ignored. The paths are given both with an encoded slash as part of its segment and as a
+        separator, and both with and without a format at the end, such as C{.json}.
         """
         whole = self.segments[:-1] if len(self.segments) > 1 and not self.segments[-1] else self.segments
         segments = (*whole[:-1], whole[-1].removesuffix("/"))

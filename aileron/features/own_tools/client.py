@@ -30,8 +30,8 @@ class OpenedServices:
     def replace_credentials(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return an environment with placeholders in place of the credentials that the user has for these services.
 
-        A variable whose placeholder is empty is left out. Other variables with the same value as a replaced one get its
-        placeholder too, also in a part of a value.
+        A variable whose placeholder is empty is left out. A credential is also replaced in other
+        variables with the same value. A long one is replaced even if it is only a part of the value.
         """
         theirs = {
             environment[name]: value
@@ -46,7 +46,7 @@ class OpenedServices:
 
     @property
     def placeholders(self) -> Mapping[str, str]:
-        """The variables whose values are placeholders. Others are removed, or name a region."""
+        """The variables whose values are placeholders, without variables that are removed or name a region."""
         return {name: value for name, value in self.variables.items() if value and not name.endswith(REGION)}
 
 

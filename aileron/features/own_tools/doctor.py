@@ -13,7 +13,7 @@ NO_BUBBLEWRAP = "bubblewrap is not installed, so there is no sandbox in which ag
 
 
 def find_problems(status: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Iterator[DoctorFinding]:
-    """Yield findings about what keeps tools from using the services that were added, or that config.yaml names.
+    """Yield a finding for each reason why tools cannot use a service that was added, or that config.yaml names.
 
     :param status: the response of C{GET /v1/status}.
     """

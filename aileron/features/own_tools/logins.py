@@ -31,7 +31,7 @@ _MOST_SETTINGS_BYTES = 64 * 1024
 class LoginFiles:
     """The files from which tools in a sandbox read logins.
 
-    :ivar mounts: our paths by the paths in the sandbox where they are mounted, read-only.
+    :ivar mounts: the paths outside of the sandbox, by the paths inside at which they are mounted read-only.
     :ivar variables: the environment variables that name them.
     """
 
@@ -86,7 +86,7 @@ def _keep_settings(text: str) -> Iterator[str]:
 
 
 def find_logins(variables: Collection[str], environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield the files of stored logins that exist, as paths without links, but those of npm.
+    """Yield the existing files with stored logins, as paths with links resolved, except npm's.
 
     :param variables: the variables that have placeholders.
     """
@@ -129,7 +129,7 @@ def _list_cargo_files(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def _list_aws_files(environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield the files in which C{aws} may have stored keys or tokens. That of settings is one only if it has a key."""
+    """Yield the files in which C{aws} may have stored keys or tokens. The settings file counts only if it has a key."""
     home = join(_home(environment), ".aws")
     yield from (environment.get("AWS_SHARED_CREDENTIALS_FILE", ""), join(home, "credentials"))
     for path in (environment.get("AWS_CONFIG_FILE", ""), join(home, "config")):

@@ -26,7 +26,7 @@ class KnownTool:
     :ivar trusts_by: the variable by which it trusts the session's authority, or an empty text if there is none.
     :ivar reaches_by: the variable by which it finds the proxy. Empty if it ignores proxies: then it reaches a service
         only in a sandbox, by the name of its host.
-    :ivar needs: variables of which it needs one that has a credential; empty if it works without.
+    :ivar needs: the variables for its credential, of which one must be set. Empty if it works without a credential.
     :ivar uses_system: whether it trusts the system's certificates, which the sandbox replaces.
     :ivar is_program: whether it is a program on C{PATH}.
     """
@@ -106,7 +106,7 @@ def list_ways(environment: Mapping[str, str]) -> list[str]:
 def list_lacking(
     declared: ToolDeclaration, environment: Mapping[str, str], bundles: Sequence[str] = SYSTEM_BUNDLES
 ) -> Iterator[tuple[str, str]]:
-    """Yield what this machine lacks, each with what to do."""
+    """Yield pairs: something that this machine lacks, and how to provide it."""
     if shutil.which("bwrap", path=environment.get("PATH")) is None:
         yield "bubblewrap is not installed, so there is no sandbox.", "Install the package: bubblewrap"
     elif not list_ways(environment):

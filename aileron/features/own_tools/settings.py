@@ -38,8 +38,7 @@ class OwnToolsSettings:
 
     :ivar hold_seconds: how long the connection of a write is held while its run waits.
     :ivar services: the services that a launch opens if it names none.
-    :ivar projects: the directories in which it does so. Those below them are included. If there are none, it does so
-        everywhere.
+    :ivar projects: the directories in which a launch opens C{services}, also below them. Empty for every directory.
     """
 
     hold_seconds: int = HOLD_SECONDS

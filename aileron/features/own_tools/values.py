@@ -27,9 +27,9 @@ class ToolRequest:
     :ivar target: path and query exactly as they were sent. It begins with a slash.
     :ivar headers: the end-to-end headers as pairs, in their order: names as sent, values without surrounding space.
         C{Host}, C{Content-Length} and C{Transfer-Encoding} and what C{Connection} names are left out.
-    :ivar body: the whole content, without its transfer coding. It is empty if it is a long one.
+    :ivar body: the whole content, without its transfer coding. Empty if the content is long.
     :ivar long: the content, if it is too long for the arguments of a run.
-    :ivar spool: has the long content, until it is stored or discarded.
+    :ivar spool: holds the long content, until it is stored or discarded.
     :ivar caller: the process that opened the connection. It is shown, and tells repetitions apart.
     :ivar services: the names of the services that the session opened at this host.
     """
@@ -70,8 +70,7 @@ class ToolAnswer:
     :ivar delivered: called once all bytes were written to a connection that was still open.
     :ivar stream: the body of a long answer, which is passed on while it arrives, in place of C{body}, or None.
     :ivar length: the length of the long body, or None if it is not known.
-    :ivar ended: called when no more of the long body is passed on, with the number of bytes that were, and whether the
-        body was cut.
+    :ivar ended: called at the end of a long body, with the number of bytes passed on, and whether the body was cut.
     """
 
     status: int

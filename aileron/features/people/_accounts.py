@@ -123,7 +123,7 @@ class Accounts:
         return account, code
 
     async def invite(self, name: str, actor: Actor) -> tuple[PersonAccount, str]:
-        """Replace the passphrase of an account by a new code, and return both. Its logins end.
+        """Replace the passphrase of an account by a new code, and return the account and the code. Its logins end.
 
         :raises NotFound: if there is no such account.
         :raises Conflict: if the account was altered, or changed meanwhile.
@@ -145,7 +145,7 @@ class Accounts:
         return await self._change("people.role_changed", name, actor, lambda each: evolve(each, role=role))
 
     async def remove(self, name: str, actor: Actor) -> PersonAccount:
-        """Remove an account. It has no rights from the moment at which this begins.
+        """Remove an account. It loses its rights before its row is deleted.
 
         :raises NotFound: if there is no such account.
         :raises Conflict: if the account was changed meanwhile.

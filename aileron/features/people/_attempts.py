@@ -1,4 +1,4 @@
-"""Limits how often somebody may try a passphrase, for each name and together."""
+"""Limits the attempts to sign in with a passphrase, for each name and for all names together."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ _PLAIN = "Passphrases are not accepted here: something else than Aileron ends TL
 class AccountEntrance:
     """The handlers of setting a passphrase by a link, and of signing in.
 
-    :ivar limit: counts a request of somebody without a login, and raises L{LimitExceeded} if there are too many.
+    :ivar limit: counts a request without a login, and raises L{LimitExceeded} if there are too many.
     :ivar is_plain: whether the daemon is reached by plain HTTP. No passphrase is accepted then.
     """
 
@@ -74,7 +74,7 @@ class AccountEntrance:
         The answer is 401 if the code is unknown, used or too old.
 
         :raises InvalidRequest: if the body is something else, or the passphrase is too weak.
-        :raises LimitExceeded: if strangers send too much.
+        :raises LimitExceeded: if there are too many requests without a login.
         :raises Conflict: if passphrases are not accepted here.
         :raises VaultLocked, BindingFailed, StoreUnavailable: if it cannot be stored.
         """
@@ -130,7 +130,7 @@ class AccountEntrance:
     def _read(self, request: IRequest, *names: str) -> list[str]:
         """Return the texts of the body, which has exactly these members.
 
-        :raises LimitExceeded: if strangers send too much.
+        :raises LimitExceeded: if there are too many requests without a login.
         :raises Conflict: if passphrases are not accepted here.
         :raises InvalidRequest: if the body is something else.
         """

@@ -111,7 +111,7 @@ def _running(context: RequestContext, deps: Dependencies) -> RunningPeople:
     """Return the feature that runs.
 
     :raises NotFound: if there is no public name.
-    :raises Forbidden: if a phone asks.
+    :raises Forbidden: if the request comes from a phone.
     """
     found = deps.features.find(RunningPeople)
     if found is None:
@@ -124,7 +124,7 @@ def _running(context: RequestContext, deps: Dependencies) -> RunningPeople:
 
 
 def _end_logins(deps: Dependencies, account: PersonAccount) -> None:
-    """End the logins of an account in this process. In another one, the next request of each finds the change."""
+    """End the logins of an account in this process. In other daemons, each login ends at its next request."""
     for session in deps.operators.list():
         if session.account is not None and session.account.account == account.id:
             deps.operators.log_out(session.id)

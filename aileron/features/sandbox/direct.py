@@ -78,7 +78,7 @@ class _DirectStage(Enum):
 
 
 class _DirectConnection(ProtocolWrapper):
-    """A connection of a program that means a host, around the connection of a program that uses the proxy."""
+    """A program's connection to a host, wrapped around the protocol for programs that use the proxy."""
 
     factory: Any
     transport: Any
@@ -109,14 +109,14 @@ class _DirectConnection(ProtocolWrapper):
                 self._read_hello()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
-        """Stop all that was begun for the connection."""
+        """Stop the timer, and report the loss to the wrapped protocol if it was connected."""
         self._stop_waiting()
         self.factory.unregisterProtocol(self)
         if self._is_begun:
             self.wrappedProtocol.connectionLost(reason)
 
     def resumeProducing(self) -> None:
-        """Go on reading. The first call means that the proxy is connected: ask it for the host."""
+        """Resume reading. The first call means that the proxy is connected: ask it for the host."""
         if self._stage is _DirectStage.ASKING:
             self._stage = _DirectStage.ANSWER
             held, self._held = self._held, b""
@@ -124,7 +124,7 @@ class _DirectConnection(ProtocolWrapper):
         self.transport.resumeProducing()
 
     def write(self, data: bytes) -> None:
-        """Pass on what the host sends. What the proxy answers comes first, and is not passed on."""
+        """Pass on what the host sends. The proxy's answer comes before it, and is not passed on."""
         if self._stage is _DirectStage.OPEN:
             self.transport.write(data)
         elif self._stage is not _DirectStage.REFUSED:

@@ -45,7 +45,7 @@ class WayOut:
     :ivar words: presets and hosts that the sandbox may reach, as the user wrote them.
     :ivar dial: asks the daemon for one connection of a process, and returns the proxy's port and the connection's first
         bytes.
-    :ivar names_callers: whether the daemon is told which process opened a connection.
+    :ivar names_callers: whether to report to the daemon which process opened a connection.
     :ivar direct: the hosts that programs reach even if they ignore the proxy, or None if there are none.
     """
 

@@ -183,7 +183,7 @@ class PushShower:
                 yield update
 
     def _mark(self, lost: Iterable[RefUpdate]) -> dict[str, JSON]:
-        """Return which refs lose commits or are deleted, on one line, as C{irreversible}, or None if there are none."""
+        """Return the member C{irreversible}: one line that names refs with lost commits and deleted refs, or None."""
         told = {
             "Commits would be lost": [each.ref for each in lost],
             "Deleted": [each.ref for each in self.push.updates if each.new == NOTHING],

@@ -31,7 +31,7 @@ _WHY = "it sends a request that a tool of the agent wrote"
 def make_forwarding(packages: str) -> Mapping[str, HttpOperation]:
     """Return the operations by which a connector forwards requests of tools: one that writes and one that reads.
 
-    :param packages: the form in which tools publish packages. If it is not empty, there is a read that shows a package.
+    :param packages: the form in which tools publish packages. If it is not empty, a further read shows a package.
     """
     write = Operation(
         FORWARD,
