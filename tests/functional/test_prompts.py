@@ -75,7 +75,7 @@ class PromptsPageTests(PagesTestCase):
         page = await self.entered("/approvals")
         waiting = [self.ask(command) for command in ("npm test -- x", "npm run build")]
         await page.shows("Asked by the agents themselves · 2")
-        await self.use(page, "#asks a[href^='/prompts?']")
+        await self.use(page, "#asks a[href*='npm+test']")
         await page.shows("Bash(npm test -- x) would have answered 1 of the last 2.")
         await self.look_at(page, "try-rule")
         await self.reach(page, "#filter-rule")
