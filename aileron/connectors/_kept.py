@@ -71,7 +71,7 @@ class KeptConnections:
         # guard of own tools: a kept connection is used by requests of one session, credential and host alone
         #    -> connectors.test_kept.KeptTests.test_scopes, instead scope = ""
         scope = endpoint.scope
-        while not endpoint.anew and (protocol := self._take(scope)) is not None:
+        while not endpoint.anew and (protocol := self._pop(scope)) is not None:
             if protocol.state == _IDLE:  # else the service has closed it
                 endpoint.use(protocol)
                 return succeed(protocol)
@@ -85,7 +85,7 @@ class KeptConnections:
 
         return opening.addCallback(use)
 
-    def _take(self, scope: Hashable) -> HTTP11ClientProtocol | None:
+    def _pop(self, scope: Hashable) -> HTTP11ClientProtocol | None:
         """Remove and return the connection of a scope that was kept last, or None if there is none."""
         found = next((each for each in reversed(self._idle) if each.scope == scope), None)
         if found is None:

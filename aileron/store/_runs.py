@@ -130,7 +130,7 @@ def _receive(
     RUNS.insert(cursor, [standing.run])
     if daemons is not None:
         daemons.hold(cursor, standing.run)
-    _keep_rest(cursor, seals, standing.approval, transitions)
+    _store_rest(cursor, seals, standing.approval, transitions)
     return standing.run, True
 
 
@@ -181,7 +181,7 @@ def _apply(cursor: Cursor, seals: Seals, transitions: Sequence[Transition], daem
     standing = _change(cursor, transitions)
     if daemons is not None:
         daemons.hold(cursor, standing.run)
-    _keep_rest(cursor, seals, standing.approval, transitions)
+    _store_rest(cursor, seals, standing.approval, transitions)
     return standing.run
 
 
@@ -197,7 +197,7 @@ def _change(cursor: Cursor, transitions: Sequence[Transition]) -> _Standing:
     return standing
 
 
-def _keep_rest(cursor: Cursor, seals: Seals, approval: Approval | None, transitions: Sequence[Transition]) -> None:
+def _store_rest(cursor: Cursor, seals: Seals, approval: Approval | None, transitions: Sequence[Transition]) -> None:
     """Store the other changes of a run: its approval, steps, attempts, charges, claim and events.
 
     :raises LimitExceeded: if a limit of a charge is reached.

@@ -304,12 +304,12 @@ class PostgreSQLPool(EnginePool):
             connection.row_factory = make_rows
             connection.prepare_threshold = 1
             if self._writes:
-                self._take(connection)
+                self._lock_database(connection)
         except BaseException:
             connection.close()
             raise
 
-    def _take(self, connection: psycopg.Connection[Row]) -> None:
+    def _lock_database(self, connection: psycopg.Connection[Row]) -> None:
         """Take the exclusive lock, or the shared one of several daemons. End an earlier session of this daemon.
 
         :raises DatabaseTaken: if another daemon holds the lock.

@@ -63,7 +63,7 @@ class SQLiteToolClaims:
     _seals: Seals
 
     async def note_callers(self, claim: ToolClaim | None, *events: Event) -> None:
-        """Store which callers were told that a claim's run waits, and which got its answer, together with events.
+        """Store which callers know that a claim's run waits, and which got its answer, together with events.
 
         Only the events are stored if there is no claim, or another session has taken it over.
 

@@ -94,22 +94,22 @@ class PackageRegistry:
         """Return the version that has the tag, or else C{latest}, and the URL of its archive."""
         place = f"{self.origin}/{quote(upload.name, safe='@')}"
         for tag in dict.fromkeys((upload.details["Tag"], "latest")):
-            found = await self._read(f"{place}/{quote(tag, safe='')}")
+            found = await self._fetch_json(f"{place}/{quote(tag, safe='')}")
             if found is not None:
                 version, url = _look_up(found, "version"), _look_up(found, "dist", "tarball")
-                return self._check(version, url, self.origin)
+                return self._check_version(version, url, self.origin)
         return None
 
     async def _find_crate(self, upload: PackageUpload, index: str, files: str) -> tuple[str, str] | None:
-        found = await self._read(f"{index}/api/v1/crates/{upload.name}")
+        found = await self._fetch_json(f"{index}/api/v1/crates/{upload.name}")
         if found is None:
             return None
         version = _look_up(found, "crate", "newest_version")
         path = f"/crates/{upload.name}/{upload.name}-{version}.crate"
-        return self._check(version, f"{files}{quote(path)}", files)
+        return self._check_version(version, f"{files}{quote(path)}", files)
 
     async def _find_project(self, upload: PackageUpload, index: str, files: str) -> tuple[str, str] | None:
-        found = await self._read(f"{index}/pypi/{upload.name}/json")
+        found = await self._fetch_json(f"{index}/pypi/{upload.name}/json")
         if found is None:
             return None
         suffix = ".whl" if upload.is_zip else ".tar.gz"
@@ -117,9 +117,9 @@ class PackageRegistry:
         if not candidates:
             return None
         _, version, url = max(candidates)
-        return self._check(version, url, files)
+        return self._check_version(version, url, files)
 
-    async def _read(self, url: str) -> JSON:
+    async def _fetch_json(self, url: str) -> JSON:
         """Return the JSON object at a URL, or None if there is none.
 
         :raises NotFetched: if the registry returns another status than 200 or 404, or no JSON object.
@@ -137,7 +137,7 @@ class PackageRegistry:
             raise NotFetched("the registry's answer cannot be read")
         return found
 
-    def _check(self, version: JSON, url: JSON, origin: str) -> tuple[str, str]:
+    def _check_version(self, version: JSON, url: JSON, origin: str) -> tuple[str, str]:
         """Return the version and the URL of its archive.
 
         :raises NotFetched: if one of them is not text, or the archive is at another host.

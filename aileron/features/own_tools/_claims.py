@@ -58,7 +58,7 @@ class ClaimStore(Protocol):
 def name_caller(request: ToolRequest, life: str) -> str:
     """Return a name for the command that sent a request: its process, or its connection if no process is known.
 
-    :param life: a text that is unique to this process of the daemon, because connections are counted anew in each.
+    :param life: a text that is unique to this process of the daemon. Each process numbers its connections from 1.
     """
     caller = request.caller
     # guard of own tools: a command is a process, whatever connections it opens
@@ -115,7 +115,7 @@ class SessionClaims:
         return claim.run_id
 
     def find_owed(self, caller: str) -> tuple[str, ...]:
-        """Return the runs of which a caller was told that they wait, and whose answers it did not get, newest first."""
+        """Return the runs that a caller knows to be waiting, and whose answers it did not get, newest first."""
         return tuple(each.run_id for each in reversed(self._claims.values()) if caller in each.told - each.given)
 
     def add(self, claim: ToolClaim) -> None:
@@ -125,7 +125,7 @@ class SessionClaims:
             self.forget(next(iter(self._claims)))
 
     async def note_told(self, run_id: str, caller: str) -> None:
-        """Store that a command was told that its run waits for approval."""
+        """Store that a command received the answer that its run waits for approval."""
         claim = self._claims.get(run_id)
         if claim is not None and caller not in claim.told:
             before = claim.told if len(claim.told) < MOST_TOLD else frozenset()

@@ -211,10 +211,10 @@ class RequestParser:
         missing = head.length - self._taken
         piece = self.rest[:missing]
         del self.rest[:missing]
-        self._take(piece, head.length)
+        self._add_to_body(piece, head.length)
         return len(piece) == missing
 
-    def _take(self, piece: bytearray, length: int = 0) -> None:
+    def _add_to_body(self, piece: bytearray, length: int = 0) -> None:
         """Add bytes to the body of the request. A body that is too long is dropped.
 
         :param length: the length of the body, or 0 if it is not known.
@@ -263,7 +263,7 @@ class RequestParser:
         """
         if self._left > len(_LINE_END):
             piece = self.rest[position : position + self._left - len(_LINE_END)]
-            self._take(piece)
+            self._add_to_body(piece)
             self._left -= len(piece)
             return len(piece), False
         line = bytes(self.rest[position : position + _MOST_CHUNK_LINE])

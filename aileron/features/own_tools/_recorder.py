@@ -131,7 +131,7 @@ class ToolRecorder:
         asked = {} if run.session_id in (None, request.session_id) else {"asked_in": run.session_id}
         event = self._event("own_tools.answered", request, target=request.target, repeated=repeated, **asked)
         event = evolve(event, run_id=run.id)
-        self._keep(event.type, held.note_given(event))
+        self._record_later(event.type, held.note_given(event))
 
     def session_ended(self, session_id: str) -> None:
         """Delete the counts of a session that has ended. Idempotent."""
@@ -167,9 +167,9 @@ class ToolRecorder:
         return Event(self._ids(), type_, utc(self._clock.seconds()), actor, payload, session_id=session_id)
 
     def _write(self, event: Event) -> None:
-        self._keep(event.type, self._audit.append(event))
+        self._record_later(event.type, self._audit.append(event))
 
-    def _keep(self, type_: str, work: Coroutine[Any, Any, None]) -> None:
+    def _record_later(self, type_: str, work: Coroutine[Any, Any, None]) -> None:
         """Start writing an event, and keep the write until it ends. Its failure is logged."""
         writing = Deferred.fromCoroutine(work)
         self._writing.add(writing)

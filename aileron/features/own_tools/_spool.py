@@ -83,7 +83,7 @@ class BodySpool:
     async def _write(self, piece: bytes) -> None:
         try:
             if not self.problem:
-                await self._spools.in_thread(self._put, piece)
+                await self._spools.in_thread(self._write_piece, piece)
         except OSError as error:
             self.problem = f"The body cannot be stored: {error.strerror}. Nothing was sent."
         finally:
@@ -91,7 +91,7 @@ class BodySpool:
             if not self._in_flight:
                 self._resume()
 
-    def _put(self, piece: bytes) -> None:
+    def _write_piece(self, piece: bytes) -> None:
         """Write a piece to the file. Called in a thread."""
         if self._content is None:
             self._content = self._spools.begin()

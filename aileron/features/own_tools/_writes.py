@@ -117,7 +117,7 @@ class Writes:
 
         Cancelling ends only the wait.
 
-        :return: the run as it is then. If it is not settled, it is stored that the command was told so.
+        :return: the run as it is then. If it is not settled, the store notes that the command knows it.
         :raises CallerIsOwed: if the write is new, and its command has not got the answer to an earlier write yet.
         :raises LimitExceeded: if too many or too long requests wait. Nothing is stored.
         :raises AileronError: if the runner refuses the call. Nothing is stored.
@@ -181,12 +181,12 @@ class Writes:
             #    -> features.own_tools.test_door.OwedTests.test_clean_up
             if await self._is_owed(claims, caller):
                 raise CallerIsOwed
-            run_id = await self._ask(claims, write)
+            run_id = await self._request_run(claims, write)
         held.begin(claims.waiting.setdefault(run_id, set()))
         return claims, run_id, repeated
 
     async def _is_owed(self, claims: SessionClaims, caller: str) -> bool:
-        """Return whether a caller was told that a run waits, and the run is not settled yet."""
+        """Return whether a caller knows that a run waits, and the run is not settled yet."""
         for run_id in claims.find_owed(caller):
             with suppress(NotFound):
                 # guard of own tools: a program that stays can go on once its request is decided
@@ -208,7 +208,7 @@ class Writes:
             claims.forget(run_id)
         return None
 
-    async def _ask(self, claims: SessionClaims, write: Write) -> str:
+    async def _request_run(self, claims: SessionClaims, write: Write) -> str:
         """Request a new run for a write, and return its id. The claim on its answer is stored with it."""
         session, new = write.session, NewClaim(write.form, _measure(write))
         await self._refuse_flood(session.id, new.size)

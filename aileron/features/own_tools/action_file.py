@@ -246,13 +246,13 @@ def name_action(service: str) -> str:
 def write_action(about: ConnectorDescription, declared: ToolDeclaration) -> str:
     """Return the text of the action file for a connector that declares own tools."""
     text = _OF_GIT if declared.is_git else _TEXT
-    of_packages = _PREVIEW_OF_PACKAGES.format(preview=SHOW_PACKAGE, inputs=_pass_on(FORWARDED_INPUTS))
+    of_packages = _PREVIEW_OF_PACKAGES.format(preview=SHOW_PACKAGE, inputs=_write_inputs(FORWARDED_INPUTS))
     used = (FORWARD, *([SHOW_PACKAGE] if declared.packages else []))
     return text.format(
         preview=SHOW_PUSH,
         preview_of_packages=of_packages if declared.packages else "",
         capabilities=", ".join(f'"{each}"' for each in used),
-        inputs=_pass_on(PUSH_INPUTS),
+        inputs=_write_inputs(PUSH_INPUTS),
         name=name_action(declared.service),
         service=declared.service,
         title=declared.service.capitalize(),
@@ -262,6 +262,6 @@ def write_action(about: ConnectorDescription, declared: ToolDeclaration) -> str:
     )
 
 
-def _pass_on(inputs: Collection[str]) -> str:
+def _write_inputs(inputs: Collection[str]) -> str:
     """Return lines by which an action passes its arguments on as inputs of the same names."""
     return "\n".join(f'{name} = "${{args.{name}}}"' for name in sorted(inputs))
