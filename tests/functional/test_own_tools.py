@@ -284,8 +284,10 @@ class ReadTests(OwnToolsTestCase):
         (self.home.project / "hostile.py").write_text(_HOSTILE)
         finished = await inside.run(f"{_PYTHON} -W ignore hostile.py")
         refused = "15030300020270"
+        # Where the rest of a long hello was not read, the system may close the connection before the alert is read.
+        told = finished.stdout.replace("large closed", f"large {refused}")
         self.assertEqual(
-            [line.split(" ", 1) for line in finished.stdout.splitlines()],
+            [line.split(" ", 1) for line in told.splitlines()],
             [
                 ["other", refused],
                 ["none", refused],

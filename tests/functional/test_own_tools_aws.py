@@ -11,7 +11,7 @@ from twisted.internet.interfaces import IProtocolFactory
 from twisted.web.server import Site
 
 from tests.extent import seldom
-from tests.functional import aws_cli, canary
+from tests.functional import canary, command_lines
 from tests.functional.aws import BUCKET, HOSTS, KEY_ID, QUEUE, REGION, SECRET, TOPIC, Aws
 from tests.functional.listings.internet import HTTPS, Internet
 from tests.functional.operated import PASSPHRASE
@@ -60,7 +60,7 @@ class AwsTestCase(OwnToolsTestCase):
         programs = self.write_agent()
         command = self.home.script("aileron", "launch", "--sandbox", "--own-tools", "aws", *options, "opencode")
         theirs = {
-            "PATH": f"{programs}:{aws_cli.program().parent}:{command.environment['PATH']}",
+            "PATH": f"{programs}:{command_lines.program('aws').parent}:{command.environment['PATH']}",
             "AWS_ACCESS_KEY_ID": "AKIACANARYOFTHEUSER0",
             "AWS_SESSION_TOKEN": USERS_TOKEN,
             "AWS_REGION": "us-east-1",

@@ -19,7 +19,7 @@ from twisted.web.resource import Resource
 from twisted.web.server import Request, Site
 
 from tests.extent import seldom
-from tests.functional import canary
+from tests.functional import canary, command_lines
 from tests.functional.listings.internet import HTTPS, Internet
 from tests.functional.operated import PASSPHRASE
 from tests.functional.reactor import until
@@ -31,7 +31,8 @@ _NPM_HOST, _CRATES, _CRATES_INDEX, _CRATES_FILES = (
     *("registry.npmjs.org", "crates.io", "index.crates.io", "static.crates.io"),
 )
 _PYPI = ("upload.pypi.org", "pypi.org", "files.pythonhosted.org")
-_NPM, _CARGO, _TWINE = (shutil.which(name) for name in ("npm", "cargo", "twine"))
+_NPM, _CARGO = (shutil.which(name) for name in ("npm", "cargo"))
+_TWINE = command_lines.program("twine")
 _PUBLISH = "cd package && npm_config_cache=/tmp/npm npm publish 2>&1"
 
 
@@ -225,7 +226,7 @@ class TwineTests(PublishingTestCase):
     """twine."""
 
     registry, hosts, secret = "pypi", _PYPI, f"__token__:{TOKEN}"
-    skip = None if _TWINE else "twine is not installed"
+    skip = None if _TWINE.exists() else "twine is not installed"
 
     @seldom
     async def test_upload(self) -> None:
