@@ -98,7 +98,7 @@ class ToolServices:
             raise NotFound(f"No connector declares own tools for {name}. Run `aileron own-tools list`.")
         used = next((each for each in self._list() if each.tools.service == name), None)
         if used is None:
-            raise NotFound(f"{name} is not among the services of own tools. Run `aileron own-tools add {name}`.")
+            raise NotFound(f"{name} has no action that can be used now. Run `aileron own-tools check {name}`.")
         if not self._bindings.for_connector(used.about.name):
             fqn = used.about.name
             raise BindingRequired(f"No credential is bound to {fqn}. Run `aileron credential setup {fqn}`.")

@@ -32,7 +32,7 @@ _COLUMNS: Columns = {
     "SERVICE": "service",
     "STATE": "state",
     "CONNECTOR": "connector",
-    "HOSTS": lambda item: ", ".join(item["hosts"]),
+    "HOSTS": lambda item: _shorten(item["hosts"]),
     "ACTION": "action",
 }
 _TOOLS: Columns = {
@@ -42,8 +42,10 @@ _TOOLS: Columns = {
     "TRUSTS AILERON BY": "trusts_by",
     "REACHES IT BY": "reaches_by",
 }
+_VAULT = {"locked": "Unlock it: aileron vault unlock", "missing": "Create one: aileron vault init"}
 _PROXY_ONLY = "In a sandbox of this system, tools that ignore HTTPS_PROXY do not reach it."
 _SERVICE = click.argument("service", shell_complete=completion.services)
+_SHOWN_HOSTS = 2
 
 
 @click.group("own-tools")
@@ -77,11 +79,11 @@ def add(command: OperatorCommand, /, service: str, yes: bool) -> None:
 @reading_command
 def list_services(command: OperatorCommand, /) -> None:
     """List the services that agents' own tools can use, and those that you can add."""
-    answer, bindings = command.read(_read_both)
+    answer, bindings, vault = command.read(_read_all)
     items = [
         {
             "service": each.tools.service,
-            "state": _find_state(command.cli, each, answer),
+            "state": _tell_state(_find_state(command.cli, each, answer), _is_bound(each, bindings), vault),
             "connector": each.about.name,
             "hosts": _list_hosts(each, bindings),
             "action": each.action,
@@ -113,7 +115,7 @@ def check(command: OperatorCommand, /, service: str) -> None:
     """Check whether agents' own tools can use SERVICE now, and show what to do otherwise."""
     found = find_declared(command.cli, service)
     environ = command.cli.environ
-    problems = [*_list_problems(command.cli, found, *command.read(_read_both)), *list_lacking(found.tools, environ)]
+    problems = [*_list_problems(command.cli, found, *command.read(_read_all)), *list_lacking(found.tools, environ)]
     tools: list[dict[str, Any]] = [asdict(each) for each in find_tools(found.tools, environ)]
     if command.as_json:
         told = [{"what": what, "command": typed} for what, typed in problems]
@@ -129,9 +131,31 @@ def check(command: OperatorCommand, /, service: str) -> None:
         click.get_current_context().exit(FAILED)
 
 
-async def _read_both(operator: Operator) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
-    """Return the daemon's actions, and its bindings."""
-    return await operator.get("actions"), (await operator.get("bindings"))["items"]
+async def _read_all(operator: Operator) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]], str]:
+    """Return the daemon's actions, its bindings, and the state of the vault, such as C{locked}."""
+    vault = await operator.get("vault", "status")
+    return await operator.get("actions"), (await operator.get("bindings"))["items"], vault["state"]
+
+
+def _shorten(hosts: Sequence[str]) -> str:
+    """Return hosts as one text: all of them, or the first ones and the number of the others."""
+    if len(hosts) <= _SHOWN_HOSTS + 1:
+        return ", ".join(hosts)
+    return f"{', '.join(hosts[:_SHOWN_HOSTS])} and {len(hosts) - _SHOWN_HOSTS} more"
+
+
+def _is_bound(found: DeclaredTools, bindings: Sequence[Mapping[str, Any]]) -> bool:
+    return any(each["connector"] == found.about.name for each in bindings)
+
+
+def _tell_state(state: str, bound: bool, vault: str) -> str:
+    """Return the state of a service for the list: that of its action, or else what a ready action lacks.
+
+    While the vault is locked, nobody knows whether an action is trusted.
+    """
+    if vault != "unlocked" and state in ("ready", "not trusted"):
+        return f"vault {vault}"
+    return "no credential" if state == "ready" and not bound else state
 
 
 def _list_hosts(found: DeclaredTools, bindings: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -142,18 +166,20 @@ def _list_hosts(found: DeclaredTools, bindings: Sequence[Mapping[str, Any]]) -> 
 
 
 def _list_problems(
-    cli: CliContext, found: DeclaredTools, answer: Mapping[str, Any], bindings: Sequence[Mapping[str, Any]]
+    cli: CliContext, found: DeclaredTools, answer: Mapping[str, Any], bindings: Sequence[Mapping[str, Any]], vault: str
 ) -> Iterator[tuple[str, str]]:
     """Yield what a service lacks, each with the command that helps."""
     service, state = found.tools.service, _find_state(cli, found, answer)
+    if vault != "unlocked":
+        advice = _VAULT.get(vault, "See what to do: aileron doctor")
+        yield ("There is no vault yet." if vault == "missing" else f"The vault is {vault}."), advice
     if state == "not added":
         yield f"{service} was not added.", f"Add it: aileron own-tools add {service}"
-    elif state == "not trusted":
+    elif state == "not trusted" and vault == "unlocked":
         yield f"The action {found.action} is not trusted.", f"Review it: aileron action trust {found.action}"
     elif state == "disabled":
         yield f"The action {found.action} is disabled.", f"Enable it: aileron action enable {found.action}"
-    bound = [each for each in bindings if each["connector"] == found.about.name]
-    if not bound:
+    if not _is_bound(found, bindings):
         yield f"No credential is bound to {found.about.name}.", f"Bind one: aileron credential setup {found.about.name}"
 
 

@@ -18,11 +18,12 @@ class OwnToolsTests(TrustCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.serve()
+        self.serve(local_key="k" * 43)
         self.home.secrets.write_text("{}")
         self.path = self.home.actions / f"{NAME}.md"
         self.offered()
         self.bound()
+        self.vault("unlocked")
         programs = Path(self.mktemp()).absolute()
         programs.mkdir()
         (programs / "bwrap").write_text("#!/bin/sh\n")
@@ -36,6 +37,10 @@ class OwnToolsTests(TrustCase):
     def bound(self, *connectors: str) -> None:
         """Have credentials bound to these connectors."""
         self.site.answer("GET", "/v1/bindings", {"items": [{"connector": each} for each in connectors]})
+
+    def vault(self, state: str) -> None:
+        """Have the vault in this state."""
+        self.site.answer("GET", "/v1/vault/status", {"state": state})
 
     def add(self) -> None:
         """Add the service, and trust its action."""
@@ -81,6 +86,7 @@ class OwnToolsTests(TrustCase):
 
     def test_list(self) -> None:
         """Services are listed with what the daemon offers of them."""
+        self.bound("builtin://github")
         for offer, state in (
             (None, "not added"),
             ({"name": NAME, "enabled": True}, "ready"),
@@ -95,6 +101,27 @@ class OwnToolsTests(TrustCase):
         found = json.loads(self.as_operator("own-tools", "list", "--json")[1])["items"]
         listed = next(each for each in found if each["service"] == "github")
         self.assertEqual(("not trusted", "builtin://github"), (listed["state"], listed["connector"]))
+
+    def test_list_lacking(self) -> None:
+        """An offered action without a credential, or with a locked vault, is not ready; many hosts are shortened."""
+        self.offered({"name": NAME, "enabled": True})
+        out = self.as_operator("own-tools", "list")[1]
+        self.assertEqual((True, False), ("no credential" in out, "ready" in out), out)
+        self.assertIn("sts.amazonaws.com and 8 more", out)
+        self.bound("builtin://github")
+        self.vault("locked")
+        code, out, err = self.command("own-tools", "list")
+        self.assertEqual((0, True, False), (code, "vault locked" in out, "ready" in out), out + err)
+
+    def test_check_vault(self) -> None:
+        """A vault that is locked or missing is told first. Nobody is sent to trust an action meanwhile."""
+        self.path.write_text(self.written())
+        self.path.chmod(0o600)
+        self.bound("builtin://github")
+        for state, told in (("locked", "aileron vault unlock"), ("missing", "aileron vault init")):
+            self.vault(state)
+            code, _, err = self.command("own-tools", "check", "github")
+            self.assertEqual((1, True, False), (code, told in err, "aileron action trust" in err), err)
 
     def test_own_server(self) -> None:
         """A service is listed with the host of the binding's base URL, if it has one."""

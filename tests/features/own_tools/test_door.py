@@ -814,13 +814,13 @@ class ServiceTests(DoorCase):
         self.assertEqual([], list(services.list_problems(("tracker",))))
 
     def test_missing(self) -> None:
-        """A service that no connector declares is an error, and one that was not added says how to add it."""
+        """A service that no connector declares is an error, and one that was not added names the command that says what is missing."""
         self.bind()
         self.assertRaises(NotFound, self.door.find_services, ("other",))
         self.write("tracker-tools", "+++\n+++\n")
         self.runner.check_changes()
         error = self.assertRaises(NotFound, self.door.find_services, ("tracker",))
-        self.assertIn("aileron own-tools add tracker", str(error))
+        self.assertIn("aileron own-tools check tracker", str(error))
 
     def test_two(self) -> None:
         """If two services are at one host, neither is used: it would not be known whose credential is sent."""
