@@ -116,7 +116,10 @@ class Accounts:
 
         async def store() -> None:
             if not await self._store.add(account, [self._event("people.added", actor, account)]):
-                raise Conflict(f"There is an account {name} already, or there are too many. Nothing was changed.")
+                raise Conflict(
+                    f"There is an account {name} already, or there are too many. Nothing was changed. "
+                    "See the accounts: aileron people list"
+                )
             self._keep(account)
 
         await self._in_turn(store)

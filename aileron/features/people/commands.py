@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ import click
 from aileron.cli import options as _options
 from aileron.cli.output import Columns, note, say, time_at
 from aileron.cli.session import OperatorCommand, operator_command, reading_command
-from aileron.model.people import Role
+from aileron.model.people import NAME, Role
 
 _ROLES = click.Choice([role.value for role in Role])
 _NOTHING = "No accounts: you decide alone. Add one: aileron people add NAME --role approver"
@@ -21,6 +22,14 @@ _COLUMNS: Columns = {
     "STATE": lambda item: _STATES[item["state"]],
     "SINCE": time_at("created_at"),
 }
+
+
+def _check_name(context: click.Context, parameter: click.Parameter, name: str) -> str:
+    if re.fullmatch(NAME, name) is None or name.endswith("\n"):
+        raise click.BadParameter(
+            "a name has at most 32 small letters, digits and hyphens, and begins with a letter.", context, parameter
+        )
+    return name
 
 
 @click.group()
@@ -37,7 +46,7 @@ def list_people(command: OperatorCommand, /) -> None:
 
 
 @people.command("add")
-@click.argument("name")
+@click.argument("name", callback=_check_name)
 @click.option("--role", type=_ROLES, default=Role.APPROVER.value, show_default=True, help="What the person may do.")
 @operator_command
 def add(command: OperatorCommand, /, name: str, role: str) -> None:

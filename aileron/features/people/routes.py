@@ -15,6 +15,11 @@ from .running import RunningPeople
 
 TABLE = EndpointTable()
 
+_NO_NAME = (
+    "People sign in at a public name, and none is in force. Set phone.public_url in config.yaml, run "
+    "`aileron config trust` and `aileron daemon stop`, then `aileron vault unlock`."
+)
+
 _ROLE: Schema = {"enum": [role.value for role in Role]}
 _NAME: Schema = {"type": "string", "pattern": NAME}
 _STATE: Schema = {
@@ -115,7 +120,7 @@ def _running(context: RequestContext, deps: Dependencies) -> RunningPeople:
     """
     found = deps.features.find(RunningPeople)
     if found is None:
-        raise NotFound("People sign in at a public name, and none is configured. Add phone.public_url to config.yaml.")
+        raise NotFound(_NO_NAME)
     operator = context.caller.operator
     # guard of roles: a phone manages no accounts -> features.people.test_routes.RouteTests.test_phone
     if operator is not None and operator.passkey is not None:
