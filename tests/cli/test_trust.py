@@ -366,6 +366,10 @@ class AddedTests(TrustCase):
         self.site.state = "lost"
         before = self.command("action", "add", self.file())
         self.assertEqual((before[0], "the vault file is missing" in before[2]), (0, True), before)
+        self.site.state = "missing"
+        never = self.command("action", "add", self.file())
+        self.assertEqual((never[0], "there is no vault. Create one: aileron vault init" in never[2]), (0, True), never)
+        self.site.state = "lost"
         self.typed = [PASSPHRASE]
         code, _, err = self.command("action", "add", self.file())
         self.assertEqual((code, "aileron vault reset" in err, self.prompts), (1, True, []), err)

@@ -385,7 +385,7 @@ def trust_added(cli: CliContext, descriptor: int | None, request: TrustRequest) 
 def _obstacle(cli: CliContext, descriptor: int | None) -> str | None:
     """Return why the person cannot be asked now and how to proceed, or None if they can."""
     if not cli.home.secrets.exists():
-        return _NO_VAULT if state_of_file(cli) == "missing" else _GONE
+        return _NO_VAULT if state_of_file(cli) == "missing" or _has_none(cli) else _GONE
     try:
         state = vault_state(cli, cli.running())
     except CommandError:
@@ -395,6 +395,14 @@ def _obstacle(cli: CliContext, descriptor: int | None) -> str | None:
     if descriptor is None and not cli.interactive():
         return "there is no terminal. Run this in a terminal."
     return None
+
+
+def _has_none(cli: CliContext) -> bool:
+    """Tell whether the running daemon says that there was never a vault. False if none is running."""
+    try:
+        return vault_state(cli, cli.running()) == "missing"
+    except CommandError:
+        return False
 
 
 _NO_VAULT = "there is no vault. Create one: aileron vault init"

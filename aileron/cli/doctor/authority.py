@@ -109,7 +109,7 @@ def _files(items: Iterable[Item]) -> Iterator[DoctorFinding]:
                 f"The {kind} {name} {_STATES[state]} ({item['path']}).", f"Review and trust it: aileron {command}"
             )
         elif state == "gone":
-            yield remark(f"The {kind} {name} is trusted, but its file is missing.")
+            yield remark(f"The {kind} {name} is trusted, but its file is missing or has an error.")
 
 
 def _unasked(items: Iterable[Item]) -> Iterator[DoctorFinding]:

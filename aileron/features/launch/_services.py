@@ -20,7 +20,7 @@ _OPENED = (
     "Own tools: {services}. Requests to {hosts} go through Aileron, which adds your credential. Those that change "
     "something wait for your approval."
 )
-_PLACEHOLDERS = " {place} {names} contain placeholders{stays}."
+_PLACEHOLDERS = " {place} {names} {contain}{stays}."
 
 
 @frozen
@@ -80,7 +80,9 @@ class SessionServices:
             return ""
         theirs = sorted(name for name in opened.placeholders if self.environment.get(name))
         stays = f"; your own {' and '.join(theirs)} stays outside" if theirs else ""
-        return _PLACEHOLDERS.format(place=place, names=", ".join(sorted(opened.placeholders)), stays=stays)
+        names = sorted(opened.placeholders)
+        contain = "contains a placeholder" if len(names) == 1 else "contain placeholders"
+        return _PLACEHOLDERS.format(place=place, names=", ".join(names), contain=contain, stays=stays)
 
 
 def find_direct(opened: OpenedServices | None) -> DirectHosts | None:

@@ -11,8 +11,8 @@ from aileron.cli.vault.unlocking import refuse_lost
 from aileron.home.discovery import Discovery, live_discovery
 
 _LOCKED = (
-    "The vault is locked. The agent starts, but no action runs and the gateway forwards nothing until you unlock it in "
-    "another terminal: aileron vault unlock"
+    "The vault is locked. No action runs and the gateway forwards nothing until you unlock it in another terminal: "
+    "aileron vault unlock"
 )
 
 
@@ -36,7 +36,7 @@ def ensure_daemon(cli: CliContext) -> Discovery:
 
 def _make_vault(cli: CliContext) -> None:
     if not cli.interactive():
-        raise CommandError("There is no vault yet, so no agent was started.", "Create one: aileron vault init")
+        raise CommandError("There is no vault yet, so nothing was started.", "Create one: aileron vault init")
     note("There is no vault yet. It stores your credentials. Creating one now.")
     if not run_child(cli, "vault", "init"):
         raise CommandError("The vault was not created, so the agent was not started.")
