@@ -814,7 +814,7 @@ class ServiceTests(DoorCase):
         self.assertEqual([], list(services.list_problems(("tracker",))))
 
     def test_missing(self) -> None:
-        """A service that no connector declares is an error, and one that was not added names the command that says what is missing."""
+        """A service that no connector declares is an error. One that was not added names the command that helps."""
         self.bind()
         self.assertRaises(NotFound, self.door.find_services, ("other",))
         self.write("tracker-tools", "+++\n+++\n")
