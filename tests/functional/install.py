@@ -27,6 +27,7 @@ SIGNER = Path("/usr/bin/minisign")
 CURL = Path("/usr/bin/curl")
 GH = Path("/usr/bin/gh")
 GLAB = Path("/usr/bin/glab")
+NODE_CLIENTS = {"@octokit/rest": "22.0.1", "axios": "1.21.1"}
 SDKS = ("python-gitlab==8.6.0", "slack_sdk==3.48.0", "stripe==16.1.0")
 SERVERS = Path("/usr/lib/postgresql")
 NO_CLUSTER = Path("/etc/postgresql-common/createcluster.d/none-for-tests.conf")
@@ -177,6 +178,21 @@ def install_sdks(directory: Path) -> None:
         npm.run(*pip, "--target", str(sdks(directory)), *SDKS, directory=Path("/"))
 
 
+def node_clients(directory: Path | None = None) -> Path:
+    """Where packages of npm that use services lie, or will lie."""
+    return (directory or place() / "opencode") / "clients"
+
+
+def install_node_clients(directory: Path) -> None:
+    """Make those packages be there, which only tests that are run seldom use.
+
+    :raises subprocess.CalledProcessError: when npm fails.
+    """
+    there = node_clients(directory)
+    if is_all() and not all(npm.lies(there, name, version) for name, version in NODE_CLIENTS.items()):
+        npm.fetch(there, NODE_CLIENTS)
+
+
 def database() -> Path | None:
     """The directory of the newest PostgreSQL server's programs, or None if there is none."""
     found = [each for each in SERVERS.glob("*/bin") if (each / "initdb").exists()]
@@ -255,6 +271,7 @@ def main() -> None:
     install_gh()
     install_glab(directory)
     install_sdks(directory)
+    install_node_clients(directory)
     install_axe(directory)
     install_front(directory)
     install_database()

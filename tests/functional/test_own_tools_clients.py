@@ -5,13 +5,16 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.util import find_spec
 
 from aileron.features.own_tools.machine import KNOWN_TOOLS, KnownTool
 from aileron.features.own_tools.trust import ADDING, REPLACING
 from tests.extent import seldom
 from tests.functional.github import HOST
+from tests.functional.install import node_clients
 from tests.functional.process import Command
+from tests.functional.reactor import until
 from tests.functional.test_own_tools import Inside, OwnToolsTestCase
 
 _URL = f"https://{HOST}/repos/acme/web"
@@ -38,6 +41,19 @@ func main() {
 }
 """
 _FETCH = 'fetch("URL", {headers: {"User-Agent": "x"}}).then(a => a.text()).then(console.log)'
+_AXIOS = (
+    f'require("{node_clients()}/node_modules/axios").get("{_URL}", {{headers: {{"User-Agent": "x"}}}})'
+    ".then(a => console.log(JSON.stringify(a.data)))"
+)
+_OCTOKIT = f"""
+const {{ Octokit }} = await import("{node_clients()}/node_modules/@octokit/rest/dist-src/index.js");
+const github = new Octokit({{ auth: process.env.GH_TOKEN }});
+try {{
+  const issue = {{ owner: "acme", repo: "web", issue_number: 7 }};
+  const {{ data }} = await github.rest.issues.createComment({{ ...issue, body: "Hi" }});
+  console.log(data.number);
+}} catch (error) {{ console.log(error.status, error.message); }}
+"""
 _OPENSSL = (
     f"printf 'GET /repos/acme/web HTTP/1.1\\r\\nHost: {HOST}\\r\\nUser-Agent: x\\r\\nConnection: close\\r\\n\\r\\n' | "
     f"openssl s_client -quiet -verify_return_error -ignore_unexpected_eof -connect {HOST}:443 -servername {HOST}"
@@ -57,6 +73,7 @@ SCRIPTS: Mapping[str, tuple[str, str]] = {
     ),
     "Python: http.client": ("http", f"{_PYTHON} '{_HTTP_CLIENT}'"),
     "Node before 24: fetch, https": ("node", f"node -e '{_FETCH.replace('URL', _URL)}'"),
+    "Node: axios": ("node", f"node -e '{_AXIOS}'"),
 }
 """The scripts that read from GitHub, each with the program or module that it needs, by the tool's name."""
 
@@ -97,6 +114,8 @@ class ClientTests(OwnToolsTestCase):
     def is_there(self, tool: KnownTool) -> bool:
         """Return whether the test has a script for a tool, and this machine has what it needs."""
         needed = SCRIPTS.get(tool.name, ("",))[0]
+        if tool.name == "Node: axios" and not node_clients().exists():
+            return False
         if tool.name.startswith("Python"):
             return bool(needed) and find_spec(needed) is not None
         return bool(needed) and shutil.which(needed) is not None
@@ -110,3 +129,25 @@ class ClientTests(OwnToolsTestCase):
             finished = await inside.run(f"{before}\n{script}\n")
             answers.append('"acme/web"' in finished.stdout)
         return answers
+
+
+class OctokitTests(OwnToolsTestCase):
+    """GitHub's own SDK for JavaScript."""
+
+    skip = None if node_clients().exists() else "Octokit is fetched for seldom tests"
+
+    @seldom
+    async def test_comment(self) -> None:
+        """A comment is asked for once, its program is told so, and its repetition gets the answer."""
+        await self.begin()
+        inside = self.enter()
+        (self.home.project / "comment.mjs").write_text(_OCTOKIT)
+        parked = await inside.run("node comment.mjs")
+        self.assertIn("403 This request waits for the user's approval", parked.stdout, parked)
+        (approval,) = await self.pending()
+        await self.approve(approval["id"])
+        await until(self.reactor, partial(self.has_effects, 1), 30, "the effect")
+        repeated = await inside.run("node comment.mjs")
+        self.assertEqual(repeated.stdout, "1\n", repeated)
+        await inside.end()
+        self.assertEqual(self.github.effects, ["POST /repos/acme/web/issues/7/comments Hi"])
