@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import asdict
 
+from aileron.base.addresses import read_address
 from aileron.cli.actions.files import ACTIONS
 from aileron.cli.actions.own_files import find_file, remove_file
 from aileron.cli.actions.trusting import TrustRequest, as_values, refuse_unasked, tell, trust_added, yes
@@ -46,6 +48,7 @@ _VAULT = {"locked": "Unlock it: aileron vault unlock", "missing": "Create one: a
 _PROXY_ONLY = "In a sandbox of this system, tools that ignore HTTPS_PROXY do not reach it."
 _SERVICE = click.argument("service", shell_complete=completion.services)
 _SHOWN_HOSTS = 2
+_PORT = re.compile(r":[0-9]{1,5}$")
 
 
 @click.group("own-tools")
@@ -181,6 +184,9 @@ def _list_problems(
         yield f"The action {found.action} is disabled.", f"Enable it: aileron action enable {found.action}"
     if not _is_bound(found, bindings):
         yield f"No credential is bound to {found.about.name}.", f"Bind one: aileron credential setup {found.about.name}"
+    for host in _list_hosts(found, bindings):
+        if read_address(_PORT.sub("", host).strip("[]")) is not None:
+            yield f"{host} is an IP address. Tools reach a service by its name only.", "Use a name in base_url."
 
 
 def _find_state(cli: CliContext, found: DeclaredTools, answer: Mapping[str, Any]) -> str:

@@ -123,6 +123,20 @@ class OwnToolsTests(TrustCase):
             code, _, err = self.command("own-tools", "check", "github")
             self.assertEqual((1, True, False), (code, told in err, "aileron action trust" in err), err)
 
+    def test_address(self) -> None:
+        """A service at an IP address is not ready, because the proxy leads tools to names only."""
+        self.offered({"name": "gitlab-tools", "enabled": True})
+        for base_url, told in (
+            ("https://10.0.0.1", True),
+            ("https://10.0.0.1:8443", True),
+            ("https://ten.example", False),
+        ):
+            self.site.answer(
+                "GET", "/v1/bindings", {"items": [{"connector": "builtin://gitlab", "base_url": base_url}]}
+            )
+            err = self.command("own-tools", "check", "gitlab")[2]
+            self.assertEqual(told, "is an IP address" in err, err)
+
     def test_own_server(self) -> None:
         """A service is listed with the host of the binding's base URL, if it has one."""
         for base_url, hosts in ((None, ["gitlab.com"]), ("https://git.example", ["git.example"])):
