@@ -107,8 +107,8 @@ def _refuse_changed(there: bytes | None) -> Conflict:
 
 
 NAME = "config.yaml"
-_UNTRUSTED = "it is not trusted, so nothing in it counts; read and trust it: aileron config trust"
-_LATER = "it counts from the daemon's next start: aileron daemon stop, then aileron vault unlock"
+_UNTRUSTED = "it is not trusted, so it has no effect; review and trust it: aileron config trust"
+_LATER = "it takes effect at the daemon's next start: aileron daemon stop, then aileron vault unlock"
 
 
 @frozen

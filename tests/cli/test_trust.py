@@ -244,15 +244,16 @@ class TrustTests(TrustCase):
         code, out, err = self.as_operator("action", "trust")
         self.assertEqual((code, out, err), (0, "Nothing new to trust.\n", "Error: /h/b.md:1: no TOML\n"))
         self.lying(item("config.yaml", "config", "trusted"))
-        self.faulty(("untrusted", "/h/config.yaml", None, "it counts from the next start"))
-        self.assertIn("it counts from the next start", self.as_operator("config", "trust")[2])
+        self.faulty(("untrusted", "/h/config.yaml", None, "it takes effect at the next start"))
+        self.assertIn("it takes effect at the next start", self.as_operator("config", "trust")[2])
 
     def test_kinds(self) -> None:
         """Connectors and the configuration are trusted in the same way; trust is taken back by name."""
         self.lying(item("a"), item(CONNECTOR, "connector"), item("config.yaml", "config"))
         self.as_operator("connector", "trust", answers=["y"])
-        _, out, _ = self.as_operator("config", "trust", answers=["y"])
+        _, out, err = self.as_operator("config", "trust", answers=["y"])
         self.assertIn("the configuration, config.yaml: new", out)
+        self.assertIn("aileron daemon stop, then aileron vault unlock", err)
         self.assertEqual(self.sent(), [[word(CONNECTOR, "connector")], [word("config.yaml", "config")]])
         self.site.answer("DELETE", "/v1/trust", word("a"))
         self.assertEqual(self.as_operator("action", "distrust", "a")[:2], (0, "a is no longer trusted.\n"))

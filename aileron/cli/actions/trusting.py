@@ -121,6 +121,8 @@ def tell(trusted: Sequence[Item]) -> None:
     """Print the names of the files that the operator has just trusted."""
     if trusted:
         say("Trusted: {names}", names=", ".join(item["name"] for item in trusted))
+        if any((item["kind"], item["name"]) == ("config", _READ_AT_START) for item in trusted):
+            note("It takes effect when the daemon starts again: aileron daemon stop, then aileron vault unlock")
     else:
         say("Nothing new to trust.")
 
@@ -405,6 +407,7 @@ def _has_none(cli: CliContext) -> bool:
         return False
 
 
+_READ_AT_START = "config.yaml"
 _NO_VAULT = "there is no vault. Create one: aileron vault init"
 _GONE = "the vault file is missing. Check it: aileron vault status"
 _NOTE = {

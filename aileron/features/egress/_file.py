@@ -23,7 +23,7 @@ _MOST_HOSTS = 100
 _ABSOLUTE = TextRule(
     lambda path: path.startswith("/") and ".." not in PurePosixPath(path).parts, "must be an absolute path"
 )
-_UNTRUSTED = "it is not trusted as it is now, so nothing in it counts; read and trust it: aileron config trust"
+_UNTRUSTED = "it is not trusted as it is now, so it has no effect; review and trust it: aileron config trust"
 _UNCHANGED = f"{NAME} is not trusted as it is now, so nothing was added to it. Read it first: aileron config trust."
 
 

@@ -13,6 +13,7 @@ from aileron.cli.output import Columns, note, say, time_at
 from aileron.cli.session import OperatorCommand, operator_command, reading_command
 from aileron.model.people import NAME, Role
 
+_is_name = re.compile(NAME).fullmatch
 _ROLES = click.Choice([role.value for role in Role])
 _NOTHING = "No accounts: you decide alone. Add one: aileron people add NAME --role approver"
 _STATES = {"active": "active", "invited": "invited", "altered": "altered outside of Aileron: remove it"}
@@ -25,7 +26,7 @@ _COLUMNS: Columns = {
 
 
 def _check_name(context: click.Context, parameter: click.Parameter, name: str) -> str:
-    if re.fullmatch(NAME, name) is None or name.endswith("\n"):
+    if _is_name(name) is None:
         raise click.BadParameter(
             "a name has at most 32 small letters, digits and hyphens, and begins with a letter.", context, parameter
         )
