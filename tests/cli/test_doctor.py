@@ -335,6 +335,14 @@ class CommandTests(CommandCase):
         self.assertIn("were not checked", said)
         self.assertEqual(sorted(self.home.root.rglob("*")), before)
 
+    def test_stopped(self) -> None:
+        """With a vault and without a daemon one command does it all, and is the only one that is named."""
+        self.home.secrets.write_text("{}")
+        said = self.texts()
+        self.assertIn("waits for you The daemon is not running", said)
+        self.assertNotIn("The vault is locked", said)
+        self.assertIn("aileron vault unlock", self.command("doctor")[1])
+
     def test_tracing(self) -> None:
         """How this machine lets processes be traced is said, with or without a daemon, and makes nothing fail."""
         (here,) = tracing(FeatureSet().doctor_advice("tracing"))

@@ -33,6 +33,7 @@ def vault(cli: CliContext, state: str | None) -> Iterator[DoctorFinding]:
     """
     from aileron.vault.keys import check_file
 
+    is_locked = state == "locked"
     state = state or state_of_file(cli)
     if state == "missing":
         yield waits("There is no vault yet, so nothing can be bound, trusted or run.", "Create one: aileron vault init")
@@ -44,7 +45,7 @@ def vault(cli: CliContext, state: str | None) -> Iterator[DoctorFinding]:
             "Start the daemon to check whether the vault is lost: aileron daemon start",
         )
     else:
-        if state == "locked":
+        if is_locked:
             yield waits("The vault is locked, so nothing runs.", "Unlock it: aileron vault unlock")
         try:
             misaddressed = check_file(cli.home.secrets)
@@ -74,7 +75,10 @@ def process(cli: CliContext, found: Discovery | None) -> Iterator[DoctorFinding]
     home = cli.home
     pid = running_pid(home) if home.root.exists() else None
     if pid is None:
-        yield waits("The daemon is not running.", "Start it: aileron daemon start")
+        if state_of_file(cli) == "locked":
+            yield waits("The daemon is not running.", "Start it and unlock the vault: aileron vault unlock")
+        else:
+            yield waits("The daemon is not running.", "Start it: aileron daemon start")
         yield from _check_without_daemon(home)
     elif found is None:
         yield wrong(
