@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from attrs import evolve
+
+from aileron.home.discovery import live_discovery, write_discovery
 from aileron.model.errors import InvalidRequest
 from tests.cli.daemon import PASSPHRASE, ServedCase, answered
 
@@ -51,6 +54,21 @@ class BindingTests(ServedCase):
         self.assertEqual((body["account"], "base_url" in body), ("a", False))
         code, _, err = self.command("binding", "setup", "local://")
         self.assertEqual((code, "--service" in err), (1, True))
+
+    def test_last_part(self) -> None:
+        """Who types the last part of a connector's name is told its full name, if only one ends like that."""
+        daemon = live_discovery(self.home)
+        assert daemon is not None
+        write_discovery(self.home, evolve(daemon, local_key="k" * 43))
+        for names, told in (
+            (["builtin://github", "builtin://slack"], "aileron credential setup builtin://github"),
+            (["builtin://github", "local://me/github"], "aileron connector list"),
+            ([], "aileron connector list"),
+        ):
+            found = [{"name": each} for each in names]
+            self.site.answer("GET", "/v1/connectors", {"items": found, "problems": []})
+            code, _, err = self.command("credential", "setup", "github")
+            self.assertEqual((code, told in err), (1, True), err)
 
     def test_pasted(self) -> None:
         """A whole header that was typed is asked for again, with what to leave out; from a descriptor it is sent."""

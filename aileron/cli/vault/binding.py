@@ -228,9 +228,10 @@ def _find_connector(connector: str, targets: tuple[str, ...]) -> Callable[[Opera
     async def look(operator: Operator) -> None:
         names = {each["name"] for each in (await operator.get("connectors"))["items"]}
         if connector not in names and not connector.startswith(targets):
-            raise CommandError(
-                f"Connector {connector} not found; nothing was bound.", "List connectors: aileron connector list"
-            )
+            meant = [each for each in sorted(names) if each.rpartition("/")[2] == connector]
+            advice = f"aileron credential setup {meant[0]}" if len(meant) == 1 else "aileron connector list"
+            told = "Use its full name" if len(meant) == 1 else "List connectors"
+            raise CommandError(f"Connector {connector} not found; nothing was bound.", f"{told}: {advice}")
 
     return look
 
