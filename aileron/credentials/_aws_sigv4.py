@@ -189,11 +189,13 @@ def _find_scope(keys: AwsKeys, settings: Mapping[str, str], request: Request) ->
 def _target(request: Request, service: str) -> Iterator[str]:
     """Yield the method, path and query for signing.
 
-    S3 decodes the path and encodes all but its slashes. For all other services the path is encoded once more.
+    For S3, each name of the path is decoded and encoded again. For all other services, it is encoded once more.
     """
     path, _, query = request.url.removeprefix(read_origin(request.url).url).partition("?")
     yield request.method
-    yield quote(unquote_to_bytes(path) if service == "s3" else path, safe="/~") or "/"
+    # A slash within a name stays encoded, as in the request: S3 would read another name from one that is not.
+    names = (unquote_to_bytes(each) for each in path.split("/")) if service == "s3" else path.split("/")
+    yield "/".join(quote(each, safe="~") for each in names) or "/"
     yield "&".join("=".join(pair) for pair in sorted(each.partition("=")[::2] for each in query.split("&")) if pair[0])
 
 

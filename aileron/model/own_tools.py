@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from attrs import evolve, field, frozen
 
-from aileron.base.addresses import covers_host
+from aileron.base.addresses import covers_host, read_address
 from aileron.base.json import JSON
 
 from .places import fill
@@ -57,6 +58,14 @@ class RequestTemplate:
     query: Mapping[str, JSON] = field(factory=dict)
     body_kind: str = ""
     body: JSON = None
+
+
+_PORT = re.compile(r":[0-9]{1,5}$")
+
+
+def is_address(host: str) -> bool:
+    """Return whether a host, with or without a port, is an IP address. The proxy leads tools to names only."""
+    return read_address(_PORT.sub("", host).strip("[]")) is not None
 
 
 @frozen

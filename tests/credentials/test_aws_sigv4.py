@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from attrs import evolve
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
@@ -201,6 +201,7 @@ _VALUE = st.text(st.sampled_from("ab 12,;=~%'\"/"), min_size=1, max_size=20).map
 class OracleTests(SynchronousTestCase):
     """Whatever a connector can send."""
 
+    @example("GET", ["/"], [], {}, None, "s3", None)
     @given(
         st.sampled_from(["GET", "POST", "PUT", "DELETE"]),
         st.lists(_WORD, max_size=4),

@@ -12,7 +12,7 @@ from aileron.model.errors import BindingRequired, NotFound
 from aileron.model.interfaces.connectors import IConnectors
 from aileron.model.interfaces.runner import ISubmission
 from aileron.model.interfaces.vault import IBindings
-from aileron.model.own_tools import ToolDeclaration
+from aileron.model.own_tools import ToolDeclaration, is_address
 
 from .action_file import name_action
 from .values import ToolRequest, ToolService
@@ -46,7 +46,8 @@ class ToolServices:
     def find(self, names: tuple[str, ...]) -> tuple[ToolService, ...]:
         """Return the services with these names. Each must have an action and a credential now.
 
-        :raises NotFound: if no connector with C{[own_tools]} has the name, or its action is not offered.
+        :raises NotFound: if no connector with C{[own_tools]} has the name, its action is not offered, or its host is an
+            IP address.
         :raises BindingRequired: if no credential is bound to it.
         """
         return tuple(map(self._find_named, dict.fromkeys(names)))
@@ -103,6 +104,10 @@ class ToolServices:
             fqn = used.about.name
             raise BindingRequired(f"No credential is bound to {fqn}. Run `aileron credential setup {fqn}`.")
         tools = used.tools
+        # guard of own tools: no service is opened that tools reach without Aileron
+        #    -> features.own_tools.test_service.FoundTests.test_address
+        if any(map(is_address, tools.hosts)):
+            raise NotFound(f"{name} is at an IP address. Tools reach a service by its name only: use one in base_url.")
         return ToolService(name, used.about.name, frozenset(tools.hosts), tools.variables, tools.is_git)
 
     def _place(self, about: ConnectorDescription) -> ConnectorDescription:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import asdict
 
-from aileron.base.addresses import read_address
 from aileron.cli.actions.files import ACTIONS
 from aileron.cli.actions.own_files import find_file, remove_file
 from aileron.cli.actions.trusting import TrustRequest, as_values, refuse_unasked, tell, trust_added, yes
@@ -20,6 +18,7 @@ from aileron.cli.output import Columns, note, say, say_json, table_of
 from aileron.cli.session import OperatorCommand, operator_command, reading_command
 from aileron.home.paths import prepare
 from aileron.home.private_files import atomic_write, read_private
+from aileron.model.own_tools import is_address
 
 from . import completion
 from .action_file import write_action
@@ -48,7 +47,6 @@ _VAULT = {"locked": "Unlock it: aileron vault unlock", "missing": "Create one: a
 _PROXY_ONLY = "In a sandbox of this system, tools that ignore HTTPS_PROXY do not reach it."
 _SERVICE = click.argument("service", shell_complete=completion.services)
 _SHOWN_HOSTS = 2
-_PORT = re.compile(r":[0-9]{1,5}$")
 
 
 @click.group("own-tools")
@@ -185,7 +183,7 @@ def _list_problems(
     if not _is_bound(found, bindings):
         yield f"No credential is bound to {found.about.name}.", f"Bind one: aileron credential setup {found.about.name}"
     for host in _list_hosts(found, bindings):
-        if read_address(_PORT.sub("", host).strip("[]")) is not None:
+        if is_address(host):
             yield f"{host} is an IP address. Tools reach a service by its name only.", "Use a name in base_url."
 
 

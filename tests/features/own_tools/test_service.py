@@ -13,6 +13,7 @@ from aileron.features.own_tools import _contents
 from aileron.features.own_tools._forms import read_long
 from aileron.features.own_tools.action_file import write_action
 from aileron.features.own_tools.values import ToolAnswer
+from aileron.model.errors import NotFound
 from aileron.model.runs import Run, RunState
 from aileron.model.streams import AnswerCut
 from aileron.model.tool_claims import ToolCaller
@@ -55,6 +56,16 @@ class WireCase(DoorCase):
         """Approve the newest run, and have the service answer."""
         self.approve(self.runs()[-1])
         self.wire.advance(0)
+
+
+class FoundTests(WireCase):
+    """Services that a session may open."""
+
+    def test_address(self) -> None:
+        """A service at an IP address is not opened: tools would reach it without the proxy, or not at all."""
+        with self.assertRaises(NotFound) as refused:
+            self.door.find_services(("tracker",))
+        self.assertIn("IP address", refused.exception.message)
 
 
 class WriteTests(WireCase):
