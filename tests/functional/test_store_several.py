@@ -60,6 +60,12 @@ class SeveralCase(OnServer, StoreCase, SynchronousTestCase):
         self.addCleanup(lambda: self.do(store.close()))
         return store
 
+    def stop_all(self) -> None:
+        """Close both stores, and wait until the server has ended their sessions."""
+        for each in (self.one, self.other):
+            self.do(each.close())
+        self.server.end_sessions(self._places[self.path.absolute()])
+
     def started(self, name: str, clock: Clock | None = None) -> Store:
         store = self.unstarted(name, clock)
         self.do(store.open())
@@ -89,8 +95,7 @@ class LeaseTests(SeveralCase):
         """A daemon that is alone is refused while several are there, and they while it is."""
         alone = self.unstarted(None)
         self.refused(alone.open(), StoreUnavailable)
-        for each in (self.one, self.other):
-            self.do(each.close())
+        self.stop_all()
         self.do(alone.open())
         refused = self.refused(self.unstarted("third").open(), StoreUnavailable)
         self.assertIn("store.daemons must be set to several", refused.message)
@@ -102,8 +107,7 @@ class LeaseTests(SeveralCase):
         third = self.unstarted("third")
         refused = self.refused(third.open(), DatabaseRefused)
         self.assertIn("stop all other daemons", refused.message)
-        for each in (self.one, self.other):
-            self.do(each.close())
+        self.stop_all()
         self.do(third.open())
         self.assertEqual(self.query("SELECT version FROM schema_version"), [(version,)])
         self.do(self.unstarted("fourth").open())
