@@ -58,6 +58,7 @@ class OneDaemonTests(ServerCase):
         refused = self.refused(second.open(), StoreUnavailable)
         self.assertIn("Another daemon uses the database", refused.message)
         self.do(self.store.close())
+        self.end_sessions()
         self.do(second.open())
 
     def test_taken_meanwhile(self) -> None:
@@ -68,6 +69,7 @@ class OneDaemonTests(ServerCase):
         self.refused(self.store.audit.append(example_event()), StoreUnavailable)
         self.assertEqual(self.count(), 0)
         self.do(second.close())
+        self.end_sessions()
         self.do(self.store.audit.append(example_event()))
 
     def test_own_session_left(self) -> None:
@@ -82,6 +84,7 @@ class OneDaemonTests(ServerCase):
     def test_stopped_in_a_transaction(self) -> None:
         """A daemon that stops within a transaction loses it and its lock; another begins, and the first is refused."""
         self.do(self.store.close())
+        self.end_sessions()
         stalled = attrs.evolve(_TUNING, stalled_seconds=0.1, lost_seconds=0)
         stopped = unopened_store(self.address, threads=UnthreadedPool, tuning=stalled)
         self.addCleanup(lambda: self.do(stopped.close()))
@@ -279,6 +282,7 @@ class SchemaTests(ServerCase):
     def test_newer(self) -> None:
         """A database of a newer version is refused, and unchanged."""
         self.do(self.store.close())
+        self.end_sessions()
         self.query("UPDATE schema_version SET version = 9999")
         try:
             self.refused(self.made().open(), NewerDatabase)
