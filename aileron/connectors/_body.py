@@ -135,7 +135,7 @@ class GatheredBody(EndedBody):
             return
         try:
             self._take(piece)
-        except Exception:  # noqa: BLE001  (it is that of whoever takes the pieces, and is raised there)
+        except Exception:  # noqa: BLE001  (the consumer of the pieces gets it)
             passing, self._passing = self._passing, None
             self._close()
             passing.errback(Failure())

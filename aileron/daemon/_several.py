@@ -71,7 +71,7 @@ class Company:
     async def _catch_up(self) -> None:
         self._refresh_vault()
         if self._runner is not None:
-            await self._runner.hear(_OF_VAULT, ())
+            await self._runner.load_recorded(_OF_VAULT, ())
             self._runner.check_changes()
 
     async def beat(self) -> None:
@@ -126,7 +126,7 @@ class Company:
                 types = news.types
                 if news.vault and types is not None:
                     types |= _OF_VAULT
-                await self._runner.hear(types, news.runs)
+                await self._runner.load_recorded(types, news.runs)
         except StoreUnavailable as error:
             _log.warn("news of other daemons cannot be read: {why}", why=error.message)
         finally:

@@ -59,4 +59,6 @@ def check_may_edit(editor: Actor, rule: ApproverRule) -> None:
     :raises Forbidden: if an account edits what its requester may not approve.
     """
     if rule.not_requester and editor.person is not None:
-        raise Forbidden("Accounts cannot edit this request: whoever edits it may not approve it. Nothing was changed.")
+        raise Forbidden(
+            "Nobody may approve what they edited, so accounts cannot edit this request. Nothing was changed."
+        )

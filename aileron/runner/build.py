@@ -65,7 +65,7 @@ class Runner:
     tool_reads: ToolReads
     _recovery: Recovery
     _offerings: Offerings
-    _hearing: Hearing
+    _recorded: RecordedElsewhere
 
     async def start(self) -> None:
         """Recover the runs left by the previous process. Call before the sites start listening.
@@ -90,18 +90,18 @@ class Runner:
         """
         await self._recovery.take_over(runs)
 
-    async def hear(self, types: Collection[str] | None, runs: Collection[str] | None) -> None:
+    async def load_recorded(self, types: Collection[str] | None, runs: Collection[str] | None) -> None:
         """Load what another daemon recorded: pauses, denials and ends of runs.
 
         :param types: the types of the recorded events, or None for any.
         :param runs: the runs that the events are about, or None for any.
         :raises StoreUnavailable: if the database cannot be read.
         """
-        await self._hearing.hear(types, runs)
+        await self._recorded.load(types, runs)
 
     def known_pauses(self) -> tuple[str, str | None]:
         """Return the name of the row that stores the pauses, and its text as last read. Safe in any thread."""
-        return self._hearing.known_pauses()
+        return self._recorded.known_pauses()
 
     async def stop(self, seconds: float) -> None:
         """Start no more runs and wait up to C{seconds} for running ones. Effects that take longer become uncertain."""
@@ -109,15 +109,15 @@ class Runner:
 
 
 @frozen(eq=False)
-class Hearing:
+class RecordedElsewhere:
     """Loads what other daemons recorded. Without other daemons, its methods are never called."""
 
     _runs: RunRepository
     _pauses: Pauses
     _denials: Denials
 
-    async def hear(self, types: Collection[str] | None, runs: Collection[str] | None) -> None:
-        """See L{Runner.hear}."""
+    async def load(self, types: Collection[str] | None, runs: Collection[str] | None) -> None:
+        """Load what the events are about: see L{Runner.load_recorded}."""
         if isinstance(self._pauses, SharedPauses) and _concerns(types, "pause.begun", "pause.ended"):
             await self._pauses.catch_up()
         if _concerns(types, "approval.denied", FORGIVEN):
@@ -125,7 +125,7 @@ class Hearing:
         await self._runs.catch_up(runs)
 
     def known_pauses(self) -> tuple[str, str | None]:
-        """See L{Runner.known_pauses}."""
+        """Return the name and the last known text of the row that stores the pauses."""
         return PAUSED_ROW, self._pauses.row if isinstance(self._pauses, SharedPauses) else None
 
 
@@ -430,5 +430,5 @@ class _Assembly:
             tool_reads=self._build_tool_reads(),
             recovery=self._build_recovery(rollbacks, reconciler),
             offerings=self.offerings,
-            hearing=Hearing(self.runs, self.pauses, self.denials),
+            recorded=RecordedElsewhere(self.runs, self.pauses, self.denials),
         )

@@ -163,20 +163,20 @@ class HeardTests(SeveralCase):
         self.runner = self.two
         self.approve(run)
         self.assertNoResult(waiting)
-        self.sync(self.one.hear(frozenset({"execution.succeeded"}), frozenset({"another"})))
+        self.sync(self.one.load_recorded(frozenset({"execution.succeeded"}), frozenset({"another"})))
         self.assertNoResult(waiting)
-        self.sync(self.one.hear(frozenset({"execution.succeeded"}), frozenset({run.id})))
+        self.sync(self.one.load_recorded(frozenset({"execution.succeeded"}), frozenset({run.id})))
         self.assertIs(self.successResultOf(waiting).state, RunState.COMPLETED)
 
     def test_denied(self) -> None:
         """What was denied on one daemon is refused on the other, until the denial is lifted on either."""
         run = self.submit("gated")
         self.approve(run, approved=False)
-        self.sync(self.two.hear(frozenset({"approval.denied"}), frozenset({run.id})))
+        self.sync(self.two.load_recorded(frozenset({"approval.denied"}), frozenset({run.id})))
         self.runner = self.two
         self.fails(self.two.submission.submit(self.call("gated")), ApprovalDenied)
         self.sync(self.one.limits.forgive(run.id, OPERATOR))
-        self.sync(self.two.hear(None, None))
+        self.sync(self.two.load_recorded(None, None))
         self.submit("gated")
 
     def test_again(self) -> None:
@@ -198,7 +198,7 @@ class HeardTests(SeveralCase):
 
 class PauseTests(SeveralCase):
     def hear(self, runner: Runner) -> None:
-        self.sync(runner.hear(frozenset({"pause.begun"}), frozenset()))
+        self.sync(runner.load_recorded(frozenset({"pause.begun"}), frozenset()))
 
     def test_elsewhere(self) -> None:
         """A pause at one daemon holds at the other once that has read it, and so does its end."""

@@ -146,7 +146,7 @@ class RecordFollower:
         if not self._leads():
             self._led = False
             return _PAUSE_SECONDS
-        if not self._led:  # from where the daemon before has come to
+        if not self._led:  # go on where the earlier daemon stopped
             await self.begin()
             self._led = True
         news = await self._audit.news(self.sequence, _WAIT_SECONDS)

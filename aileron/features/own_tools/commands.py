@@ -152,7 +152,7 @@ def _is_bound(found: DeclaredTools, bindings: Sequence[Mapping[str, Any]]) -> bo
 def _tell_state(state: str, bound: bool, vault: str) -> str:
     """Return the state of a service for the list: that of its action, or else what a ready action lacks.
 
-    While the vault is locked, nobody knows whether an action is trusted.
+    While the vault is locked, it is not known whether an action is trusted.
     """
     if vault != "unlocked" and state in ("ready", "not trusted"):
         return f"vault {vault}"
