@@ -1,4 +1,7 @@
-"""The store alone, on disk and durable, in a process of its own: C{python -m bench.store SECONDS}.
+"""The store alone, on disk and durable, in a process of its own: C{python -m bench.store WORK CALLERS SECONDS [URL]}.
+
+With the URL of an empty database, the store uses that in place of a file. Compare the two only if both were measured
+one after the other.
 
 A "run" is what an ungated call costs: one commit when it is received and started, one when it has ended,
 two events and an attempt in them.  Prints one JSON line for each figure.
@@ -27,7 +30,7 @@ from aileron.base.json import JSON, utc
 from aileron.model.audit import DAEMON, Event
 from aileron.model.authority import PendingLimits
 from aileron.model.runs import AttemptRow, Run, RunState, StepRow, Transition
-from aileron.store import Seals, Store, make_store
+from aileron.store import Seals, Store, make_store, read_address
 from bench.table import ROUNDS, row
 
 TASKS = (1, 32)
@@ -128,10 +131,11 @@ async def drive(seconds: float, tasks: int, one: Callable[[str], Awaitable[None]
     )
 
 
-async def main(reactor: Any, what: str, tasks: int, seconds: float) -> None:
+async def main(reactor: Any, what: str, tasks: int, seconds: float, url: str = "") -> None:
     seals = Seals(GENESIS, seal, payload_digest, lambda: secrets.token_hex(16))
     with tempfile.TemporaryDirectory() as directory:
-        store = make_store(Path(directory, "bench.db"), reactor, reactor, seals)
+        place = read_address(url) if url else Path(directory, "bench.db")
+        store = make_store(place, reactor, reactor, seals)
         await store.open()
         await store.runs.receive(received("known"), (), PendingLimits())
         figures = await drive(seconds, tasks, lambda name: WORK[what](store, name))
@@ -140,5 +144,5 @@ async def main(reactor: Any, what: str, tasks: int, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    _what, _tasks, _seconds = sys.argv[1:]
-    react(lambda reactor: Deferred.fromCoroutine(main(reactor, _what, int(_tasks), float(_seconds))))
+    _what, _tasks, _seconds, *_url = sys.argv[1:]
+    react(lambda reactor: Deferred.fromCoroutine(main(reactor, _what, int(_tasks), float(_seconds), *_url)))
