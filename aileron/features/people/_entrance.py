@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -12,7 +11,8 @@ from twisted.web.iweb import IRequest
 
 from aileron.api import Dependencies, login_payload
 from aileron.api.guard import signed_request
-from aileron.base.json import JSON, loads_strict
+from aileron.base.json import JSON
+from aileron.features.phone.bodies import read_members, write_json
 from aileron.features.phone.running import read_sign_in_page
 from aileron.model.audit import Actor
 from aileron.model.errors import Conflict, InvalidRequest, Unauthorized
@@ -123,9 +123,7 @@ class AccountEntrance:
             deps.operators.log_out(session.id)
             raise
         set_cookie(request, deps, cookie, "/")
-        request.setHeader(b"Content-Type", b"application/json")
-        request.setHeader(b"Cache-Control", b"no-store")
-        return json.dumps({"instance": deps.instance}).encode("ascii")
+        return write_json(request, {"instance": deps.instance})
 
     def _read(self, request: IRequest, *names: str) -> list[str]:
         """Return the texts of the body, which has exactly these members.
@@ -138,15 +136,7 @@ class AccountEntrance:
         # guard of roles: no passphrase in plain text -> features.people.test_entrance.PlainTests.test_refused
         if self._is_plain:
             raise Conflict(_PLAIN)
-        data = request.content.read()
-        request.content.seek(0)
-        try:
-            told = loads_strict(data) if len(data) <= _MOST_BYTES else None
-        except ValueError:
-            told = None
-        if not isinstance(told, dict) or set(told) != set(names):
-            raise InvalidRequest("The request body is not valid.")
-        texts = [told[name] for name in names]
+        texts = read_members(request, *names, most_bytes=_MOST_BYTES)
         if not all(isinstance(text, str) for text in texts):
             raise InvalidRequest("The request body is not valid.")
         return [str(text) for text in texts]

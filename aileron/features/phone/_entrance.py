@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from attrs import frozen
 from twisted.web.iweb import IRequest
@@ -13,7 +11,7 @@ from twisted.web.iweb import IRequest
 from aileron.api import Dependencies
 from aileron.api.guard import signed_request
 from aileron.api.shapes.values import to_json
-from aileron.base.json import JSON, loads_strict
+from aileron.base.json import JSON
 from aileron.model.audit import DAEMON, Actor
 from aileron.model.authority import Passkey
 from aileron.model.errors import Conflict, InvalidRequest, NotFound, Unauthorized
@@ -24,6 +22,7 @@ from aileron.web.parts import Shell
 
 from ._pairing import Pairings
 from ._signing_in import SignIns, StrangerLimit
+from .bodies import read_members, write_json
 
 SHOWN = ("/", "/approvals", "/approvals/<run_id>", "/runs", "/runs/<run_id>", "/history")
 """The pages at the public name."""
@@ -48,7 +47,6 @@ ROUTES = (
 """The operator's routes at the public name: what the buttons of L{SHOWN} call. No other route is served there."""
 
 _STATIC = Path(__file__).with_name("static")
-_MOST_BYTES = 32 * 1024
 _POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
     b"manifest-src 'self'; worker-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -120,7 +118,7 @@ class PhoneEntrance:
             await deps.access_log.refuse()
             raise
         await deps.access_log.record("phone.pairing_opened", DAEMON, {})
-        return _answer(request, {"page": page, "options": dict(options)})
+        return write_json(request, {"page": page, "options": dict(options)})
 
     async def propose(self, request: IRequest, deps: Dependencies, shell: Shell) -> bytes:
         """Accept the passkey that the page made, and return the two words to show.
@@ -131,7 +129,7 @@ class PhoneEntrance:
         :raises Conflict: if the passkey is refused.
         """
         page, credential = self._read(request, "page", "credential")
-        return _answer(request, {"words": self._pairings.propose(str(page), _object(credential))})
+        return write_json(request, {"words": self._pairings.propose(str(page), _object(credential))})
 
     async def progress(self, request: IRequest, deps: Dependencies, shell: Shell) -> bytes:
         """Return as JSON the state of the page's pairing, which tells the page whether its words were typed.
@@ -141,7 +139,7 @@ class PhoneEntrance:
         :raises Unauthorized: if the page has no pairing.
         """
         (page,) = self._read(request, "page")
-        return _answer(request, {"state": self._pairings.progress(str(page)).value})
+        return write_json(request, {"state": self._pairings.progress(str(page)).value})
 
     async def offer(self, request: IRequest, deps: Dependencies, shell: Shell) -> bytes:
         """Return a new sign-in challenge as JSON, valid for one minute.
@@ -150,7 +148,7 @@ class PhoneEntrance:
         :raises LimitExceeded: if strangers send too much.
         """
         self._read(request)
-        return _answer(request, self._sign_ins.offer())
+        return write_json(request, self._sign_ins.offer())
 
     async def sign_in(self, request: IRequest, deps: Dependencies, shell: Shell) -> bytes:
         """Start the login of the page whose key a passkey has signed. Set the cookie, and return the daemon's instance.
@@ -176,7 +174,7 @@ class PhoneEntrance:
         # guard of the phone: a sign-in clears another program's page -> phone.test_door.PlainTests.test_cleared
         if self._clears_cache:
             request.setHeader(b"Clear-Site-Data", b'"cache"')
-        return _answer(request, {"instance": deps.instance})
+        return write_json(request, {"instance": deps.instance})
 
     def _told(self, session_id: str, passkey: Passkey) -> dict[str, JSON]:
         key = self._key_of(session_id)
@@ -190,27 +188,13 @@ class PhoneEntrance:
         :raises InvalidRequest: if the body is something else.
         """
         self._limit.take()
-        data = request.content.read()
-        request.content.seek(0)
-        try:
-            told = loads_strict(data) if len(data) <= _MOST_BYTES else None
-        except ValueError:
-            told = None
-        if not isinstance(told, dict) or set(told) != set(names):
-            raise InvalidRequest("The request body is not valid.")
-        return [told[name] for name in names]
+        return read_members(request, *names)
 
 
 def _object(value: JSON) -> Mapping[str, JSON]:
     if not isinstance(value, Mapping):
         raise InvalidRequest("The request body is not valid.")
     return value
-
-
-def _answer(request: IRequest, told: Mapping[str, Any]) -> bytes:
-    request.setHeader(b"Content-Type", b"application/json")
-    request.setHeader(b"Cache-Control", b"no-store")
-    return json.dumps(told).encode("ascii")
 
 
 def read_sign_in_page() -> str:
