@@ -1,4 +1,4 @@
-"""The audit record in SQLite: each event is numbered, salted and sealed in the transaction that it records."""
+"""The audit record in the database: each event is numbered, salted and sealed in the transaction that it records."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _show(cursor: Cursor, observer: EventObserver, records: Sequence[Record]) ->
 
 @implementer(IAudit)
 @frozen
-class SQLiteAudit:
+class SQLAudit:
     """Appends events to the audit record, and reads, lists and counts its events."""
 
     _writer: Writer
@@ -173,7 +173,7 @@ def _follow_checkpoint(cursor: Cursor, checkpoint: Checkpoint) -> bool:
 
 
 @frozen
-class SQLiteArchive:
+class SQLArchive:
     """Reads the complete audit record, its checkpoints and MACs, appends checkpoints, and deletes old contents."""
 
     _writer: Writer

@@ -1,4 +1,4 @@
-"""Stores in SQLite the replies hidden by in-band mode and the requests already seen, for a limited time."""
+"""Stores in the database the replies hidden by in-band mode and the requests already seen, for a limited time."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _FIND_REQUEST = "SELECT request_id FROM in_band_requests WHERE session_id = ? AN
 
 @implementer(IInBandMemories)
 @frozen
-class SQLiteInBandMemories:
+class SQLInBandMemories:
     """Stores C{in_band_memories} and C{in_band_requests}. Triggers delete the rows of a session that ends."""
 
     _writer: Writer

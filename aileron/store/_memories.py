@@ -1,4 +1,4 @@
-"""Stores in SQLite data that does not belong to runs: trusted texts, watermarks, flags of bindings, LLM usage."""
+"""Stores in the database data that does not belong to runs: trusted texts, watermarks, flags of bindings, LLM usage."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def put_flags(cursor: Cursor, flags: Iterable[BindingFlag]) -> None:
 
 
 @frozen
-class SQLiteContents:
+class SQLContents:
     """Stores C{trusted_texts}: trusted texts by digest."""
 
     _writer: Writer
@@ -82,7 +82,7 @@ class SQLiteContents:
 
 @implementer(IWatermarks)
 @frozen
-class SQLiteWatermarks:
+class SQLWatermarks:
     """Stores C{watermarks}: named positions in data stored elsewhere."""
 
     _writer: Writer
@@ -110,7 +110,7 @@ def _swap_watermark(cursor: Cursor, name: str, before: str | None, value: str) -
 
 @implementer(IBindingFlags)
 @frozen
-class SQLiteBindingFlags:
+class SQLBindingFlags:
     """Stores C{binding_flags}: at most one flag for each binding, which describes a problem of the binding."""
 
     _writer: Writer
@@ -126,7 +126,7 @@ class SQLiteBindingFlags:
 
 
 @define(eq=False)
-class SQLiteUsage:
+class SQLUsage:
     """Stores C{llm_usage}: the summed usage of language model calls by day in UTC, session and provider.
 
     The sums of a session are deleted with the session. Calls recorded by L{note} are written together: within ten

@@ -43,7 +43,7 @@ _CHANGED = ("role", "revision", "verifier", "invitation")
 
 
 @frozen
-class SQLitePeople:
+class SQLPeople:
     """Stores C{people}. Nothing is cached: another process may change the accounts of the same database."""
 
     _writer: Writer

@@ -1,4 +1,4 @@
-"""Stores runs in SQLite: one for each idempotency key. A run is changed only if it is in the expected state."""
+"""Stores runs in the database: one for each idempotency key. A run is changed only if it is in the expected state."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MOST_DENIALS = 1000
 
 @implementer(IRuns)
 @frozen
-class SQLiteRuns:
+class SQLRuns:
     """Stores runs, and everything that changes with them in one transaction."""
 
     _writer: Writer

@@ -1,4 +1,4 @@
-"""Sessions in SQLite, with limits on their number and lifetime. Sessions in use are also cached in memory."""
+"""Sessions in the database, with limits on their number and lifetime. Sessions in use are also cached in memory."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class SessionCache:
 
 @implementer(ISessions)
 @define(eq=False)
-class SQLiteSessions:
+class SQLSessions:
     """Stores sessions, with a cache of those in use. Times of last use are written together, at most once a minute."""
 
     _writer: Writer

@@ -1,4 +1,4 @@
-"""Stores in SQLite until when the operator has put pending requests aside."""
+"""Stores in the database until when the operator has put pending requests aside."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ALL = "SELECT run_id, until FROM snoozes WHERE until > ?"
 
 
 @frozen
-class SQLiteSnoozes:
+class SQLSnoozes:
     """Stores C{snoozes}. A trigger deletes the snooze of a run that is no longer pending."""
 
     _writer: Writer

@@ -1,4 +1,4 @@
-"""Stores in SQLite what requests to language models used, for limits on spending."""
+"""Stores in the database what requests to language models used, for limits on spending."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _log = Logger()
 
 
 @define(eq=False)
-class SQLiteSpending:
+class SQLSpending:
     """Stores C{spending}: what requests used by local day, session, provider and model.
 
     What L{note} records is written together: within a second, before it is read, and when the store is closed.

@@ -17,21 +17,21 @@ from aileron.model.errors import StoreUnavailable
 from aileron.model.interfaces.store import IAudit, IBindingFlags, IInBandMemories, IRuns, ISessions, IWatermarks
 
 from ._address import ServerAddress
-from ._audit import Seals, SQLiteArchive, SQLiteAudit
+from ._audit import Seals, SQLArchive, SQLAudit
 from ._bulletin import CHANNEL, Bulletin
 from ._connections import Readers
 from ._daemons import Daemons
 from ._engine import EnginePool, Threads, Tuning
-from ._in_band import SQLiteInBandMemories
-from ._memories import SQLiteBindingFlags, SQLiteContents, SQLiteUsage, SQLiteWatermarks
+from ._in_band import SQLInBandMemories
+from ._memories import SQLBindingFlags, SQLContents, SQLUsage, SQLWatermarks
 from ._migration import Schema, migrate, shipped
-from ._people import SQLitePeople
-from ._runs import SQLiteRuns
-from ._sessions import CACHED, SQLiteSessions
-from ._snoozes import SQLiteSnoozes
-from ._spending import SQLiteSpending
+from ._people import SQLPeople
+from ._runs import SQLRuns
+from ._sessions import CACHED, SQLSessions
+from ._snoozes import SQLSnoozes
+from ._spending import SQLSpending
 from ._sqlite import reading_pool, writing_pool
-from ._tool_claims import SQLiteToolClaims
+from ._tool_claims import SQLToolClaims
 from ._writer import Writer
 
 if TYPE_CHECKING:
@@ -107,17 +107,17 @@ class Store:
 
     runs: IRuns
     audit: IAudit
-    archive: SQLiteArchive
+    archive: SQLArchive
     sessions: ISessions
-    contents: SQLiteContents
+    contents: SQLContents
     watermarks: IWatermarks
     flags: IBindingFlags
-    usage: SQLiteUsage
-    spending: SQLiteSpending
+    usage: SQLUsage
+    spending: SQLSpending
     in_band: IInBandMemories
-    snoozes: SQLiteSnoozes
-    tool_claims: SQLiteToolClaims
-    people: SQLitePeople
+    snoozes: SQLSnoozes
+    tool_claims: SQLToolClaims
+    people: SQLPeople
     shared: SharedStore | None
     _pools: _Pools
     _migrate: Callable[[], Deferred[None]]
@@ -192,22 +192,22 @@ def make_store(
         )
     daemons = None if shared is None else shared.daemons
     cached = 0 if shared is not None else CACHED
-    sessions, usage = SQLiteSessions(writer, readers, clock, seals, cached), SQLiteUsage(writer, readers, clock)
-    spending = SQLiteSpending(writer, readers, clock)
+    sessions, usage = SQLSessions(writer, readers, clock, seals, cached), SQLUsage(writer, readers, clock)
+    spending = SQLSpending(writer, readers, clock)
     return Store(
-        runs=SQLiteRuns(writer, readers, clock, seals, daemons),
-        audit=SQLiteAudit(writer, readers, seals, clock),
-        archive=SQLiteArchive(writer, readers),
+        runs=SQLRuns(writer, readers, clock, seals, daemons),
+        audit=SQLAudit(writer, readers, seals, clock),
+        archive=SQLArchive(writer, readers),
         sessions=sessions,
-        contents=SQLiteContents(writer, readers),
-        watermarks=SQLiteWatermarks(writer, readers),
-        flags=SQLiteBindingFlags(writer, readers, seals),
+        contents=SQLContents(writer, readers),
+        watermarks=SQLWatermarks(writer, readers),
+        flags=SQLBindingFlags(writer, readers, seals),
         usage=usage,
         spending=spending,
-        in_band=SQLiteInBandMemories(writer, readers, clock),
-        snoozes=SQLiteSnoozes(writer, readers, clock, seals),
-        tool_claims=SQLiteToolClaims(writer, readers, clock, seals),
-        people=SQLitePeople(writer, readers, seals),
+        in_band=SQLInBandMemories(writer, readers, clock),
+        snoozes=SQLSnoozes(writer, readers, clock, seals),
+        tool_claims=SQLToolClaims(writer, readers, clock, seals),
+        people=SQLPeople(writer, readers, seals),
         shared=shared,
         pools=pools,
         migrate=opening,

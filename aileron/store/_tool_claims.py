@@ -1,4 +1,4 @@
-"""Stores in SQLite which answers of runs the later requests of agents' own tools may claim."""
+"""Stores in the database which answers of runs the later requests of agents' own tools may claim."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _OPEN = """
 
 
 @frozen
-class SQLiteToolClaims:
+class SQLToolClaims:
     """Stores C{tool_claims}. A trigger deletes those of a session whose row is deleted."""
 
     _writer: Writer

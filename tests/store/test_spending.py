@@ -19,7 +19,7 @@ def key(session: str = "s1", model: str = "m", day: date = TODAY) -> SpendKey:
 
 
 class SpendingTests(UsageCase):
-    """L{SQLiteSpending}."""
+    """L{SQLSpending}."""
 
     def since(self, day: date = date.min) -> dict[SpendKey, Spent]:
         """What was used."""
