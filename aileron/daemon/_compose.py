@@ -78,7 +78,7 @@ async def start(
     own = _Own(system_transport(reactor, lambda: ports), ports)
     renewals = Renewals(HttpExchange(own.transport, reactor), news.report)
     vault = Vault(home.secrets, reactor, lambda: news.has_history, settings.key, renewals)
-    config_file = ConfigFile(home, vault, known or FeatureSet())
+    config_file = ConfigFile(home, vault, known or FeatureSet(), settings.confirmed_with(vault))
     settings = settings.over(config_file.config)
     tuning = tuning_of(settings.config.store)
     store = await open_store(reactor, find_place(home, settings.config.store), tuning, observer, news, life)
@@ -91,6 +91,7 @@ async def start(
     await remember_older(vault, store.watermarks, vault.refresh)
     signer = await take_over(reactor, settings.config.audit, store, vault, observer, life)
     services = await _start_services(reactor, settings, store, vault, config_file, own, life, around)
+    await config_file.trust_confirmed(services.runner.trust)
     signer.vouch()
     if company is not None:
         company.listen(services.runner, life)

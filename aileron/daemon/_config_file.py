@@ -15,9 +15,11 @@ from aileron.features import FeatureSet
 from aileron.home.paths import Home
 from aileron.home.private_files import atomic_write, read_private
 from aileron.model.actions import ActionFile, is_action_name
+from aileron.model.audit import Actor
 from aileron.model.errors import Conflict, Forbidden, InvalidRequest, NotFound, StoreUnavailable
 from aileron.model.interfaces.authority import ITrust
 from aileron.model.interfaces.connectors import ICatalogue, IConfigFile
+from aileron.model.interfaces.governance import ITrustService
 from aileron.model.trust import Candidate, TrustKind
 
 from ._config import Config, read_config
@@ -108,6 +110,7 @@ def _refuse_changed(there: bytes | None) -> Conflict:
 
 NAME = "config.yaml"
 _UNTRUSTED = "it is not trusted, so it has no effect; review and trust it: aileron config trust"
+_AT_START = Actor("human", "passphrase")
 _LATER = "it takes effect at the daemon's next start: aileron daemon stop, then aileron vault unlock"
 
 
@@ -131,13 +134,15 @@ class ConfigFile:
 
     :param trust: the operator's trust. It is empty if the vault was never unlocked.
     :param features: the features whose keys are allowed.
+    :param confirmed: a digest that the operator confirms with this start, or None. A file that has it is in force, as
+        if it had been trusted before.
     :ivar config: the configuration in force. It is empty if the file is absent or not trusted.
     :ivar features: the features with the switches of the configuration applied.
     :raises InvalidRequest: if the trusted file is invalid, so it was written for another version.
     """
 
-    def __init__(self, home: Home, trust: ITrust, features: FeatureSet) -> None:
-        self._path, self._trust, self._known = home.config, trust, features
+    def __init__(self, home: Home, trust: ITrust, features: FeatureSet, confirmed: str | None = None) -> None:
+        self._path, self._trust, self._known, self._confirmed = home.config, trust, features, confirmed
         self._last: tuple[bytes | None, ConfigCandidate] = (None, ConfigCandidate())
         found = self._look()
         self.config, self._in_force = self._choose(found)
@@ -154,6 +159,16 @@ class ConfigFile:
         #    -> daemon.test_config.FileTests.test_distrusted
         if self._in_force is None or not self._is_trusted(self._in_force):
             raise InvalidRequest(f"{self._path} is not the one that is trusted: copy it from another home.")
+
+    async def trust_confirmed(self, service: ITrustService) -> None:
+        """Trust the configuration in force if the operator confirms it with this start and it is not trusted yet.
+
+        :raises Conflict: if the file was changed meanwhile.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: if the trust cannot be stored.
+        """
+        confirmed, self._confirmed = self._confirmed, None
+        if confirmed is not None and confirmed == self._in_force and not self._is_trusted(confirmed):
+            await service.trust([(TrustKind.CONFIG, NAME, confirmed)], _AT_START)
 
     def candidates(self) -> tuple[Candidate, ...]:
         found = self._look().candidate
@@ -175,6 +190,8 @@ class ConfigFile:
         return found.config, found.digest
 
     def _is_trusted(self, digest: str) -> bool:
+        if digest == self._confirmed:
+            return True
         word = self._trust.find(TrustKind.CONFIG, NAME)
         return word is not None and word.digest == digest
 

@@ -13,6 +13,7 @@ from twisted.python import usage
 from aileron import __version__
 from aileron.features import FeatureSet
 from aileron.home.paths import Home, find_home
+from aileron.model.interfaces.vault import IVault
 from aileron.vault import DataKey, read_key
 
 from ._config import Config
@@ -28,6 +29,12 @@ class Options(usage.Options):
         ["listen", None, None, "Endpoint string of the agent site; else a remembered or free port of 127.0.0.1."],
         ["operator-listen", None, None, "Endpoint string of the operator site; else likewise, of localhost."],
         ["key-fd", None, None, "Inherited descriptor from which the vault's key is read.", int],
+        [
+            "trust-config",
+            None,
+            None,
+            "Digest of the config.yaml that is trusted with this start; has no effect unless the key opens the vault.",
+        ],
         ["pending-per-session", None, None, "How many approvals of one session may wait.", int],
         ["pending-per-home", None, None, "How many approvals may wait in all.", int],
         ["pending-per-action", None, None, "How many approvals of one action may wait.", int],
@@ -43,6 +50,7 @@ class Options(usage.Options):
 class DaemonSettings:
     """The settings of one daemon process.
 
+    :ivar confirmed: the digest of the C{config.yaml} that the command line says is trusted with this start, or None.
     :ivar listens: the endpoints of the command line, by the site's field in L{Config}.
     :ivar pending: the limits of the command line, by name.
     :ivar environ: the environment of the process, which may contain passwords of proxies.
@@ -55,11 +63,18 @@ class DaemonSettings:
     pending: Mapping[str, Any] = field(factory=dict)
     environ: Mapping[str, str] = field(factory=dict, repr=False)
     config: Config = field(factory=Config)
+    confirmed: str | None = None
 
     def over(self, config: Config) -> DaemonSettings:
         """Return a copy whose configuration is C{config}, with the settings of the command line put over it."""
         pending = evolve(config.pending, **self.pending)
         return evolve(self, config=evolve(config, pending=pending, **self.listens))
+
+    def confirmed_with(self, vault: IVault) -> str | None:
+        """Return C{confirmed}, or None if the key did not open the vault: then nobody has proved to be the operator."""
+        # guard of the store: a start without the vault's key trusts no config.yaml
+        #    -> daemon.test_config.ConfirmedTests.test_no_key, instead return self.confirmed
+        return self.confirmed if vault.ever_unlocked() else None
 
     @classmethod
     def read(cls, options: Options) -> DaemonSettings:
@@ -77,6 +92,7 @@ class DaemonSettings:
             listens=_pick(options, {"listen": "listen", "operator_listen": "operator-listen"}),
             pending=_pick(options, {name: f"pending-{name.replace('_', '-')}" for name in _LIMITS}),
             environ=dict(environ),
+            confirmed=options["trust-config"],
         )
 
 

@@ -29,8 +29,8 @@ _NOT_MOVED = (
 )
 _MOVED = (
     "The store of this home was moved to a PostgreSQL server, and no trusted config.yaml names it. A start with the"
-    " vault unlocked reads config.yaml: aileron vault unlock. If you changed config.yaml without trusting it, restore"
-    " the trusted contents first. To move back: aileron store migrate --to sqlite --from URL."
+    " vault unlocked reads config.yaml: aileron vault unlock. If you changed config.yaml, trust it: aileron"
+    " config trust. To move back: aileron store migrate --to sqlite --from URL."
 )
 
 

@@ -55,7 +55,7 @@ class ChangeTests(CommandCase):
         keys.check_passphrase(self.new)
         return self.new
 
-    def _start(self, _cli: CliContext, key: DataKey | None) -> Discovery:
+    def _start(self, _cli: CliContext, key: DataKey | None, _confirmed: str | None = None) -> Discovery:
         names = {None: "none", _mark(DataKey(KEY)): "old", _mark(_new_key()): "new"}
         return self._did(f"start {names[_mark(key)]}", _FOUND)
 

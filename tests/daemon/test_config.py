@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, cast
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
@@ -15,14 +18,17 @@ from aileron.base.yaml_keys import NotConfig
 from aileron.daemon._config import AuditSettings, Config, read_config
 from aileron.daemon._config_file import ConfigFile
 from aileron.daemon._listening import Bound
+from aileron.daemon._settings import DaemonSettings
 from aileron.features import FeatureSet
 from aileron.features.notices.values import ChannelSettings, NoticeSettings
 from aileron.home.paths import Home, prepare
+from aileron.model.audit import Actor
 from aileron.model.authority import PendingLimits
 from aileron.model.errors import InvalidRequest
 from aileron.model.interfaces.connectors import IConfigFile
 from aileron.model.trust import Trusted, TrustKind
-from aileron.testing import MemoryTrust
+from aileron.model.vault import VaultState
+from aileron.testing import MemoryTrust, MemoryVault
 from tests.extent import examples
 
 _WHOLE = """\
@@ -226,6 +232,50 @@ class FileTests(SynchronousTestCase):
         self.write("hosts: []\nnonsense: 1\n", trusted=True)
         error = self.assertRaises(InvalidRequest, self.found)
         self.assertIn(f"{self.home.config}:2: ", error.message)
+
+
+class Listed:
+    """A trust service that lists what it is asked to trust."""
+
+    def __init__(self) -> None:
+        self.items: list[Any] = []
+
+    async def trust(self, items: Sequence[Any], actor: Actor) -> tuple[()]:
+        """Remember them."""
+        self.items += items
+        return ()
+
+
+class ConfirmedTests(FileTests):
+    """A configuration that the operator trusts with the start, since no daemon starts without it."""
+
+    def start(self, confirmed: str | None) -> tuple[ConfigFile, list[Any]]:
+        """Return the configuration of a daemon that is started so, and what it then trusts."""
+        file, service = ConfigFile(self.home, self.trust, FeatureSet(), confirmed), Listed()
+        self.successResultOf(Deferred.fromCoroutine(file.trust_confirmed(cast("Any", service))))
+        return file, service.items
+
+    def test_confirmed(self) -> None:
+        """The confirmed file is in force and is trusted; one that is trusted already is not trusted again."""
+        self.write(_WHOLE)
+        digest = digest_of_bytes(_WHOLE.encode())
+        file, trusted = self.start(digest)
+        self.assertEqual(file.config, read_config(_WHOLE, FeatureSet()))
+        self.assertEqual(trusted, [(TrustKind.CONFIG, "config.yaml", digest)])
+        self.write(_WHOLE, trusted=True)
+        self.assertEqual(self.start(digest)[1], [])
+
+    def test_replaced(self) -> None:
+        """A file with another digest than the confirmed one has no effect, and nothing is trusted."""
+        self.write(_WHOLE)
+        file, trusted = self.start("sha256:0")
+        self.assertEqual((file.config, trusted), (Config(), []))
+
+    def test_no_key(self) -> None:
+        """Without a key that opened the vault, nothing is confirmed."""
+        settings = DaemonSettings(self.home, None, confirmed="sha256:0")
+        self.assertIsNone(settings.confirmed_with(MemoryVault(VaultState.LOCKED)))
+        self.assertEqual(settings.confirmed_with(MemoryVault(VaultState.UNLOCKED)), "sha256:0")
 
 
 WHOLE = """\

@@ -57,6 +57,27 @@ class DaemonTests(OperatedTestCase):
         await self.unlock()
         self.assertEqual(len(await self.runs()), 3)
 
+    async def test_trusted_with_start(self) -> None:
+        """A config.yaml that was changed while no daemon ran is shown and trusted with the start, and not otherwise."""
+        await self.furnish()
+        await self.move()
+        before = await self.runs()
+        await self.command("daemon", "stop")
+        self.state.config.write_text(f"store:\n  url: {self.url}\npending:\n  per_session: 7\n")
+        refused = await self.operator("vault", "unlock", code=1)
+        self.assertIn("aileron config trust", refused.stderr)
+        unkeyed = await self.command("config", "trust", "--yes", code=1)
+        self.assertIn("no terminal", unkeyed.stderr)
+        trusted = await self.operator("config", "trust", "--yes")
+        self.assertIn("per_session: 7", trusted.stdout)
+        self.assertIn("The daemon is running", trusted.stderr)
+        self.assertEqual(await self.runs(), before)
+        (given,) = [each for each in await self.audit() if each["type"] == "trust.given"][-1:]
+        self.assertEqual(given["actor"], {"type": "human", "id": "passphrase"})
+        await self.command("daemon", "stop")
+        await self.unlock()  # it is trusted now
+        self.assertIn("Nothing new", (await self.operator("config", "trust", "--yes")).stdout)
+
     async def test_away(self) -> None:
         """While the server is away nothing is done and reads are refused in the envelope; then all goes on."""
         await self.furnish()

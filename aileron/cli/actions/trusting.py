@@ -22,6 +22,7 @@ from aileron.features import FeatureSet
 from aileron.model.errors import InvalidRequest
 
 from .trust_display import Item, show_items, what
+from .trusting_at_start import needs_start, read_config_item, start_trusting
 
 if TYPE_CHECKING:
     from aileron.client import Operator
@@ -117,11 +118,32 @@ def _trust_as_operator(command: OperatorCommand, request: TrustRequest) -> list[
     return cli.drive(carry_out)
 
 
-def tell(trusted: Sequence[Item]) -> None:
-    """Print the names of the files that the operator has just trusted."""
+def _trust_with_start(command: OperatorCommand, request: TrustRequest) -> list[Item]:
+    """Show C{config.yaml}, ask, and start a daemon that trusts it. Return the trusted item.
+
+    :raises CommandError: if another file is named, the file has an error, the person declined, or no daemon starts.
+    """
+    if set(request.names) - {_READ_AT_START}:
+        raise CommandError("The daemon is not running. Start it first: aileron vault unlock")
+    item = read_config_item(command.cli)
+    if not request.as_json:
+        show_items(command.cli, [item])
+    if not request.sure:
+        confirm(command.cli, "Trust this, exactly as shown, and start the daemon? [y/N] ", "trusted")
+    start_trusting(command.cli, item, command.passphrase_fd)
+    return [item]
+
+
+def tell(trusted: Sequence[Item], *, in_force: bool = False) -> None:
+    """Print the names of the files that the operator has just trusted.
+
+    :param in_force: whether the daemon has started with them.
+    """
     if trusted:
         say("Trusted: {names}", names=", ".join(item["name"] for item in trusted))
-        if any((item["kind"], item["name"]) == ("config", _READ_AT_START) for item in trusted):
+        if in_force:
+            note("The daemon is running, and its vault is unlocked.")
+        elif any((item["kind"], item["name"]) == ("config", _READ_AT_START) for item in trusted):
             note("It takes effect when the daemon starts again: aileron daemon stop, then aileron vault unlock")
     else:
         say("Nothing new to trust.")
@@ -325,8 +347,9 @@ def trust_command(kind: str, metavar: str = "NAME") -> click.Command:
             raise click.UsageError("--yes requires names or --all.")
         refuse_unasked(command.as_json, yes)
         request = TrustRequest(kind, names, all=everything or not names, sure=yes, as_json=command.as_json)
-        found = _trust_as_operator(command, request)
-        command.show({"trusted": as_values(found)}, lambda _: tell(found))
+        at_start = kind == "config" and needs_start(command.cli)
+        found = _trust_with_start(command, request) if at_start else _trust_as_operator(command, request)
+        command.show({"trusted": as_values(found)}, lambda _: tell(found, in_force=at_start))
 
     return trust_named
 

@@ -44,10 +44,11 @@ class NoHome(CommandError):
     """The daemon could not start because its home could not be created."""
 
 
-def start(cli: CliContext, key: DataKey | None) -> Discovery:
+def start(cli: CliContext, key: DataKey | None, confirmed: str | None = None) -> Discovery:
     """Start the daemon, or return the running one. It is healthy on return.
 
     :param key: unlocks a new daemon's vault. It is sent through a socket, never in arguments or environment.
+    :param confirmed: the digest of a C{config.yaml} that the operator trusts with this start, or None.
     :raises NoHome: if the home cannot be created.
     :raises CommandError: if the daemon ended, or was not healthy in time. The message has its last output.
     """
@@ -66,7 +67,7 @@ def start(cli: CliContext, key: DataKey | None) -> Discovery:
     for line in cli.features.announce_environment(cli.environ):
         note("{line}", line=line)
     with progress("Starting the daemon"):
-        return _until_healthy(cli, home, _spawn(cli, home, key))
+        return _until_healthy(cli, home, _spawn(cli, home, key, confirmed))
 
 
 def stop(cli: CliContext) -> bool:
@@ -144,8 +145,9 @@ def child_environment(environ: Mapping[str, str], more: Collection[str] = ()) ->
     return {name: text for name, text in environ.items() if name in passed_on or name.startswith("LC_")}
 
 
-def _spawn(cli: CliContext, home: Home, key: DataKey | None) -> subprocess.Popen[bytes]:
-    serve = command(SERVE, "--home", str(home.root))
+def _spawn(cli: CliContext, home: Home, key: DataKey | None, confirmed: str | None) -> subprocess.Popen[bytes]:
+    trusting = () if confirmed is None else ("--trust-config", confirmed)
+    serve = command(SERVE, "--home", str(home.root), *trusting)
     variables = cli.features.variables()
     if key is None:
         return _start_detached(serve, home, cli.environ, variables=variables)

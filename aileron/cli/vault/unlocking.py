@@ -234,14 +234,15 @@ def reset(cli: CliContext, new_descriptor: int | None) -> Discovery:
         return start_with(cli, key)
 
 
-def start_with(cli: CliContext, key: DataKey | None) -> Discovery:
+def start_with(cli: CliContext, key: DataKey | None, confirmed: str | None = None) -> Discovery:
     """Start the daemon, or return the running one, and erase the key in any case.
 
+    :param confirmed: the digest of a C{config.yaml} that the daemon is to trust, or None.
     :raises NoHome: if the home cannot be created.
     :raises CommandError: if the daemon ended, or was not healthy in time. The message has its last output.
     """
     try:
-        return start(cli, key)
+        return start(cli, key, confirmed)
     finally:
         if key is not None:
             key.wipe()
