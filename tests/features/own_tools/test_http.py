@@ -143,10 +143,9 @@ class RequestTests(HttpCase):
         """Return what comes of bytes: the first request, the status of an error, or nothing."""
         parser = RequestParser(HOST)
         try:
-            found = [each for piece in pieces if (each := parser.receive(piece)) is not None][:1]
+            return next((found for piece in pieces if (found := parser.receive(piece)) is not None), None)
         except UnfitRequest as refused:
             return refused.status
-        return found
 
 
 class HeadTests(HttpCase):
