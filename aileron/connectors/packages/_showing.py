@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import frozen
 
@@ -21,7 +22,7 @@ _MOST_DIFFERENCES = 2000
 _MOST_VALUES = 20_000
 _MOST_TOPS = 10
 _DIST_INFO = re.compile(r"[^/]+(\.dist-info|\.data)/")
-_COMPARED = ("scripts", "dependencies", "optionalDependencies", "peerDependencies")
+_COMPARED = ("scripts", "bin", "dependencies", "bundleDependencies", "optionalDependencies", "peerDependencies")
 _ADDED = ("scripts", "install", "node-gyp rebuild")  # if there is a binding.gyp
 _NO_FILES = "The files cannot be shown: {}. You see what the registry is told only."
 
@@ -167,9 +168,34 @@ def _find_disagreements(upload: PackageUpload, members: tuple[PackageFile, ...])
 
 def _plain(manifest: Mapping[str, JSON], name: str) -> JSON:
     """Return a part of a manifest of npm, without what npm adds to it when it publishes."""
+    if name == "bin":
+        return _plain_commands(manifest)
+    if name == "bundleDependencies":
+        return _plain_bundle(manifest)
     found, optional = manifest.get(name), manifest.get("optionalDependencies")
     if not isinstance(found, Mapping):
         return found or {}
     if name == "dependencies" and isinstance(optional, Mapping):
         return {key: value for key, value in found.items() if key not in optional}
     return {key: value for key, value in found.items() if (name, key, value) != _ADDED}
+
+
+def _plain_commands(manifest: Mapping[str, JSON]) -> JSON:
+    """Return the commands that a package of npm installs, by name, as npm writes them when it publishes."""
+    found = manifest.get("bin")
+    if isinstance(found, str):
+        found = {str(manifest.get("name")): found} if found else {}
+    if not isinstance(found, Mapping):
+        return found or {}
+    return {
+        posixpath.basename(name): posixpath.normpath(f"/{path}").lstrip("/") if isinstance(path, str) else path
+        for name, path in found.items()
+    }
+
+
+def _plain_bundle(manifest: Mapping[str, JSON]) -> JSON:
+    """Return the names of the dependencies that a package of npm has within itself, under either of the two keys."""
+    found = manifest.get("bundleDependencies", manifest.get("bundledDependencies"))
+    if found is True:
+        found = [*dependencies] if isinstance(dependencies := manifest.get("dependencies"), Mapping) else []
+    return sorted(map(str, found)) if isinstance(found, Sequence) and not isinstance(found, str) else found or []

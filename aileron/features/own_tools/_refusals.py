@@ -223,4 +223,4 @@ def _write_reason(text: str) -> str:
 
 
 def _write_json(status: int, phrase: str, headers: list[tuple[str, str]], value: JSON) -> ToolAnswer:
-    return ToolAnswer(status, phrase, (("Content-Type", _JSON), *headers), json.dumps(value).encode())
+    return ToolAnswer(status, phrase, (("Content-Type", _JSON), *headers), json.dumps(value).encode() + b"\n")

@@ -131,6 +131,23 @@ class ShowingTests(ShowingCase):
         body["versions"]["1.3.0"] |= {"optionalDependencies": {"a": "1"}, "dependencies": {"a": "1"}}
         self.assertIsNone(self.show("npm", npm_request(body), REGISTRY)["warning"])
 
+    def test_commands(self) -> None:
+        """Another command or bundled package than package.json has warns; the two ways to write the same do not."""
+        own = {
+            "name": "@acme/app",
+            "version": "1.3.0",
+            "bin": "./cli.js",
+            "dependencies": {"a": "1"},
+            "bundledDependencies": True,
+        }
+        body = npm_body(targz({"package/package.json": json.dumps(own).encode()}))
+        told = body["versions"]["1.3.0"]
+        told |= {"bin": {"app": "cli.js"}, "dependencies": {"a": "1"}, "bundleDependencies": ["a"]}
+        self.assertIsNone(self.show("npm", npm_request(body), REGISTRY)["warning"])
+        told |= {"bin": {"app": "evil.js"}, "bundleDependencies": ["a", "b"]}
+        warning = self.show("npm", npm_request(body), REGISTRY)["warning"]
+        self.assertIn("package.json in the archive has: bin, bundleDependencies.", warning)
+
     def test_unreadable(self) -> None:
         """If the archive is refused, the reason is shown, and nothing is fetched."""
         shown = self.npm(b"nothing")
