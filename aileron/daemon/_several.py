@@ -47,7 +47,7 @@ class Company:
 
         :raises StoreUnavailable, VaultLocked, VaultDamaged: if the database or its vault cannot be used.
         """
-        self._vault.share(self._shared.vaults)
+        self._vault.share(self._shared.vaults, self._shared.renewal_turns)
         daemons = self._shared.daemons
         await daemons.join()
         life.at_end(self._leave)

@@ -100,7 +100,7 @@ class Daemons:
     _clock: IReactorTime
     _terms: int = field(default=0, init=False)
     id: str = field(default="", init=False)
-    _held_until: float = field(default=0.0, init=False)  # by the clock of L{_count_seconds}
+    _held_until: float = field(default=0.0, init=False)  # by the clock of L{count_seconds}
     known: Callable[[], Decided | None] = field(default=lambda: None, init=False)
     catch_up: Callable[[], Awaitable[None]] | None = field(default=None, init=False)
 
@@ -110,7 +110,7 @@ class Daemons:
         :raises StoreUnavailable: if it cannot be stored.
         """
         self._terms += 1
-        id_, asked = f"{self._name}.{self._terms}", _count_seconds()
+        id_, asked = f"{self._name}.{self._terms}", count_seconds()
         await self._writer.write(_join, id_, self.seconds)
         self.id, self._held_until = id_, asked + self.seconds
 
@@ -119,7 +119,7 @@ class Daemons:
 
         :raises StoreUnavailable: if it cannot be stored.
         """
-        asked = _count_seconds()
+        asked = count_seconds()
         held = await self._writer.write(_renew, self.id, self.seconds)
         self._held_until = asked + self.seconds if held else 0.0
         return held
@@ -129,7 +129,7 @@ class Daemons:
 
         It may have ended if this process or its machine was suspended for longer than a lease.
         """
-        return _count_seconds() < self._held_until
+        return count_seconds() < self._held_until
 
     async def leave(self) -> None:
         """End the lease, so that others take the runs at once. Idempotent.
@@ -193,7 +193,7 @@ class Daemons:
             raise AuthorityChanged("The operator has just changed something on another daemon. Try again.")
 
 
-def _count_seconds() -> float:
+def count_seconds() -> float:
     """Return the seconds of a monotonic clock that, if the system has one, also counts while the machine sleeps."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 

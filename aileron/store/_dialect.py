@@ -22,6 +22,7 @@ class SQLDialect:
     :ivar json_text: the template of the text of the value at the dotted C{path} in the JSON of C{column}. It is C{NULL}
         if the value is missing or null, or the column is not valid JSON. The text of false is one
         of L{FALSE}.
+    :ivar now: the expression of the database's present time in seconds since 1970.
     :ivar erasing: the statements before and after a deletion whose bytes must be overwritten. Empty if the database
         overwrites deleted rows only later.
     """
@@ -30,6 +31,7 @@ class SQLDialect:
     encode_list: Callable[[Sequence[str]], object]
     elapsed: str
     json_text: str
+    now: str
     erasing: tuple[str, str] | tuple[()] = ()
 
     def among(self, column: str, values: Sequence[str]) -> tuple[str, object]:

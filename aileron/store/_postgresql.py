@@ -25,6 +25,7 @@ POSTGRESQL = SQLDialect(
     elapsed="CAST(greatest(0.0, extract(epoch FROM CAST({end} AS timestamptz) - CAST({start} AS timestamptz)))"
     " AS double precision)",
     json_text="text_at({column}, '{path}')",
+    now="CAST(extract(epoch FROM clock_timestamp()) AS double precision)",
 )
 
 

@@ -27,6 +27,7 @@ SQLITE = SQLDialect(
     encode_list=_encode_list,
     elapsed="max(0.0, (julianday({end}) - julianday({start})) * 86400)",
     json_text="CASE WHEN json_valid({column}) THEN CAST(json_extract({column}, '$.{path}') AS TEXT) END",
+    now="((julianday('now') - 2440587.5) * 86400.0)",
     erasing=("PRAGMA secure_delete=ON", "PRAGMA secure_delete=OFF"),
 )
 

@@ -26,6 +26,7 @@ from ._in_band import SQLInBandMemories
 from ._memories import SQLBindingFlags, SQLContents, SQLUsage, SQLWatermarks
 from ._migration import Schema, migrate, shipped
 from ._people import SQLPeople
+from ._renewal_turns import SQLRenewalTurns
 from ._runs import SQLRuns
 from ._sessions import CACHED, SQLSessions
 from ._snoozes import SQLSnoozes
@@ -65,11 +66,13 @@ class SharedStore:
     :ivar daemons: this daemon and the others, with their leases.
     :ivar vaults: the documents of vaults in the database.
     :ivar listener: receives the notices of the others.
+    :ivar renewal_turns: lets one daemon at a time renew a credential.
     """
 
     daemons: Daemons
     vaults: SharedVaults
     listener: Listener
+    renewal_turns: SQLRenewalTurns
 
     def may_send(self) -> bool:
         """Return False if another daemon may have taken the runs that this one is executing."""
@@ -188,7 +191,7 @@ def make_store(
     shared = None
     if tuning.daemon is not None and isinstance(place, ServerAddress):
         shared = _share(
-            place, pools, tuning.daemon, Daemons(tuning.daemon, tuning.lease_seconds, writer, readers, clock)
+            place, pools, tuning.daemon, writer, Daemons(tuning.daemon, tuning.lease_seconds, writer, readers, clock)
         )
     daemons = None if shared is None else shared.daemons
     cached = 0 if shared is not None else CACHED
@@ -217,12 +220,13 @@ def make_store(
     )
 
 
-def _share(address: ServerAddress, pools: _Pools, name: str, daemons: Daemons) -> SharedStore:
+def _share(address: ServerAddress, pools: _Pools, name: str, writer: Writer, daemons: Daemons) -> SharedStore:
     from ._listener import Listener
     from ._vaults import SharedVaults
 
     listener = Listener(address, name, pools.reactor, pools.reading.threadpool)
-    return SharedStore(daemons, SharedVaults(address, name, time.monotonic), listener)
+    vaults = SharedVaults(address, name, time.monotonic)
+    return SharedStore(daemons, vaults, listener, SQLRenewalTurns(writer, name))
 
 
 def _use_file(

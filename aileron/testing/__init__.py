@@ -22,6 +22,7 @@ from ._operator_limits import MemoryOperatorLimits, OperatorLimitsContract, exam
 from ._passkeys import MemoryPasskeyBook, SoftwareAuthenticator, public_key_of
 from ._people import MemoryPeopleBook
 from ._record_keys import MemoryRecordKeys, RecordKeysContract
+from ._renewal_turns_contract import MemoryTurns, RenewalTurnsContract
 from ._run_lists_contract import RunsContract
 from ._runner import ScriptedRunner, scripted_offer
 from ._ssh_keys import MemorySshKeyBook, SoftwareSshKey
@@ -56,9 +57,11 @@ __all__ = [
     "MemoryRecordKeys",
     "MemorySshKeyBook",
     "MemoryTrust",
+    "MemoryTurns",
     "MemoryVault",
     "OperatorLimitsContract",
     "RecordKeysContract",
+    "RenewalTurnsContract",
     "RunsContract",
     "RunsProxy",
     "ScriptedConnector",

@@ -20,6 +20,7 @@ from ._credential import Credential, Renewals
 from ._format import VaultDocument, VaultEntry
 from ._names import binding_of, check_binding, check_secret
 from ._sealing import unseal_entry, with_secret
+from ._shared_renewal import Sharing
 from ._vault_file import OpenVault
 
 
@@ -34,6 +35,7 @@ class FileBindings:
     _clock: IReactorTime
     _turns: defaultdict[str, DeferredLock]
     _renewals: Renewals
+    _sharing: Sharing | None
     _changes: int
 
     def list(self) -> tuple[Binding, ...]:
@@ -106,7 +108,9 @@ class FileBindings:
         return evolve(state, reason=kind.limit(kept, scopes), surplus=surplus)
 
     def credential(self, binding: Binding, scope: Scope) -> ICredential:
-        return Credential(self._file, binding, scope, self._turns[binding.name], self._clock, self._renewals)
+        return Credential(
+            self._file, binding, scope, self._turns[binding.name], self._clock, self._renewals, self._sharing
+        )
 
 
 def _find(document: VaultDocument, name: str) -> VaultEntry:

@@ -16,7 +16,7 @@ from aileron.base.json import JSON, digest_of_bytes, utc
 from aileron.base.waiting import uncancelled
 from aileron.credentials import KINDS, CredentialKind, CredentialUse, NeedsYou, TokenExchange, no_exchange
 from aileron.model.connectors import Request
-from aileron.model.errors import AileronError, BindingFailed, CredentialNeedsYou, VaultDamaged
+from aileron.model.errors import AileronError, BindingFailed, CredentialNeedsYou, NetworkError, VaultDamaged
 from aileron.model.interfaces.vault import ICredential
 from aileron.model.vault import Authorization, Binding, Scope
 
@@ -24,8 +24,10 @@ from ._cipher import DataKey
 from ._format import VaultDocument, VaultEntry
 from ._names import check_address, check_scope, check_secret, check_target, refuse_use
 from ._sealing import unseal_entry, with_secret
+from ._shared_renewal import SecretReplaced, SharedRenewal, Sharing
 from ._vault_file import OpenVault
 
+_MOST_TRIES = 5
 _CERTAIN_AFTER = 3
 """The number of consecutive refusals of one operation after which the credential is blamed."""
 
@@ -76,6 +78,7 @@ class Credential:
     """The credential of one binding, without the secret itself.  Two objects for equal bindings are equal.
 
     :param turn: the lock that serializes uses of the binding, so that an expiring credential is renewed once.
+    :param sharing: what else a renewal needs if several daemons share the vault, or None.
     """
 
     _file: OpenVault = field(repr=False, eq=False)
@@ -84,6 +87,7 @@ class Credential:
     _turn: DeferredLock = field(repr=False, eq=False)
     _clock: IReactorTime = field(repr=False, eq=False)
     _renewals: Renewals = field(repr=False, eq=False)
+    _sharing: Sharing | None = field(repr=False, eq=False)
 
     async def reveal(self) -> bytes:
         return await self._in_turn(lambda kind, use: kind.reveal(use))
@@ -106,24 +110,48 @@ class Credential:
             return kind.refused(use, sent, challenge)
 
         try:
-            return await self._in_turn(note)
+            return await self._in_turn(note, changes=True)
         except AileronError:  # if it cannot be recorded, the next use is refused too
             return False
 
     def accepted(self, sent: Authorization) -> None:
         self._renewals.doubts.pop(self._binding.name, None)
 
-    async def _in_turn(self, work: _Work[_T]) -> _T:
+    async def _in_turn(self, work: _Work[_T], *, changes: bool = False) -> _T:
         """Run C{work} when no other use of the binding is in progress, and return its result.
 
         Cancelling stops the wait but not a renewal.
+
+        :param changes: whether C{work} may change the stored secret without an exchange.
         """
-        doing: Deferred[_T] = self._turn.run(lambda: Deferred.fromCoroutine(self._use(work)))
+        sharing = self._sharing
+        use = partial(self._use, work) if sharing is None else partial(self._use_shared, work, sharing, changes)
+        doing: Deferred[_T] = self._turn.run(lambda: Deferred.fromCoroutine(use()))
         return await uncancelled(doing)
 
-    async def _use(self, work: _Work[_T]) -> _T:
+    async def _use_shared(self, work: _Work[_T], sharing: Sharing, changes: bool) -> _T:
+        """Run C{work}. If another daemon renews the secret meanwhile, run it again with the renewed one.
+
+        :raises NetworkError: if other daemons renew it again and again.
+        """
+        name = f"{self._file.verified.vault}/{self._binding.name}"
+        for _ in range(_MOST_TRIES):
+            is_replaced = partial(self._is_replaced, self._find_kept())
+            renewal = SharedRenewal(sharing, name, is_replaced, self._renewals.exchange, self._clock)
+            try:
+                if changes and KINDS[self._binding.kind].exchanges:
+                    await renewal.begin()
+                return await self._use(work, renewal)
+            except SecretReplaced:
+                continue
+            finally:
+                await renewal.end()
+        raise NetworkError("Other daemons renewed the credential meanwhile.")
+
+    async def _use(self, work: _Work[_T], renewal: SharedRenewal | None = None) -> _T:
         kind, kept = KINDS[self._binding.kind], self._find_kept()
-        use = CredentialUse(self._scope, kept, partial(self._keep, kept), self._now, self._renewals.exchange)
+        exchange = self._renewals.exchange if renewal is None else renewal.exchange
+        use = CredentialUse(self._scope, kept, partial(self._keep, kept), self._now, exchange)
         refusal = self._renewals.find_refusal(self._binding, kept)
         if refusal is not None:
             raise self._needs_you(refusal)
@@ -158,6 +186,9 @@ class Credential:
             return unseal_entry(document, key, entry)
         except VaultDamaged as error:
             raise self._failure("does not open: its entry was altered.") from error
+
+    def _is_replaced(self, kept: bytes) -> bool:
+        return self._find_kept() != kept
 
     def _keep(self, before: bytes, renewed: bytes) -> None:
         """Replace the secret C{before} by C{renewed}.  The binding is unchanged, so approvals for it stay valid.

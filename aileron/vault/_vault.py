@@ -38,6 +38,7 @@ from ._grants import FileGrants
 from ._key_sources import FileKeySources
 from ._proofs import operator_key
 from ._sealing import SIGNING, seal_part, unseal_part
+from ._shared_renewal import RenewalTurns, Sharing
 from ._vault_file import OpenVault, SharedCopy
 
 
@@ -183,6 +184,7 @@ class Vault(FileBindings, FileAuthority, FileControl):
         self._clock = clock
         self._turns = defaultdict(DeferredLock)
         self._renewals, self._changes = renewals or Renewals(), 0
+        self._sharing: Sharing | None = None
         self.grants = FileGrants(self._file, clock)
         self.record_keys = FileRecordKeys(self._file)
         self.key_sources = FileKeySources(self._file)
@@ -204,15 +206,17 @@ class Vault(FileBindings, FileAuthority, FileControl):
         """Lock the vault.  Operator sessions end too, because their owner waits for L{locked}."""
         self._file.lock()
 
-    def share(self, copy: SharedCopy) -> None:
+    def share(self, copy: SharedCopy, turns: RenewalTurns) -> None:
         """From now on, use the document that several daemons share. Call while unlocked. See L{OpenVault.share}.
 
+        :param turns: lets one daemon at a time renew a credential.
         :raises VaultLocked: if the vault is not unlocked.
         :raises VaultDamaged: if the shared document is not this vault's, or was changed independently.
         :raises StoreUnavailable: if it cannot be read or written now.
         """
         before = self._file.verified.entries
         self._file.share(copy)
+        self._sharing = Sharing(turns, self.refresh)
         self._changes += self._file.verified.entries != before
 
     def refresh(self) -> bool:

@@ -103,7 +103,7 @@ class LeaseTests(SeveralCase):
     def test_upgrade(self) -> None:
         """Tables are upgraded only by a daemon that has the database to itself, and then others join."""
         ((version,),) = self.query("SELECT version FROM schema_version")
-        self.query("DROP TABLE vaults; DROP TABLE daemons; UPDATE schema_version SET version = 16")
+        self.query("DROP TABLE vaults, daemons, renewal_turns; UPDATE schema_version SET version = 16")
         third = self.unstarted("third")
         refused = self.refused(third.open(), DatabaseRefused)
         self.assertIn("stop all other daemons", refused.message)
@@ -143,8 +143,8 @@ class LeaseTests(SeveralCase):
         """A daemon that stood still for longer than its lease knows that, without the database, until it renews it."""
         daemons = self.daemons(self.one)
         self.assertTrue(self.one.may_send())
-        seconds = _daemons._count_seconds()
-        self.patch(_daemons, "_count_seconds", lambda: seconds + 31)
+        seconds = _daemons.count_seconds()
+        self.patch(_daemons, "count_seconds", lambda: seconds + 31)
         self.assertFalse(self.one.may_send())
         self.assertTrue(self.do(daemons.renew()))
         self.assertTrue(self.one.may_send())

@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 
 from aileron.model.errors import Conflict, StoreUnavailable, VaultDamaged
 from aileron.model.trust import TrustKind
-from aileron.testing import example_caps, example_grant, example_pauses, new_binding, trusted_word
+from aileron.testing import MemoryTurns, example_caps, example_grant, example_pauses, new_binding, trusted_word
 from aileron.vault import Vault, keys
 from aileron.vault._vault_file import VaultChanged
 
@@ -58,7 +58,7 @@ class SharedTests(VaultCase):
         self.second_path.write_bytes(self.path.read_bytes())
         self.one, self.other = self.unlocked(), self.second()
         for each in (self.one, self.other):
-            each.share(self.copy)
+            each.share(self.copy, MemoryTurns())
 
     def second(self) -> Vault:
         return Vault(self.second_path, self.clock, lambda: True, self.key())
@@ -175,7 +175,7 @@ class SharedTests(VaultCase):
         self.copy.rows[vault] = revision + 1, authority, altered
         self.assertRaises(VaultDamaged, self.one.refresh)
         self.assertRaises(VaultDamaged, self.one.keep_caps, example_caps())
-        self.assertRaises(VaultDamaged, self.second().share, self.copy)
+        self.assertRaises(VaultDamaged, self.second().share, self.copy, MemoryTurns())
         self.assertEqual(self.one.caps(), ())
 
     def test_older(self) -> None:
@@ -187,7 +187,7 @@ class SharedTests(VaultCase):
         self.assertRaises(VaultDamaged, self.one.refresh)
         self.assertEqual(self.one.trusted(), (trusted_word(),))
         again = self.unlocked()
-        again.share(self.copy)
+        again.share(self.copy, MemoryTurns())
         self.assertEqual(again.trusted(), (trusted_word(),))
         self.other.refresh()
         self.assertEqual(self.other.trusted(), (trusted_word(),))
@@ -197,7 +197,7 @@ class SharedTests(VaultCase):
         self.one.put([trusted_word()])
         again = self.second()
         self.assertEqual(again.trusted(), ())
-        again.share(self.copy)
+        again.share(self.copy, MemoryTurns())
         self.assertEqual(again.trusted(), (trusted_word(),))
         self.assertEqual(self.second_path.read_bytes(), self.path.read_bytes())
 
@@ -207,15 +207,15 @@ class SharedTests(VaultCase):
         first.put([trusted_word()])
         second.keep_caps(example_caps())
         copy = MemoryCopy()
-        first.share(copy)
-        self.assertRaises(VaultDamaged, second.share, copy)
+        first.share(copy, MemoryTurns())
+        self.assertRaises(VaultDamaged, second.share, copy, MemoryTurns())
 
     def test_other_passphrase(self) -> None:
         """A passphrase that was changed in one home counts in the database; another home is refused until it has it."""
         key = keys.change_passphrase(self.path, PASSPHRASE, NEW_PASSPHRASE)
-        Vault(self.path, self.clock, lambda: True, key).share(self.copy)
+        Vault(self.path, self.clock, lambda: True, key).share(self.copy, MemoryTurns())
         self.assertRaises(VaultDamaged, self.other.refresh)
-        self.assertRaises(VaultDamaged, self.second().share, self.copy)
+        self.assertRaises(VaultDamaged, self.second().share, self.copy, MemoryTurns())
 
     def test_locked(self) -> None:
         """A locked daemon looks for nothing, and shows what it knew."""
