@@ -106,6 +106,7 @@ def head(cursor: Cursor) -> tuple[int, str] | None:
     """Return the sequence and hash of the newest record, or None if there is none."""
     row = cursor.last_pending("audit_events")
     if row is None:
+        cursor.settle("audit_events", "seq", None)  # no record waits
         row = cursor.execute("SELECT seq, hash FROM audit_events ORDER BY seq DESC LIMIT 1").fetchone()
     return None if row is None else (row["seq"], row["hash"])
 

@@ -70,11 +70,11 @@ class PostgreSQLCursor:
     _inner: psycopg.Cursor[Any]
     _types: Mapping[tuple[str, str], str]
     _together: bool = False
-    _pending: dict[Insertion | RowUpdate, list[Sequence[Any]]] = field(factory=dict, init=False)
+    _pending: dict[Insertion | RowUpdate, dict[object, Sequence[Any]]] = field(factory=dict, init=False)
     _marks: dict[Insertion | RowUpdate, int] = field(factory=dict, init=False)
     _wrote: bool = field(default=False, init=False)
     _settled: bool = field(default=False, init=False)
-    _found: dict[tuple[RowLookup, object], Any] = field(factory=dict, init=False)
+    _found: dict[RowLookup, dict[object, Any]] = field(factory=dict, init=False)
 
     dialect = POSTGRESQL
 
@@ -102,29 +102,36 @@ class PostgreSQLCursor:
 
     def insert(self, insertion: Insertion, rows: Iterable[Sequence[Any]], /) -> None:
         """Insert rows, at once or before the commit."""
-        new = list(rows)
         if not self._together:
-            self.executemany(insertion.statement, new)
+            self.executemany(insertion.statement, rows)
             return
-        if insertion.key and self._names_twice(insertion, new):
-            self.flush()
-        for row in new:
-            self._forget(insertion, row)
-            self._pending.setdefault(insertion, []).append(row)
+        places = _key_places(insertion)
+        for row in rows:
+            key = tuple([row[place] for place in places])
+            if key and key in self._pending.get(insertion, ()):
+                self.flush()  # PostgreSQL refuses two rows with the same key in one statement
+            self._put(insertion, row, key)
 
     def update(self, update: RowUpdate, row: Sequence[Any], /) -> bool:
         """Update one row, at once or before the commit. Then a row that is not there undoes the transaction."""
         if not self._together:
             return self.execute(update.statement, row).rowcount == 1
-        self._forget(update, row)
-        self._pending.setdefault(update, []).append(row)
+        self._put(update, row)
         return True
+
+    def _put(self, each: Insertion | RowUpdate, row: Sequence[Any], key: tuple[object, ...] = ()) -> None:
+        """Let a row wait, and forget what was found of it."""
+        for lookup, rows in self._found.items():
+            if lookup.table == each.table:
+                rows.pop(row[each.columns.index(lookup.column)], None)
+        waiting = self._pending.setdefault(each, {})
+        waiting[key or len(waiting)] = row
 
     def last_pending(self, table: str, /) -> Mapping[str, Any] | None:
         """Return the newest row by column that waits to be inserted into a table, or None if there is none."""
         for each, rows in self._pending.items():
             if each.table == table and rows:
-                return dict(zip(each.columns, rows[-1], strict=True))
+                return dict(zip(each.columns, next(reversed(rows.values())), strict=True))
         return None
 
     def settle(self, table: str, column: str, value: object, /) -> None:
@@ -133,15 +140,16 @@ class PostgreSQLCursor:
             if each.table != table or not rows:
                 continue
             place = each.columns.index(column) if column in each.columns else None
-            if place is None or any(row[place] == value for row in rows):
+            if place is None or any(row[place] == value for row in rows.values()):
                 self.flush()
                 return
         self._settled = True
 
     def find(self, lookup: RowLookup, value: object, /) -> Any:
         """Return the row with a value in a unique column, or None if there is none."""
-        if (lookup, value) in self._found:
-            return self._found[lookup, value]
+        known = self._found.get(lookup, {})
+        if value in known:
+            return known[value]
         self.settle(lookup.table, lookup.column, value)
         return self.execute(lookup.statement, (value,)).fetchone()
 
@@ -151,13 +159,7 @@ class PostgreSQLCursor:
             f"SELECT {lookup.selection}, {lookup.column} FROM {lookup.table} WHERE {lookup.column} = ANY(%s)",
             [values],
         )
-        self._found.update(dict.fromkeys((lookup, value) for value in values))
-        self._found.update({(lookup, row[-1]): row for row in self._inner})
-
-    def _forget(self, each: Insertion | RowUpdate, row: Sequence[Any]) -> None:
-        """Forget what was found of a row that changes."""
-        for lookup in {lookup for lookup, _ in self._found if lookup.table == each.table}:
-            self._found.pop((lookup, row[each.columns.index(lookup.column)]), None)
+        self._found[lookup] = {**dict.fromkeys(values), **{row[-1]: row for row in self._inner}}
 
     def flush(self) -> None:
         """Write the rows that wait, one statement for each table.
@@ -170,7 +172,7 @@ class PostgreSQLCursor:
         self._marks = {}
         for each in sorted(pending, key=_order):
             if pending[each]:
-                self._write(each, pending[each])
+                self._write(each, list(pending[each].values()))
 
     def begin_job(self) -> None:
         """Remember which rows wait, so that those of one job can be dropped."""
@@ -180,7 +182,8 @@ class PostgreSQLCursor:
     def drop_job(self) -> bool:
         """Drop the rows that wait since L{begin_job}. Return False if some were written already."""
         for each, rows in self._pending.items():
-            del rows[self._marks.get(each, 0) :]
+            for key in list(rows)[self._marks.get(each, 0) :]:
+                del rows[key]
         return not self._wrote
 
     def fetchone(self) -> Any:
@@ -194,21 +197,34 @@ class PostgreSQLCursor:
     def __iter__(self) -> Iterator[Any]:
         return iter(self._inner)
 
-    def _names_twice(self, insertion: Insertion, new: Sequence[Sequence[Any]]) -> bool:
-        """Return whether two rows of one statement would have the same key, which PostgreSQL refuses."""
-        places = [insertion.columns.index(column) for column in insertion.key]
-        kept = {tuple(row[place] for place in places) for row in self._pending.get(insertion, ())}
-        return any(tuple(row[place] for place in places) in kept for row in new)
-
     def _write(self, each: Insertion | RowUpdate, rows: Sequence[Sequence[Any]]) -> None:
         statement = _set_wise(each, self._arrays(each)) if len(rows) > 1 else _translate(each.statement)
-        values: Sequence[Any] = [list(column) for column in zip(*rows, strict=True)] if len(rows) > 1 else rows[0]
+        values: Sequence[Any] = [_array(column) for column in zip(*rows, strict=True)] if len(rows) > 1 else rows[0]
         self._inner.execute(statement, values)
         if isinstance(each, RowUpdate) and self._inner.rowcount != len(rows):
             raise AgainError
 
     def _arrays(self, each: Insertion | RowUpdate) -> str:
         return ", ".join(f"%s::{self._types[each.table, column]}[]" for column in each.columns)
+
+
+@cache
+def _key_places(insertion: Insertion) -> Sequence[int]:
+    return [insertion.columns.index(column) for column in insertion.key]
+
+
+def _array(values: Sequence[object]) -> str:
+    """Return the text of an array. A list, which psycopg would convert, costs several times as much."""
+    return f"{{{','.join(map(_element, values))}}}"
+
+
+def _element(value: object) -> str:
+    if isinstance(value, str):
+        quoted = value.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{quoted}"'
+    if value is None:
+        return "NULL"
+    return f'"\\\\x{value.hex()}"' if isinstance(value, bytes) else str(value)
 
 
 def _order(each: Insertion | RowUpdate) -> tuple[bool, int]:

@@ -17,7 +17,9 @@ from aileron.model.errors import StateConflict, StoreUnavailable
 from aileron.model.queries import AuditQuery
 from aileron.model.runs import RunState
 from aileron.store import ForeignDatabase, NewerDatabase, Store, Tuning, read_address
+from aileron.store._audit_tables import insert_macs
 from aileron.store._dialect import Cursor
+from aileron.store._runs_table import RUNS
 from aileron.testing import check_chain, example_event, example_run, example_transition, unopened_store
 from aileron.testing._case import StoreCase
 from tests.functional.postgresql import OnServer
@@ -216,6 +218,26 @@ class TogetherTests(ServerCase):
         self.assertEqual(costs[0], costs[1])
         self.assertLess(costs[1], 10)
         self.assertEqual(self.count(), 44)
+
+    def test_any_value(self) -> None:
+        """Values that are written by one statement are read as they were, whatever is in them."""
+        texts = ['"', "\\", '\\"', "{a,b}", "NULL", "", None, "'; DELETE FROM runs; --", "\\x00", "é\n\t \u2028"]
+        runs = [
+            attrs.evolve(example_run(f"run-{number}"), reason=text, arguments={"é": [text, 1.5, '\\"']})
+            for number, text in enumerate(texts)
+        ]
+        self.do(self.store.audit.append(*(example_event() for _ in runs)))
+
+        def write(cursor: Cursor) -> None:
+            RUNS.insert(cursor, runs)
+            insert_macs(cursor, [(number, f"{text}", b'\\\x00"') for number, text in enumerate(texts, 1)])
+
+        executed = self.statements()
+        self.successResultOf(self.store._writer.write(write))
+        self.assertNotIn("SAVEPOINT job", executed, "written one by one")
+        self.assertEqual([self.do(self.store.runs.get(run.id)) for run in runs], runs)
+        kept = self.do(self.store.archive.macs(0, 100))
+        self.assertEqual([(each.period, each.mac) for each in kept], [(f"{text}", b'\\\x00"') for text in texts])
 
     def test_one_fails(self) -> None:
         """One that fails in the database does not disturb the others of its batch."""
