@@ -15,6 +15,7 @@ from aileron.base.json import utc
 from aileron.model.audit import DAEMON, Event
 from aileron.model.errors import LimitExceeded, Unauthorized
 from aileron.model.interfaces.store import ISessions
+from aileron.model.people import Owner
 from aileron.model.sessions import Session, SessionEnding
 
 CHECK_SECONDS = 5.0
@@ -30,8 +31,8 @@ _UNSEEN = timedelta(days=1)
 class Leases:
     """The leases of all sessions.
 
-    L{end_lapsed_sessions} ends a leased session that nobody has held for L{GRACE_SECONDS}, and any session that has
-    reached its latest end.
+    L{end_lapsed_sessions} ends a leased session that nobody has held for L{GRACE_SECONDS}, any session that has reached
+    its latest end, and the sessions of accounts that were removed.
 
     A launcher holds the lease of its session by an open request. If the launcher is killed, the kernel closes the
     request. If the launcher is stopped or the machine sleeps, the request stays open. Requests of the agent do not hold
@@ -42,6 +43,7 @@ class Leases:
     :param ids: a function that makes ULIDs.
     :param ended: a function that is called for each session ended here.
     :param several: whether launchers may hold the leases of sessions at other daemons as well.
+    :param is_removed: returns whether an owner's account was removed. By default there are no accounts.
     """
 
     def __init__(
@@ -51,7 +53,10 @@ class Leases:
         ids: Callable[[], str],
         ended: Callable[[str], object] = lambda _: None,
         several: bool = False,
+        *,
+        is_removed: Callable[[Owner], bool] = lambda _: True,
     ) -> None:
+        self._is_removed = is_removed
         self._several, self._held = several, set[str]()
         self._sessions, self._clock, self._ids, self._ended = sessions, clock, ids, ended
         self._holders: Counter[str] = Counter()
@@ -85,10 +90,25 @@ class Leases:
         self._held.intersection_update(each.id for each in live)
         self._away = {each: self._away[each] + passed if each in self._away else 0.0 for each in alone}
         for session in live:
+            if await self.end_if_removed(session):
+                continue
             if session.ends_at is not None and session.ends_at <= utc(now):
                 await self._end(session, SessionEnding.EXPIRED)
             elif self._away.get(session.id, 0.0) >= GRACE_SECONDS:
                 await self._end(session, SessionEnding.ORPHANED)
+
+    async def end_if_removed(self, session: Session) -> bool:
+        """End a live session if the account to which it belongs was removed. Return whether it was.
+
+        :raises StoreUnavailable: if the end cannot be stored. The session is valid for as long.
+        """
+        # guard of roles: the sessions of an account end with it
+        #    -> features.people.test_agents.RemovedTests.test_next_request,
+        #    instead return False
+        if session.owner is None or not self._is_removed(session.owner):
+            return False
+        await self._end(session, None)
+        return True
 
     def _is_alone(self, session: Session, now: datetime) -> bool:
         """Return whether nobody holds the lease of a session.
@@ -109,8 +129,8 @@ class Leases:
             live += found.items
         return live
 
-    async def _end(self, session: Session, ending: SessionEnding) -> None:
-        payload = {"exit_code": None, "ending": ending.value}
+    async def _end(self, session: Session, ending: SessionEnding | None) -> None:
+        payload = {"exit_code": None, "ending": "account_removed" if ending is None else ending.value}
         event = Event(self._ids(), "session.ended", utc(self._clock.seconds()), DAEMON, payload, session_id=session.id)
         await self._sessions.end(session.id, None, (event,), ending)
         self._ended(session.id)

@@ -21,7 +21,7 @@ from aileron.model.interfaces.governance import IGrantService, ILimitService, IR
 from aileron.model.interfaces.runner import IDecisions, ISubmission
 from aileron.model.interfaces.store import IAudit, IBindingFlags, ISessions
 from aileron.model.interfaces.vault import IBindings, IVault
-from aileron.model.people import AccountLogin, Role
+from aileron.model.people import AccountLogin, Owner, Role
 from aileron.model.reactor import LongTurns
 from aileron.model.runs import Decision, Run
 from aileron.model.sessions import LapsedLogin, Session, SignIn
@@ -356,6 +356,7 @@ class Dependencies:
     :ivar forget_places: is called with the owner of each credential that becomes invalid.
     :ivar find_role: a coroutine function that returns the present role of a login's account, or None if the account was
         removed or changed since the login.
+    :ivar is_removed: returns whether the account to which a session belongs was removed.
     :ivar access_log: the record of logins.
     :ivar leases: the leases of sessions.
     :ivar waits: the long polls of agents.
@@ -399,6 +400,7 @@ class Dependencies:
     cookie_prefix: str = ""
     find_role: Callable[[AccountLogin], Awaitable[Role | None]] = find_no_role
     several: bool = False
+    is_removed: Callable[[Owner], bool] = lambda _: True
     access_log: AccessLog = field(
         init=False, default=Factory(lambda deps: AccessLog(deps.audit, deps.clock, deps.ids), takes_self=True)
     )
@@ -406,7 +408,10 @@ class Dependencies:
     leases: Leases = field(
         init=False,
         default=Factory(
-            lambda deps: Leases(deps.sessions, deps.clock, deps.ids, deps.session_ended, deps.several), takes_self=True
+            lambda deps: Leases(
+                deps.sessions, deps.clock, deps.ids, deps.session_ended, deps.several, is_removed=deps.is_removed
+            ),
+            takes_self=True,
         ),
     )
 

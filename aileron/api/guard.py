@@ -139,7 +139,7 @@ async def agent_caller(token: str, deps: Dependencies) -> Caller:
     digest = token_digest(token)
     if hmac.compare_digest(digest, deps.launch_key_digest):
         return Caller(Who.LAUNCH)
-    return _agent(await deps.sessions.by_token(digest) if token.startswith(AGENT_TOKEN) else None)
+    return await _agent(await deps.sessions.by_token(digest) if token.startswith(AGENT_TOKEN) else None, deps)
 
 
 async def in_band_caller(key: str, deps: Dependencies) -> Caller:
@@ -147,13 +147,14 @@ async def in_band_caller(key: str, deps: Dependencies) -> Caller:
 
     :raises Unauthorized: if the key is unknown, or its session has ended.
     """
-    return _agent(await deps.sessions.by_in_band_key(token_digest(key)) if key.startswith(IN_BAND_KEY) else None)
+    found = await deps.sessions.by_in_band_key(token_digest(key)) if key.startswith(IN_BAND_KEY) else None
+    return await _agent(found, deps)
 
 
-def _agent(session: Session | None) -> Caller:
+async def _agent(session: Session | None, deps: Dependencies) -> Caller:
     if session is None:
         raise _unknown()
-    if not session.live:
+    if not session.live or await deps.leases.end_if_removed(session):
         raise Unauthorized("The session of this token has ended.")
     return Caller(Who.AGENT, session=session)
 

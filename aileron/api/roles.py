@@ -12,6 +12,7 @@ LEAST_ROLES: Mapping[str, Role] = {
     "list_pending": Role.VIEWER,
     "logout": Role.VIEWER,
     "show_pending": Role.VIEWER,
+    "connect_agent": Role.APPROVER,
     "decide": Role.APPROVER,
     "deny_session": Role.APPROVER,
     "edit": Role.APPROVER,

@@ -122,9 +122,8 @@ async def _start_services(
     around: Around | None,
 ) -> Services:
     files = config_file.features.trusted_files(settings.home, vault)
-    maker = ConnectorMaker(
-        reactor, own.transport, str(settings.home.root), report_strays(reactor, store), features=config_file.features
-    )
+    root, strays = str(settings.home.root), report_strays(reactor, store)
+    maker = ConnectorMaker(reactor, own.transport, root, strays, features=config_file.features)
     life.at_end(maker.loop.stop)
     life.at_end(maker.servers.stop)
     vault.locked().addCallback(lambda _: maker.servers.forget_credentials())
@@ -152,9 +151,10 @@ async def _start_services(
         operator_limits=vault,
         approvers=logins.approvers,
         may_send=store.may_send,
+        is_removed=vault.is_removed,
         refresh_vault=None if store.shared is None else vault.refresh,
     )
-    runner = build(collaborators if around is None else around(collaborators))
+    runner = build(around(collaborators) if around else collaborators)
     catalogue.refresh()
     life.at_end(lambda: runner.stop(_DRAIN_SECONDS))
     await runner.start()

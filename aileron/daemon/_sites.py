@@ -118,6 +118,7 @@ class Sites:
             long_turns=lambda: None if self.watchdog is None else self.watchdog.long_turns,
             forget_places=self._forget_places,
             several=store.shared is not None,
+            is_removed=vault.is_removed,
         )
         site, self._agent_routes = api.agent_site(self._parts)
         self._agent_site = self._guard_agents(site)

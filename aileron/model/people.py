@@ -50,6 +50,10 @@ class ApproverRule:
     by: tuple[str, ...] = ()
     not_requester: bool = False
 
+    def names(self, name: str, role: Role) -> bool:
+        """Return whether the rule lists an account's name or its role."""
+        return name in self.by or role.value in self.by
+
     def find_objection(self, name: str, role: Role, *, is_requester: bool) -> str | None:
         """Return why a person may not approve, as a sentence, or None if the person may.
 
@@ -61,9 +65,20 @@ class ApproverRule:
         if self.not_requester and is_requester:
             return "This action needs an approval by somebody else than the requester."
         # guard of roles: only those whom the rule names approve -> runner.test_approvers.RuleTests.test_named
-        if self.by and name not in self.by and role.value not in self.by:
+        if self.by and not self.names(name, role):
             return f"This action needs an approval by: {', '.join(self.by)}."
         return None
+
+
+@frozen
+class Owner:
+    """The account to which an agent's session belongs. A run has the owner of its session.
+
+    :ivar account: the account's ID, which another account of the same name does not have.
+    """
+
+    account: str
+    name: str
 
 
 @frozen
@@ -129,6 +144,11 @@ class PersonAccount:
     def login(self) -> AccountLogin:
         """The account as a login names it."""
         return AccountLogin(self.id, self.name, self.role, self.digest)
+
+    @property
+    def owner(self) -> Owner:
+        """The account as the owner of a session."""
+        return Owner(self.id, self.name)
 
 
 @frozen

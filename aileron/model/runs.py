@@ -13,7 +13,7 @@ from aileron.base.json import JSON
 from .actions import Offer
 from .audit import Actor, Event
 from .faults import Fault
-from .people import AccountLogin, ApproverRule
+from .people import AccountLogin, ApproverRule, Owner
 from .reviews import Card, Review
 from .sessions import Session
 from .signing import SignedDecisions
@@ -74,6 +74,7 @@ class Call:
     :ivar tool_call: the id of the model's tool call from the client: 1 to 128 visible ASCII characters, or None.
     :ivar claim: the claim to store with the run, if the call is a request of the agent's own tool. Every other call,
         and each one over the API, has None.
+    :ivar owner: the owner of the run of a call without a session, such as an undo, or None for the operator.
     """
 
     action: str
@@ -84,6 +85,12 @@ class Call:
     undoes: str | None = None
     tool_call: str | None = None
     claim: NewClaim | None = None
+    owner: Owner | None = None
+
+    @property
+    def run_owner(self) -> Owner | None:
+        """The owner of the call's run: that of its session, if it has one."""
+        return self.owner if self.session is None else self.session.owner
 
     @staticmethod
     def mint_key(token: str) -> str:
@@ -109,6 +116,7 @@ class Run:
     :ivar start_after: the earliest start of an approved run.
     :ivar undoes: the id of the completed run that this run undoes.
     :ivar title: one line that says what it does, as the connector's file words it, or empty. For display only.
+    :ivar owner: the account for which it was requested, or None for the operator.
     """
 
     id: str
@@ -132,6 +140,7 @@ class Run:
     start_after: datetime | None = None
     undoes: str | None = None
     title: str = ""
+    owner: Owner | None = None
 
     @property
     def asked_for(self) -> Mapping[str, JSON]:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from attrs import Factory, field, frozen
 
 from aileron.base.converter import OMITTED, differ
-from aileron.model.people import AccountLogin
+from aileron.model.people import AccountLogin, Owner
 
 SANDBOX_ADDRESS = "127.65.76.1"
 """The address from which launchers forward connections from sandboxes."""
@@ -102,6 +102,7 @@ class Session:
     :ivar notes_tools: True if tools that providers run for the session are recorded regardless of the configuration.
     :ivar profile: the name of the profile that restricts the session's actions, or an empty text for none.
     :ivar selection: the project's own choice of actions, which restricts the session further, or None.
+    :ivar owner: the account to which the session belongs, or None for the operator.
     """
 
     id: str
@@ -119,6 +120,7 @@ class Session:
     notes_tools: bool = False
     profile: str = ""
     selection: ActionSelection | None = None
+    owner: Owner | None = None
 
     @property
     def restricted(self) -> bool:
@@ -133,10 +135,14 @@ class Session:
     def follows(self, other: Session) -> bool:
         """Return whether this session may resume C{other}.
 
-        It may if both have one agent and one known working directory, and this session did not start before C{other}.
+        It may if both have one owner, one agent and one known working directory, and this session did not start before
+        C{other}.
         """
-        same = (self.agent, self.working_dir) == (other.agent, other.working_dir) and self.working_dir != ""
-        return same and other.started_at <= self.started_at
+        # guard of roles: an agent reads nothing that another person's agent requested
+        #    -> features.people.test_agents.FollowTests.test_owner, instead own, others = None, None
+        own, others = self.owner, other.owner
+        same = (self.agent, self.working_dir, own) == (other.agent, other.working_dir, others)
+        return same and self.working_dir != "" and other.started_at <= self.started_at
 
 
 @frozen

@@ -47,7 +47,7 @@ def describe_twins(run: Run, twins: Sequence[Run]) -> str:
 
 
 def group_identical(approvals: Sequence[Approval]) -> tuple[tuple[Approval, ...], ...]:
-    """Group pending approvals that show the same: equal arguments, steps, bindings and preview, of any session.
+    """Group pending approvals that show the same: equal arguments, steps, bindings, preview and owner, of any session.
 
     Each group has its approvals in the given order, and the groups are in the order of their first ones. An approval
     without an identical one is a group of its own. Two requests of one session for which the agent sent different
@@ -81,6 +81,7 @@ def _find_question(approval: Approval) -> Hashable:
     read = None if preview is None else (_find_step(preview.read, run), preview.shown.digest(), preview.lacking)
     changes: JSON = [to_json(each) for each in approval.changes]
     return (
+        run.owner,
         None if run.asked is None else compact(run.arguments),
         (approval.stale, compact(changes)),
         (review.manifest_digest, review.title, compact([to_json(each) for each in review.arguments])),

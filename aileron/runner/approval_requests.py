@@ -231,7 +231,7 @@ class ApprovalRequests:
         plan = self._planner.plan_run(edited, preview)
         # guard of roles: nobody approves alone what the requester may not approve, by editing it first
         #    -> runner.test_approvers.EditTests.test_not_requester
-        check_may_edit(actor, plan.action.approval.approvers)
+        check_may_edit(actor, edited.owner, plan.action.approval.approvers)
         ask = Ask(plan.digest(edited), plan.review(), approval.requested_at, approval.expires_at)
         await self._runs.apply_or_refuse(self._change(approval, edited, ask, actor))
 

@@ -12,6 +12,7 @@ from aileron.model.interfaces.authority import IControl, IGrants, IOperatorLimit
 from aileron.model.interfaces.connectors import ICatalogue, IConfigFile, IConnectors
 from aileron.model.interfaces.store import IAudit, IRuns, IWatermarks
 from aileron.model.interfaces.vault import IBindings, IVault
+from aileron.model.people import Owner
 from aileron.model.runs import Run
 
 from .approval_requests import ApprovalRequests, Previews
@@ -148,6 +149,7 @@ class Collaborators:
     :param may_send: returns False if another daemon may have taken the runs that this one is executing.
     :param refresh_vault: reads what other daemons changed in the vault. None if no others use the same database.
     :param probe: called with the name of each point at which tests simulate a crash.
+    :param is_removed: returns whether an owner's account was removed. By default there are no accounts.
     """
 
     runs: IRuns
@@ -173,6 +175,7 @@ class Collaborators:
     probe: Callable[[str], None] = _no_probe
     refresh_vault: Callable[[], object] | None = None
     may_send: Callable[[], bool] = lambda: True
+    is_removed: Callable[[Owner], bool] = lambda _: True
 
 
 def build(with_: Collaborators) -> Runner:
@@ -216,7 +219,7 @@ class _Assembly:
             settings=given.settings,
             clock=given.clock,
         )
-        self.planner = Planner(offerings=self.offerings, connectors=given.connectors, bindings=given.bindings)
+        self.planner = Planner(self.offerings, given.connectors, given.bindings, given.is_removed)
         self._build_approvals()
         self.scheduler = RunScheduler(
             runs=self.runs,

@@ -232,7 +232,7 @@ class GrantService:
         plan = self._planner.plan_run(approval.run) if opened is None else opened
         # guard of roles: who may not approve has no grant in force, not even until the approval is refused
         #    -> runner.test_approvers.GrantTests.test_never_in_force
-        check_may_approve(decision.account, plan.action.approval.approvers)
+        check_may_approve(decision.account, approval.run.owner, plan.action.approval.approvers)
         grant = self._new(approval.run, plan, self._check(wish, approval.run, plan), decision.decided_by)
         actor = Actor("human", decision.decided_by)
         signed = {} if decision.signed is None else {"signed": to_json(decision.signed)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from attrs import evolve, frozen
 
@@ -11,10 +11,11 @@ from aileron.base.converter import to_json
 from aileron.base.json import JSON, digest
 from aileron.model.actions import Action, PreviewRule, Step
 from aileron.model.connectors import READ, ConnectorDescription, Operation, Presentation, Request
-from aileron.model.errors import BindingRequired, CapabilityDenied, InvalidRequest, NotFound
+from aileron.model.errors import BindingRequired, CapabilityDenied, Forbidden, InvalidRequest, NotFound
 from aileron.model.faults import Fault
 from aileron.model.interfaces.connectors import IConnector, IConnectors
 from aileron.model.interfaces.vault import IBindings
+from aileron.model.people import Owner
 from aileron.model.reviews import (
     NOT_YET,
     Card,
@@ -154,8 +155,13 @@ class Plan:
 
     def digest(self, run: Run) -> str:
         """Return the SHA-256 over the plan and C{run}. The operator's decision covers this digest."""
+        owned: dict[str, JSON] = {}
+        # guard of roles: the digest binds the owner -> runner.test_owners.DigestTests.test_owner
+        if run.owner is not None:
+            owned["owner"] = run.owner.account
         return digest(
             {
+                **owned,
                 "tag": _DIGEST_TAG,
                 # guard of promise 2: signature and digest cover the run's id
                 "run": run.id,
@@ -312,20 +318,29 @@ class Planner:
     _offerings: Offerings
     _connectors: IConnectors
     _bindings: IBindings
+    _is_removed: Callable[[Owner], bool]
 
     def plan(
-        self, action: Action, arguments: Mapping[str, JSON], effect_key: str, preview: Preview | None = None
+        self,
+        action: Action,
+        arguments: Mapping[str, JSON],
+        effect_key: str,
+        preview: Preview | None = None,
+        owner: Owner | None = None,
     ) -> Plan:
         """Return the plan of C{action} for C{arguments}.
 
         :param arguments: the checked arguments with defaults.
         :param preview: the fetched preview, or None if the action has none or it is not fetched yet.
+        :param owner: the owner of the run, or None for the operator.
+        :raises Forbidden: if the owner's account was removed.
         :raises NotFound: if a connector is missing or has errors.
         :raises BindingRequired: if a connector needs a binding and has none, or has more than one.
         :raises InvalidRequest: if no request can be built from the arguments.
         :raises CapabilityDenied: if an operation needs an approval and the action is ungated, or the preview is not an
             idempotent read.
         """
+        self._check_owner(owner)
         rule = action.approval.preview
         shown = NOT_YET if preview is None or rule is None else preview
         targets = (PlannedStep(*self._target(step), None) for step in action.steps)
@@ -333,6 +348,12 @@ class Planner:
         if not action.approval.gated:
             _check_unapproved(steps)
         return Plan(action, arguments, steps, self._preview(action, arguments, effect_key, shown))
+
+    def _check_owner(self, owner: Owner | None) -> None:
+        # guard of roles: nothing is done for an account that was removed
+        #    -> runner.test_owners.RemovedTests.test_approved
+        if owner is not None and self._is_removed(owner):
+            raise Forbidden(f"The account {owner.name}, for which it was requested, was removed.")
 
     def refresh(self) -> None:
         """Read the files again, so that the next plan uses their present content."""
@@ -350,9 +371,10 @@ class Planner:
         :raises InvalidRequest: if the action no longer accepts the arguments.
         :raises NotFound, BindingRequired: if a connector or its binding is missing.
         :raises CapabilityDenied: if an operation or the preview may not run as the action declares it.
+        :raises Forbidden: if the account for which it was requested was removed.
         """
         action = self._offerings.find(run.action).action
-        return self.plan(action, check_arguments(action, run.arguments), run.effect_key, preview)
+        return self.plan(action, check_arguments(action, run.arguments), run.effect_key, preview, run.owner)
 
     def plan_shown(self, approval: Approval) -> Plan:
         """Return the plan of the approval's run with the preview that is stored in the approval's row.

@@ -362,7 +362,8 @@ class ReconciliationService:
         self._offerings.refresh()
         action = self._offerings.find(parent.action).action
         arguments = check_arguments(action, parent.arguments)
-        plan, key = self._planner.plan(action, arguments, parent.effect_key), parent.effect_key
+        owner, key = parent.owner, parent.effect_key
+        plan = self._planner.plan(action, arguments, key, owner=owner)
         if any(planned.effect != READ and uses_outputs(planned.step) for planned in plan.steps):
             raise Conflict(
                 f"A step of {action.name} uses another step's answer, so it cannot be shown before you approve. Settle "
@@ -370,7 +371,7 @@ class ReconciliationService:
             )
         if not all(planned.idempotent for planned in plan.steps if planned.effect != READ):
             key = self._runs.fresh_id()
-            plan = self._planner.plan(action, arguments, key)
+            plan = self._planner.plan(action, arguments, key, owner=owner)
         now = self._runs.now()
         run = Run(
             id=self._runs.fresh_id(),
@@ -385,5 +386,6 @@ class ReconciliationService:
             changed_at=now,
             session_id=parent.session_id,
             parent_id=parent.id,
+            owner=owner,
         )
         return run, plan

@@ -140,6 +140,8 @@ class EventFactory:
         """
         if fault is not None:
             payload["failure"] = to_json(fault)
+        if run.owner is not None:
+            payload["owner"] = to_json(run.owner)
         return Event(
             id=self._ids(),
             type=type_,

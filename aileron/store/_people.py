@@ -8,7 +8,7 @@ from attrs import frozen
 
 from aileron.model.audit import Actor, Event
 from aileron.model.deciders import check_may_decide
-from aileron.model.people import Invitation, PersonAccount, Role, Verifier
+from aileron.model.people import Invitation, Owner, PersonAccount, Role, Verifier
 from aileron.model.runs import Transition
 
 from ._audit import Seals
@@ -92,11 +92,12 @@ def _select_one(cursor: Cursor, account_id: str) -> PersonAccount | None:
     return next((PEOPLE.value_of(row) for row in cursor.execute(_ONE, (account_id,))), None)
 
 
-def check_decider(cursor: Cursor, transition: Transition) -> None:
+def check_decider(cursor: Cursor, transition: Transition, owner: Owner | None) -> None:
     """Check that the person who decides may do so, by the account as it is in this transaction.
 
     Decisions of grants pass: a person issued the grant with an approval.
 
+    :param owner: the owner of the run.
     :raises Forbidden: if the person may not decide. See L{check_may_decide}.
     """
     decision = transition.decision
@@ -105,7 +106,7 @@ def check_decider(cursor: Cursor, transition: Transition) -> None:
     login = decision.account
     account = None if login is None else _select_one(cursor, login.account)
     is_operator = login is None and Actor("human", decision.decided_by).person is None
-    check_may_decide(login, account, transition.approvers, is_operator=is_operator)
+    check_may_decide(login, account, owner, transition.approvers, is_operator=is_operator)
 
 
 def _add(cursor: Cursor, seals: Seals, account: PersonAccount, events: Sequence[Event]) -> bool:

@@ -189,7 +189,7 @@ def _change(cursor: Cursor, transitions: Sequence[Transition]) -> _Standing:
     before = _find_standing(cursor, transitions)
     standing = _advance_all(before, transitions)
     for transition in transitions:
-        check_decider(cursor, transition)
+        check_decider(cursor, transition, before.run.owner)
     if not runs_table.update(cursor, standing.run, before.run.state):
         raise StateConflict(before.run)
     if any(each.edited is not None for each in transitions):

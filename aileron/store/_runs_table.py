@@ -10,6 +10,7 @@ from attrs import frozen
 from aileron.base.json import compact, from_timestamp, timestamp
 from aileron.model.errors import LimitExceeded
 from aileron.model.faults import Fault
+from aileron.model.people import Owner
 from aileron.model.queries import RunQuery
 from aileron.model.runs import AttemptRow, Charge, Run, RunState, StepRow
 
@@ -41,6 +42,7 @@ RUNS = Table(
         "start_after": MOMENT.or_null(),
         "undoes": PLAIN,
         "title": PLAIN,
+        "owner": value(Owner).or_null(),
     },
 )
 SIZE = """length(runs.arguments) + coalesce(length(runs.result), 0) + coalesce(length(runs.asked), 0)

@@ -17,6 +17,7 @@ from aileron.base.json import from_timestamp, timestamp, utc
 from aileron.model.audit import Event
 from aileron.model.errors import LimitExceeded, NotFound, StoreUnavailable
 from aileron.model.interfaces.store import ISessions
+from aileron.model.people import Owner
 from aileron.model.queries import Page
 from aileron.model.sessions import ActionSelection, Process, Session, SessionEnding, SessionTally
 
@@ -55,6 +56,7 @@ _COLUMNS = {
     "notes_tools": FLAG,
     "profile": PLAIN,
     "selection": value(ActionSelection).or_null(),
+    "owner": value(Owner).or_null(),
 }
 SESSIONS = Table("sessions", Session, _COLUMNS)
 _WRITTEN = Table(

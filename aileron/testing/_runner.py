@@ -401,6 +401,7 @@ class ScriptedRunner(ScriptedTrust):
             session_id=None if call.session is None else call.session.id,
             idempotency_key=call.idempotency_key,
             undoes=call.undoes,
+            owner=call.run_owner,
         )
         self._runs[run.id] = run
         if gated:

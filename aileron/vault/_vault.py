@@ -26,6 +26,7 @@ from aileron.model.interfaces.authority import (
     ITrust,
 )
 from aileron.model.interfaces.vault import IVault
+from aileron.model.people import Owner
 from aileron.model.trust import Trusted, TrustKind
 from aileron.model.vault import VaultState
 
@@ -236,6 +237,10 @@ class Vault(FileBindings, FileAuthority, FileControl):
         The digest is empty if the vault is not shared.
         """
         return self._file.verified.vault, self._file.authority
+
+    def is_removed(self, owner: Owner) -> bool:
+        """Return whether an owner's account was removed. While the vault was never unlocked, none is known to be."""
+        return self.ever_unlocked() and owner.account not in self.people()
 
     def locked(self) -> Deferred[None]:
         """Return a Deferred that fires with None when the vault is locked, or has fired if it is."""

@@ -134,6 +134,7 @@ ELSEWHERE = {
     "POST /v1/people",  # C{people}, with a public name
     "POST /v1/people/{name}/invite",
     "POST /v1/people/{name}/role",
+    "POST /v1/people/{name}/sessions",
     "DELETE /v1/people/{name}",
 }
 """Routes whose commands other tests drive."""

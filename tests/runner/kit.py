@@ -24,6 +24,7 @@ from aileron.model.connectors import Outcome
 from aileron.model.faults import Fault
 from aileron.model.interfaces.connectors import IConfigFile
 from aileron.model.interfaces.store import IRuns
+from aileron.model.people import Owner
 from aileron.model.queries import AuditQuery
 from aileron.model.runs import Approval, Call, Decision, Run, RunState
 from aileron.model.sessions import Session
@@ -104,6 +105,9 @@ class RunnerCase(SynchronousTestCase):
     shared, may_send = False, True
     """Whether other daemons use the same database, and whether none of them can have taken a run of this one."""
 
+    removed: frozenset[str] = frozenset()
+    """The accounts that were removed, by their IDs."""
+
     other: sqlite3.Connection | None = None
     """Holds the database's write lock, while it refuses."""
 
@@ -171,6 +175,7 @@ class RunnerCase(SynchronousTestCase):
                 monotonic=self.monotonic,
                 probe=probe or self.points.append,
                 may_send=lambda: self.may_send,
+                is_removed=lambda owner: owner.account in self.removed,
                 refresh_vault=self.refresh_vault if self.shared else None,
             )
         )
@@ -259,13 +264,13 @@ class RunnerCase(SynchronousTestCase):
             key,
         )
 
-    def session(self, id_: str) -> Session:
+    def session(self, id_: str, owner: Owner | None = None) -> Session:
         """A session, kept in the store at its first use."""
         found = self.sync(self.store.sessions.get(id_))
         if found is not None:
             return found
         now = utc(self.clock.seconds())
-        session = Session(id_, "tester", "/nowhere", now, now)
+        session = Session(id_, "tester", "/nowhere", now, now, owner=owner)
         event = Event(self.fresh_id(), "session.started", now, AGENT, session_id=id_)
         token, gateway = (sha256(part + id_.encode()).digest() for part in (b"token", b"gateway"))
         self.sync(self.store.sessions.open(session, token, gateway, [event]))

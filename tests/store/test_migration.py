@@ -146,7 +146,7 @@ class MigrationTests(SynchronousTestCase):
         migrate(self.path, Schema(shipped().steps[:3]), 0)
         self.assertEqual((self.query("SELECT * FROM runs"), self.query(indexes)), (before, known))
         migrate(self.path, shipped(), 0)
-        self.assertEqual(self.query("SELECT * FROM runs"), [(*each, None, "") for each in before])
+        self.assertEqual(self.query("SELECT * FROM runs"), [(*each, None, "", None) for each in before])
         self.assertEqual(self.query("PRAGMA foreign_key_check"), [])
         self.query("UPDATE runs SET state = 'awaiting_credential' WHERE id = 'run-1'")
         with closing(sqlite3.connect(self.path, isolation_level=None)) as strict:

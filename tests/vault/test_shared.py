@@ -9,6 +9,7 @@ from attrs import define, field
 from twisted.internet.defer import Deferred
 
 from aileron.model.errors import Conflict, StoreUnavailable, VaultDamaged
+from aileron.model.people import Owner
 from aileron.model.trust import TrustKind
 from aileron.testing import MemoryTurns, example_caps, example_grant, example_pauses, new_binding, trusted_word
 from aileron.vault import Vault, keys
@@ -95,6 +96,19 @@ class SharedTests(VaultCase):
         self.other.keep_pauses(fewer)
         self.one.refresh()
         self.assertEqual(self.one.pauses(), fewer)
+
+    def test_people(self) -> None:
+        """An account that one removes stays removed when the other writes something else, and so for a new one."""
+        self.one.keep_people({"per_1": "a", "per_2": "b"})
+        self.other.refresh()
+        self.other.keep_caps(example_caps())
+        self.one.keep_people({"per_2": "b"})
+        self.assertEqual((self.one.people(), self.one.caps()), ({"per_2": "b"}, example_caps()))
+        self.other.refresh()
+        self.assertEqual(self.other.people(), {"per_2": "b"})
+        self.assertEqual(
+            [self.other.is_removed(Owner(account, "alice")) for account in ("per_1", "per_2")], [True, False]
+        )
 
     def test_spent_once(self) -> None:
         """A decision is used on one daemon alone; different ones on both at once."""

@@ -36,6 +36,7 @@ from aileron.api.shapes.values import ANSWERS, approval_json, moment, new_grant_
 from aileron.base.converter import Member
 from aileron.base.json import JSON
 from aileron.model.audit import Event
+from aileron.model.deciders import check_may_change
 from aileron.model.errors import Conflict, InvalidRequest
 from aileron.model.reviews import Card
 from aileron.model.runs import Approval, Decision, Run, RunState
@@ -175,10 +176,14 @@ async def edit(context: RequestContext, deps: Dependencies, approval_id: str) ->
 
     :raises NotFound: if there is no such approval.
     :raises InvalidRequest: if the arguments are not valid.
+    :raises Forbidden: if the request belongs to another person, or the action's rule does not let this one edit.
     :raises ApprovalStale, Conflict: if the digest is not the present one, or the request is not pending any more.
     :raises BindingRequired, CapabilityDenied: if the request cannot be built from the arguments.
     :raises StoreUnavailable: if they cannot be stored.
     """
+    # guard of roles: nobody edits what another person's agent requested
+    #    -> features.people.test_agents.OthersTests.test_edit
+    check_may_change(context.caller.account, (await visible_run(context, deps, approval_id)).owner)
     given = context.body["args"]
     arguments = given if isinstance(given, Mapping) else {}
     approval = await deps.decisions.edit(approval_id, arguments, context.text("digest"), context.caller.actor)
@@ -199,10 +204,14 @@ async def snooze(context: RequestContext, deps: Dependencies, approval_id: str) 
 
     :raises NotFound: if there is no such run.
     :raises Conflict: if the request is not pending.
+    :raises Forbidden: if the request belongs to another person.
     :raises InvalidRequest: if the time is past, or more than 30 days ahead.
     :raises StoreUnavailable: if it cannot be stored.
     """
     run, until = await visible_run(context, deps, approval_id), context.moment("until")
+    # guard of roles: nobody hides what another person's agent requested
+    #    -> features.people.test_agents.OthersTests.test_snooze
+    check_may_change(context.caller.account, run.owner)
     if run.state is not RunState.PENDING:
         raise _not_pending(run)
     if until is not None and not deps.now() < until <= deps.now() + MOST_SNOOZED:

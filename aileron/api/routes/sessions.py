@@ -30,7 +30,9 @@ from aileron.api.shapes.values import moment, optional_json, page, session_json,
 from aileron.api.tokens import AGENT_TOKEN, mint, token_digest
 from aileron.base.json import JSON, timestamp
 from aileron.model.audit import Event
+from aileron.model.deciders import check_may_change
 from aileron.model.errors import ApprovalStale, Conflict, Forbidden, NotFound, VaultLocked
+from aileron.model.people import Owner
 from aileron.model.queries import Page, RunQuery
 from aileron.model.runs import Approval, Decision, RunState
 from aileron.model.sessions import (
@@ -52,7 +54,7 @@ COMMAND_SESSION = "cli"
 """The agent name of a session that a command opens for itself."""
 AGENT_NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 64, "pattern": r"^[\w][\w .:@/+-]*$"}
 DIRECTORY: Schema = {"type": "string", "maxLength": 4096}
-_OPENED = made_of(
+OPENED = made_of(
     {
         "id": TEXT,
         "token": TEXT,
@@ -69,7 +71,7 @@ _SELECTORS: Schema = {**list_of(_SELECTOR), "maxItems": 64}
 PROFILE: Schema = {"type": "string", "pattern": r"^[a-z0-9][a-z0-9._-]{0,63}$"}
 SELECTION = made_of({}, {"allow": _SELECTORS, "deny": _SELECTORS})
 _DAY = 24 * 60
-_MINUTES: Schema = {"type": "integer", "minimum": 1, "maximum": 30 * _DAY}
+MINUTES: Schema = {"type": "integer", "minimum": 1, "maximum": 30 * _DAY}
 _EXIT_CODE: Schema = {"type": ["integer", "null"], "minimum": -255, "maximum": 255}
 
 
@@ -83,14 +85,14 @@ _EXIT_CODE: Schema = {"type": ["integer", "null"], "minimum": -255, "maximum": 2
             "working_dir": DIRECTORY,
             "client": BOOLEAN,
             "lease": BOOLEAN,
-            "minutes": _MINUTES,
+            "minutes": MINUTES,
             "in_band": BOOLEAN,
             "notes_tools": {**BOOLEAN, "description": "Whether tools that providers run for it are noted"},
             "profile": {**PROFILE, "description": "The profile that restricts its actions"},
             "selection": {**SELECTION, "description": "A choice of actions that restricts it further"},
         },
     ),
-    answers={201: _OPENED},
+    answers={201: OPENED},
 )
 async def open_session(context: RequestContext, deps: Dependencies) -> Answer:
     """Open a session. Its agent and directory are unverified claims. Its token and keys are shown only once.
@@ -109,8 +111,20 @@ async def open_session(context: RequestContext, deps: Dependencies) -> Answer:
     :raises StoreUnavailable: if the session cannot be stored.
     """
     _refuse_stranger(context, deps)
+    return await start_session(context, deps)
+
+
+async def start_session(context: RequestContext, deps: Dependencies, owner: Owner | None = None) -> Answer:
+    """Store a session as the body of the request describes it, and return the answer with its token and keys.
+
+    :param owner: the account to which it belongs, or None for the operator.
+    :raises VaultLocked: if there is no vault yet.
+    :raises InvalidRequest: if there is no such profile.
+    :raises LimitExceeded: if too many sessions are live.
+    :raises StoreUnavailable: if the session cannot be stored.
+    """
     _refuse_without_vault(deps)
-    session, keys = _read_claim(context, deps), _mint_keys(context, deps)
+    session, keys = evolve(_read_claim(context, deps), owner=owner), _mint_keys(context, deps)
     peer = optional_json(session.peer)
     claims: Mapping[str, JSON] = {"agent": session.agent, "working_dir": session.working_dir}
     lasts: dict[str, JSON] = {"leased": session.leased, "ends_at": moment(session.ends_at)}
@@ -120,6 +134,8 @@ async def open_session(context: RequestContext, deps: Dependencies) -> Answer:
         lasts["notes_tools"] = True
     if session.restricted:
         lasts |= {"profile": session.profile, "selection": optional_json(session.selection)}
+    if owner is not None:
+        lasts["owner"] = to_json(owner)
     event = _event(context, deps, "session.started", session, **claims, peer=peer, **lasts)
     token, gateway_key, *in_band_key = map(token_digest, keys.values())
     await deps.sessions.open(session, token, gateway_key, (event,), *in_band_key)
@@ -330,8 +346,12 @@ async def deny_session(context: RequestContext, deps: Dependencies, session_id: 
     could not be denied with the reason.
 
     :raises NotFound: if there is no such session.
+    :raises Forbidden: if it belongs to another person.
     """
     session = await _visible(context, deps, session_id)
+    # guard of roles: nobody ends the session of another person's agent
+    #    -> features.people.test_agents.OthersTests.test_end
+    check_may_change(context.caller.account, session.owner)
     event = _event(context, deps, "session.ended", session, exit_code=None)
     session = await deps.sessions.end(session_id, None, (event,))
     try:

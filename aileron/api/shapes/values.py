@@ -120,6 +120,7 @@ ANSWERS.differ(
     fault=Member("failure"),
     undoes=Member(optional=True),
     title=OMITTED,
+    owner=Member(optional=True),
     computed={"edited": edits, "status": status_of},
 )
 ANSWERS.differ(StepRow, run_id=OMITTED, step_id=Member("id"))
@@ -160,7 +161,7 @@ ANSWERS.differ(
     multiline=OMITTED,
     render=Member("shows", write=lambda render: [label for label, _ in render]),
 )
-ANSWERS.differ(Session, ending=OMITTED)
+ANSWERS.differ(Session, ending=OMITTED, owner=Member(optional=True))
 ANSWERS.differ(
     Record,
     event=INLINE,

@@ -171,6 +171,7 @@ def _show_session(session: Mapping[str, Any] | None) -> None:
         return
     values(
         {
+            **({} if session.get("owner") is None else {"account": session["owner"]["name"]}),
             "agent (self-reported)": session["agent"],
             "working directory (self-reported)": session["working_dir"],
             "session": session["id"],

@@ -168,6 +168,7 @@ def _show_run(run: Mapping[str, Any]) -> None:
             "state": run["state"],
             "run": run["id"],
             "session": run.get("session_id") or "none (requested by you)",
+            **({"account": run["owner"]["name"]} if run.get("owner") else {}),
             "requested": when(run["received_at"]),
             "last changed": when(run["changed_at"]),
             "approval": "required" if run["gated"] else "not required",

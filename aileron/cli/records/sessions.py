@@ -132,6 +132,7 @@ _FIELDS: Columns = {
     "id": "id",
     "state": lambda session: f"{session['state']}, paused" if session.get("paused") else session["state"],
     "started": time_at("started_at"),
+    "account": lambda session: (session.get("owner") or {}).get("name"),
     "agent (self-reported)": "agent",
     "directory (self-reported)": "working_dir",
     "process": lambda session: process(session.get("peer")),

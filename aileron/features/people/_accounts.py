@@ -18,7 +18,7 @@ from aileron.base.waiting import uncancelled
 from aileron.model.audit import DAEMON, Actor, Event
 from aileron.model.errors import Conflict, NotFound, Unauthorized
 from aileron.model.interfaces.authority import IPeopleBook
-from aileron.model.people import RESERVED, AccountLogin, Invitation, PersonAccount, Role, Verifier
+from aileron.model.people import RESERVED, AccountLogin, Invitation, Owner, PersonAccount, Role, Verifier
 from aileron.vault import SALT_BYTES, KdfParameters, check_passphrase
 
 T = TypeVar("T")
@@ -85,6 +85,18 @@ class Accounts:
         # guard of roles: a row that Aileron did not store has no rights
         #    -> features.people.test_accounts.ForgedTests.test_role
         return self._book.people().get(account.id) == account.digest
+
+    async def find_owner(self, name: str) -> Owner:
+        """Return the account with this name as the owner of a session.
+
+        :raises NotFound: if there is no such account.
+        :raises Conflict: if the account was altered.
+        :raises StoreUnavailable: if it cannot be read.
+        """
+        account = await self._find(name)
+        if not self.is_in_force(account):
+            raise Conflict(_ALTERED.format(name=name))
+        return account.owner
 
     async def find_role(self, login: AccountLogin) -> Role | None:
         """Return the role of a login's account, or None if the account was removed or changed since the login.

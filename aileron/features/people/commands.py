@@ -84,6 +84,28 @@ def remove(command: OperatorCommand, /, name: str) -> None:
     command.say(command.delete("people", name), "The account {name} is removed.", name=name)
 
 
+@people.command("connect")
+@click.argument("name")
+@click.argument("agent")
+@click.option("--hours", type=click.IntRange(1, 720), default=8, show_default=True, help="Maximum duration.")
+@operator_command
+def connect(command: OperatorCommand, /, name: str, agent: str, hours: int) -> None:
+    """Open a session for an AGENT of the account NAME, and print its credentials, once.
+
+    Set the printed variables in the agent's environment, on the person's machine. What the agent requests is confirmed
+    by this person. To open a session of your own: aileron session open
+    """
+
+    def print_variables(opened: Mapping[str, Any]) -> None:
+        for variable, text in {"AILERON_URL": command.cli.running().url, "AILERON_TOKEN": opened["token"]}.items():
+            say("{variable}={text}", variable=variable, text=text)
+        note("Session {id} ends after {hours} h. To end it now: aileron session end {id}", id=opened["id"], hours=hours)
+
+    command.show(
+        command.post("people", name, "sessions", body={"agent": agent, "minutes": hours * 60}), print_variables
+    )
+
+
 def _show(command: OperatorCommand, invited: Mapping[str, Any]) -> None:
     def print_link(told: Mapping[str, Any]) -> None:
         say("{name} ({role}) sets a passphrase here, once, within three days:", name=told["name"], role=told["role"])

@@ -5,12 +5,14 @@ from __future__ import annotations
 from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext, Schema
 from aileron.api.faults import Answer, answer
 from aileron.api.guard import READERS, Who
+from aileron.api.routes.sessions import AGENT_NAME, MINUTES, OPENED, PROFILE, start_session
 from aileron.api.shapes.schemas import MOMENT, TEXT, list_of, made_of, or_null
 from aileron.api.shapes.values import moment
 from aileron.base.json import JSON
 from aileron.model.errors import Forbidden, NotFound
 from aileron.model.people import NAME, PersonAccount, Role
 
+from ._agents import end_agents
 from .running import RunningPeople
 
 TABLE = EndpointTable()
@@ -100,7 +102,9 @@ async def change_person(context: RequestContext, deps: Dependencies, name: str) 
 
 @TABLE.route("DELETE", "/v1/people/<name>", operators=Who.OPERATOR, answers={200: made_of({"name": TEXT})})
 async def remove_person(context: RequestContext, deps: Dependencies, name: str) -> Answer:
-    """Remove an account. Its logins end, and its name can be given to another account.
+    """Remove an account. Its logins and its agents' sessions end, and what these requested is withdrawn.
+
+    Its name can be given to another account.
 
     :raises NotFound: if there is no such account, or no public name.
     :raises Conflict: if the account was changed meanwhile.
@@ -109,7 +113,35 @@ async def remove_person(context: RequestContext, deps: Dependencies, name: str) 
     running = _running(context, deps)
     account = await running.accounts.remove(name, context.caller.actor)
     _end_logins(deps, account)
+    await end_agents(deps, account, context.caller.actor)
     return answer({"name": account.name})
+
+
+@TABLE.route(
+    "POST",
+    "/v1/people/<name>/sessions",
+    operators=Who.OPERATOR,
+    body=made_of({"agent": AGENT_NAME, "minutes": MINUTES}, {"profile": PROFILE}),
+    answers={201: OPENED},
+)
+async def connect_agent(context: RequestContext, deps: Dependencies, name: str) -> Answer:
+    """Open a session for an agent of an account, which is elsewhere. Its token and keys are shown only once.
+
+    The operator does this for everybody, a person only for the own account.
+
+    :raises NotFound: if there is no such account, or no public name.
+    :raises Forbidden: if it is the account of somebody else.
+    :raises Conflict: if something else changed the account.
+    :raises InvalidRequest: if there is no such profile.
+    :raises LimitExceeded: if too many sessions are live.
+    :raises VaultLocked, StoreUnavailable: if the session cannot be stored.
+    """
+    running, login = _running(context, deps), context.caller.account
+    # guard of roles: nobody but the operator opens a session for somebody else
+    #    -> features.people.test_agents.ConnectTests.test_another
+    if login is not None and login.name != name:
+        raise Forbidden("You can connect only your own agents. Nothing was opened.")
+    return await start_session(context, deps, await running.accounts.find_owner(name))
 
 
 def _running(context: RequestContext, deps: Dependencies) -> RunningPeople:

@@ -17,8 +17,8 @@ from ._accounts import Accounts
 from ._attempts import SignInAttempts
 from ._entrance import FILES, AccountEntrance
 
-ROUTES = ("list_people", "add_person", "invite_person", "change_person", "remove_person")
-"""The routes that are served at the public name too, for administrators."""
+ROUTES = ("list_people", "add_person", "invite_person", "change_person", "remove_person", "connect_agent")
+"""The routes that are served at the public name too. C{aileron/api/roles.py} says for whom."""
 
 SHOWN = ("/settings/people",)
 

@@ -71,6 +71,8 @@ class PortableRequest:
         yield from _quote(said.title)
         yield ""
         yield from _named("Requested by", "you" if session is None else f"{session.agent} (self-reported)")
+        if run.owner is not None:
+            yield from _named("For the account", run.owner.name)
         if session is not None:
             yield from _named("Working directory", f"{session.working_dir} (self-reported)")
         yield from _named("Requested at", timestamp(self._approval.requested_at))

@@ -14,7 +14,8 @@ from aileron.base.json import JSON, compact, plain
 from aileron.base.text import visible
 from aileron.model.actions import Action, Input, Offer
 from aileron.model.authority import MOST_USES, Predicate, PredicateKind
-from aileron.model.people import OPERATOR, ApproverRule, Role
+from aileron.model.deciders import find_objection
+from aileron.model.people import ApproverRule, Owner
 from aileron.model.runs import Approval, Run
 from aileron.review import render_value
 from aileron.web.blocks import act
@@ -174,12 +175,13 @@ def options_form(approval: Approval, offer: Offer | None, suggested: Sequence[Pr
     )
 
 
-def find_refusal(offer: Offer | None, visit: Visit) -> str | None:
-    """Return why the person of this login may not approve, as a sentence, or None. The daemon checks it again."""
-    account, role = visit.operator.account, visit.role or Role.ADMINISTRATOR
-    name = OPERATOR if account is None else account.name
+def find_refusal(offer: Offer | None, owner: Owner | None, visit: Visit) -> str | None:
+    """Return why the person of this login may not approve, as a sentence, or None. The daemon checks it again.
+
+    :param owner: the owner of the request, or None for the operator.
+    """
     rule = ApproverRule() if offer is None else offer.action.approval.approvers
-    return rule.find_objection(name, role, is_requester=account is None)
+    return find_objection(visit.operator.account, owner, rule)
 
 
 def decision_form(offer: Offer | None, identical: Tag | str, refusal: str | None = None) -> Fragment:

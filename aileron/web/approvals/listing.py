@@ -96,8 +96,10 @@ class Listed:
 
     @property
     def asked_by(self) -> str:
-        """Return the name of the agent that made the request, or C{You}. The text is safe to display."""
-        return agent(self.session) if self.approval.run.session_id else "You"
+        """Return the name of the agent that made the request, or C{You}, and its owner. The text is safe to display."""
+        run = self.approval.run
+        name = agent(self.session) if run.session_id else "You"
+        return name if run.owner is None else f"{name} for {visible(run.owner.name)}"
 
     @property
     def agents(self) -> str:
@@ -314,7 +316,7 @@ class Inbox:
     """One page of the pending approvals, for the list or the column beside a request.
 
     :ivar count: how many approvals are pending, listed or not.
-    :ivar listed: the approvals of sessions that do not flood, oldest first.
+    :ivar listed: the approvals of sessions that do not flood: first those of the person's own agents, oldest first.
     :ivar approved: approved runs that can still be cancelled.
     :ivar cursor: where the next page begins, or None at the end.
     :ivar snoozes: how many pending approvals are snoozed, listed or not.
@@ -445,7 +447,14 @@ async def read_inbox(deps: Dependencies, visit: Visit) -> Inbox:
         [part for draw in features.slots(name) for part in await draw(deps, visit, None)]
         for name in ("approvals", "approvals_end")
     ]
+    calm.sort(key=lambda each: _is_of_another(each, visit))
     return Inbox(await deps.pending(), calm, floods, held, found.cursor, len(snoozes), added, ending)
+
+
+def _is_of_another(listed: Listed, visit: Visit) -> bool:
+    """Return whether a request belongs to another person than the one of this login. Theirs are listed last."""
+    owner, login = listed.approval.run.owner, visit.operator.account
+    return login is not None and (owner is None or owner.account != login.account)
 
 
 def _join_identical(listed: Sequence[Listed]) -> list[Listed]:

@@ -192,6 +192,8 @@ def origin(approval: Approval, session: Session | None, cards: Sequence[Card]) -
     run, own = approval.run, approval.run.session_id is None
     said = Headline.of(run.action, run.state, own, approval.review, cards)
     yield "You" if own else tags.bdi(agent(session), title="Self-reported name", **{"class": "claimed"})
+    if run.owner is not None:
+        yield from (" for ", tags.bdi(visible(run.owner.name), title="The account that it belongs to"))
     yield from (" ", said.verb, " ", visible(said.action))
     yield from (" on " if said.hosts else "", visible(", ".join(said.hosts)))
     yield "".join(f" · {visible(each)}" for each in said.places)
@@ -332,7 +334,7 @@ async def draw_approval(deps: Dependencies, visit: Visit, approval: Approval, in
         await _record_shown(deps, approval, visit.operator)
     session = None if session_id is None else await deps.sessions.get(session_id)
     asked = await _draw_asked(deps, approval)
-    asked = evolve(asked, refusal=find_refusal(asked.review.offer, visit))
+    asked = evolve(asked, refusal=find_refusal(asked.review.offer, approval.run.owner, visit))
     beside = inbox or await read_inbox(deps, visit)
     return Drawing(lambda: _page(approval, session, asked, beside))
 

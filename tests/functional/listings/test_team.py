@@ -17,7 +17,7 @@ from aileron.model.signing import write_statement
 from aileron.testing import SigningBrowser
 from tests.extent import seldom
 from tests.functional.listings.page import LOG_IN, PageTestCase, Play
-from tests.functional.operated import GATED
+from tests.functional.operated import GATED, AgentSession
 from tests.functional.phoned import NAME, config
 from tests.functional.ports import LOOPBACK, free_port
 
@@ -47,6 +47,8 @@ class TeamTests(PageTestCase):
         alice = self.join(shown)
         bob = self.join((await self.operator("people", "add", "bob", "--role", "viewer")).stdout)
         await self.decide_both(alice, bob)
+        carol = self.join((await self.operator("people", "add", "carol", "--role", "approver")).stdout)
+        agent = await self.connect_two(alice, carol)
         again = self.join(await self.play(Play("aileron people invite alice", answers=[LOG_IN])))
         self.assertEqual(self.send(alice, "GET", "/fragments/approvals")[0], 401)
         await self.play(
@@ -55,6 +57,7 @@ class TeamTests(PageTestCase):
         )
         self.assertEqual(self.send(again, "GET", "/fragments/approvals")[0], 401)
         await self.play(Play("aileron people remove alice", answers=[LOG_IN], shows=["alice is removed."]))
+        self.assertEqual((await self.run_action(agent, GATED)).status, 401)
         self.assertEqual(self.send(bob, "GET", "/fragments/approvals")[0], 200)
 
     async def decide_both(self, alice: SigningBrowser, bob: SigningBrowser) -> None:
@@ -70,6 +73,31 @@ class TeamTests(PageTestCase):
         found = await self.json("audit", "list", "--type", "approval.approved", "--json")
         self.assertTrue(found["items"][0]["actor"]["id"].startswith("alice."))
         self.assertEqual((await self.aileron("audit", "verify")).exit_code, 0)
+
+    async def connect_two(self, alice: SigningBrowser, carol: SigningBrowser) -> AgentSession:
+        """Each confirms what her own agent requests, and not what the other's does. Return one agent's session."""
+        shown = await self.play(
+            Play(
+                "aileron people connect alice claude-code",
+                answers=[LOG_IN],
+                varies={"http://127.0.0.1:18230": r"http://\S+", "ail_a_…": r"ail_a_[\w-]+"},
+            )
+        )
+        [token] = re.findall(r"AILERON_TOKEN=(\S+)", shown)
+        other = json.loads((await self.operator("people", "connect", "carol", "pi", "--json")).stdout)
+        mine = AgentSession("", token, "")
+        for agent in (mine, AgentSession(other["id"], other["token"], other["gateway_key"])):
+            self.assertEqual((await self.run_action(agent, GATED)).status, 202)
+        by_owner = {
+            each["run"]["owner"]["name"]: each for each in (await self.json("approval", "list", "--json"))["items"]
+        }
+        for name, page, stranger in (("alice", alice, carol), ("carol", carol, alice)):
+            status, text = self.decide(stranger, by_owner[name])
+            self.assertEqual(status, 403, text)
+            status, text = self.decide(page, by_owner[name])
+            self.assertEqual(status, 200, text)
+        self.assertEqual((await self.aileron("audit", "verify")).exit_code, 0)
+        return mine
 
     async def json(self, *arguments: str) -> Any:
         """What a command shows as JSON."""

@@ -1,0 +1,56 @@
+"""Ends the sessions of an account that was removed, and withdraws what they requested."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+from attrs import evolve
+
+from aileron.api.endpoint import Dependencies
+from aileron.model.audit import Actor
+from aileron.model.errors import Conflict, NotFound
+from aileron.model.people import PersonAccount
+from aileron.model.queries import RunQuery
+from aileron.model.runs import NOT_BEGUN, Run, RunState
+from aileron.model.sessions import Session
+
+_AT_ONCE = 500
+
+
+async def end_agents(deps: Dependencies, account: PersonAccount, actor: Actor) -> None:
+    """End the sessions of a removed account, and withdraw its runs that have not begun.
+
+    If this is interrupted, the sessions end within seconds all the same, and nothing of them begins: see
+    L{aileron.api._sessions.Leases} and L{aileron.runner.plan.Planner}.
+
+    :raises StoreUnavailable: if it cannot be stored.
+    """
+    for session in [each async for each in _list_sessions(deps, account)]:
+        if await deps.leases.end_if_removed(session):
+            deps.session_ended(session.id)
+    for run in [each async for each in _list_runs(deps, account)]:
+        with suppress(Conflict, NotFound):  # it has ended meanwhile
+            await deps.submission.withdraw(run.id, actor, f"The account {account.name} was removed.")
+
+
+async def _list_sessions(deps: Dependencies, account: PersonAccount) -> AsyncIterator[Session]:
+    cursor: str | None = None
+    while True:
+        found = await deps.sessions.list(True, _AT_ONCE, cursor)
+        for session in found.items:
+            if session.owner == account.owner:
+                yield session
+        cursor = found.cursor
+        if cursor is None:
+            return
+
+
+async def _list_runs(deps: Dependencies, account: PersonAccount) -> AsyncIterator[Run]:
+    query: RunQuery | None = RunQuery(states=(RunState.PENDING, *NOT_BEGUN), limit=_AT_ONCE)
+    while query is not None:
+        found = await deps.submission.runs(query)
+        for run in found.items:
+            if run.owner == account.owner:
+                yield run
+        query = None if found.cursor is None else evolve(query, cursor=found.cursor)
