@@ -26,7 +26,7 @@ from .guard import (
 )
 from .routes.scopes import current_target, needed_scopes
 from .routes.sessions import COMMAND_SESSION
-from .serving import read_body, unexpected, write
+from .serving import notes_of_request, read_body, unexpected, write
 from .tokens import AGENT_TOKEN, LAUNCH_KEY, LOCAL_KEY, mint, token_digest
 
 __all__ = [
@@ -62,6 +62,7 @@ __all__ = [
     "login_payload",
     "mint",
     "needed_scopes",
+    "notes_of_request",
     "operator_site",
     "peer_uid",
     "peer_uid_lookup",

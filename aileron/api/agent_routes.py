@@ -20,6 +20,7 @@ from aileron.model.interfaces.services import IAgentRoutes
 
 from .channels.channel import MAX_HEAD_BYTES, head_too_long
 from .channels.checks import MAX_BODY_BYTES, RequestRefused, too_long
+from .channels.request_log import RequestNotes, log_request
 from .dependencies import Dependencies
 from .endpoint import Endpoint, Received
 from .faults import Streamed, describe_failure, http_failure
@@ -110,11 +111,14 @@ class AgentRoutes:
             query={name.encode(): [value.encode()] for name, value in query.items()},
             body=lambda: body,
             prefer=() if prefer_seconds is None else (b"wait=%d" % prefer_seconds,),
+            notes=RequestNotes(self.deps.ids()),
         )
+        began_at = self.deps.now()
         try:
             _check_size(path, body)
             name, arguments = self.urls.bind("").match("/" + "/".join(path), method)
             endpoint, allowed = self.endpoints[name]
+            received.notes.route = name
             with self._bodies.hold(token, len(body)):
                 identify = partial(self.identify, token, self.deps)
                 answer = await respond(endpoint, self.deps, arguments, received, allowed & _TAKEN, identify)
@@ -126,6 +130,7 @@ class AgentRoutes:
             answer = describe_failure(error)
         if isinstance(answer, Streamed):
             answer = describe_failure(InternalError("This is answered over HTTP only."))
+        log_request(received.notes, method.encode("ascii"), answer.status, (self.deps.now() - began_at).total_seconds())
         return answer.status, answer.body
 
 

@@ -15,6 +15,7 @@ from twisted.internet.interfaces import IAddress
 from aileron.base.json import JSON, from_timestamp
 from aileron.model.errors import InvalidRequest
 
+from .channels.request_log import RequestNotes
 from .dependencies import Dependencies
 from .faults import Answer, Streamed
 from .guard import NONE, Caller, Who
@@ -34,6 +35,7 @@ class Received:
     :ivar host: the C{name:port} that the caller used.
     :ivar ends: the addresses of the connection, the caller's first, or None for calls in this process.
     :ivar keep_place: keeps the connection's place while the site is flooded, for an owner.
+    :ivar notes: the facts about the request for the log.
     """
 
     query: Mapping[bytes, Sequence[bytes]] = field(repr=False)
@@ -42,6 +44,7 @@ class Received:
     host: str = ""
     ends: tuple[IAddress, IAddress] | None = None
     keep_place: Callable[[str], None] = lambda _: None
+    notes: RequestNotes = field(factory=RequestNotes)
 
 
 @frozen

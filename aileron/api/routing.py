@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from klein import Klein
+from twisted.web.iweb import IRequest
 from werkzeug.routing import Map, Rule, RuleFactory
+
+from .channels.request import MemoryRequest
 
 
 class Routes(Klein):
@@ -19,6 +22,12 @@ class Routes(Klein):
     def __init__(self) -> None:
         super().__init__()
         self._url_map = _Map()
+
+    def execute_endpoint(self, endpoint: str, request: IRequest, *args: Any, **kwargs: Any) -> Any:
+        """Call the handler of a route, and note the name of the route for the log."""
+        if isinstance(request, MemoryRequest):
+            request.notes.route = endpoint
+        return super().execute_endpoint(endpoint, request, *args, **kwargs)
 
 
 class _Map(Map):

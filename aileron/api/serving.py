@@ -18,7 +18,8 @@ from aileron.base.json import JSON, MOST_VALUES, loads_strict
 from aileron.base.schemas import violation
 from aileron.model.errors import AileronError, InternalError, InvalidRequest
 
-from .channels.request import stream
+from .channels.request import MemoryRequest, stream
+from .channels.request_log import RequestNotes
 from .dependencies import Dependencies
 from .endpoint import Endpoint, Received, RequestContext
 from .faults import Answer, Streamed, describe_failure, http_failure
@@ -30,6 +31,11 @@ _INTEGER = re.compile(r"-?[0-9]{1,15}").fullmatch
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,6})?").fullmatch
 _WAIT = re.compile(r'wait\s*=\s*"?([0-9]{1,9})"?\s*(?:;.*)?').fullmatch
 _BOOLEANS: Mapping[str, bool] = {"true": True, "false": False, "1": True, "0": False}
+
+
+def notes_of_request(request: IRequest) -> RequestNotes:
+    """Return the facts about a request for the log. They are lost unless a channel of ours received the request."""
+    return request.notes if isinstance(request, MemoryRequest) else RequestNotes()
 
 
 def read_body(data: bytes) -> JSON:
@@ -119,6 +125,7 @@ def guarded(
             host=header(request, b"Host") or "",
             ends=(request.getClientAddress(), request.getHost()),
             keep_place=partial(keep_place, request),
+            notes=notes_of_request(request),
         )
         answer = await respond(endpoint, deps, path, received, allowed, partial(identify, request, deps))
         if isinstance(answer, Streamed):
@@ -143,14 +150,16 @@ async def respond(
     :param identify: reads the request's credential.
     """
     try:
+        received.notes.note_run(path.get("run_id", path.get("approval_id")))
         caller = await admit(allowed, identify, received.keep_place, endpoint.name)
+        received.notes.session_id = caller.session_id
         return await endpoint.route(_read(endpoint, received, caller, deps, path), deps, **path)
     except AileronError as error:
         return describe_failure(error)
     except CancelledError:  # the client disconnected or the daemon stops: in both cases only the wait has ended
         raise
     except Exception:  # noqa: BLE001  # the rim of HTTP, and of requests made in this process
-        return describe_failure(unexpected(endpoint.name))
+        return describe_failure(unexpected(endpoint.name, request_id=received.notes.id))
 
 
 def _read(
@@ -207,7 +216,7 @@ def routing_failed(request: IRequest, failure: Failure) -> bytes:
     elif failure.check(CancelledError):
         answer = describe_failure(InternalError("The daemon is stopping."))
     else:
-        answer = describe_failure(unexpected("routing", failure))
+        answer = describe_failure(unexpected("routing", failure, notes_of_request(request).id))
     return write(request, answer)
 
 
@@ -219,11 +228,13 @@ def not_routed(error: Exception) -> Answer:
     return http_failure(404, "There is nothing at this path.")
 
 
-def unexpected(name: str, failure: Failure | None = None) -> InternalError:
+def unexpected(name: str, failure: Failure | None = None, request_id: str = "") -> InternalError:
     """Log where an unexpected failure happened, without values, and return an error without internals."""
     failure = failure or Failure()
     frames = traceback.extract_tb(failure.getTracebackObject())[-4:]
     places = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
     kind = type(failure.value).__qualname__
-    _log.error("{name} failed unexpectedly: {kind} at {places}", name=name, kind=kind, places=places)
+    _log.error(
+        "{name} failed unexpectedly: {kind} at {places}", name=name, kind=kind, places=places, request=request_id
+    )
     return InternalError("Something failed inside the daemon; its log says where.")

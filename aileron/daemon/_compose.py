@@ -26,6 +26,7 @@ from aileron.vault import Approvers, Operators, Passkeys, Renewals, SshKeys, Vau
 
 from ._config_file import ConfigFile
 from ._connectors import ConnectorMaker
+from ._log import DaemonLog
 from ._process import fresh_ids, in_thread, settle_heap
 from ._record import report_strays, start_recording, take_over
 from ._settings import DaemonSettings
@@ -49,21 +50,29 @@ class _Own:
     :ivar ports: the ports of both sites, to which no connector may connect.
     :ivar urls: the URLs of the operator site.
     :ivar public_urls: further URLs of the pages, at host names that stay the same. Passkeys are made and used there.
+    :ivar instance: the id of this process, which every login and signature names.
     """
 
     transport: HttpTransport
     ports: set[int]
     urls: set[str] = field(factory=set)
     public_urls: set[str] = field(factory=set)
+    instance: str = field(factory=partial(secrets.token_hex, _INSTANCE_BYTES))
 
 
 async def start(
-    reactor: Any, settings: DaemonSettings, life: Life, around: Around | None = None, known: FeatureSet | None = None
+    reactor: Any,
+    settings: DaemonSettings,
+    life: Life,
+    around: Around | None = None,
+    known: FeatureSet | None = None,
+    log: DaemonLog | None = None,
 ) -> None:
     """Build every part and serve; register with C{life} how each part is stopped.
 
     :param around: a function that wraps the collaborators of the runner, for crash tests.
     :param known: the features that may be on, or None for those that ship with Aileron.
+    :param log: the daemon's own log, or None if this process has another one.
     :raises Exception: if a part fails to start. C{life} stops the parts built before it.
     """
     from aileron.api import CHECK_SECONDS
@@ -81,6 +90,8 @@ async def start(
     config_file = ConfigFile(home, vault, known or FeatureSet(), settings.confirmed_with(vault))
     settings = settings.over(config_file.config)
     tuning = tuning_of(settings.config.store)
+    if log is not None:
+        log.begin(config_file.log_format, tuning.daemon or own.instance)
     store = await open_store(reactor, find_place(home, settings.config.store), tuning, observer, news, life)
     company = None
     if store.shared is not None:
@@ -174,13 +185,12 @@ async def _start_services(
 
 
 def _make_logins(reactor: Any, vault: Vault, own: _Own) -> LoginServices:
-    """Make the services for the operator's logins and keys. The daemon process gets its id here."""
+    """Make the services for the operator's logins and keys."""
     passkeys = Passkeys(vault, lambda: own.urls, reactor, elsewhere=lambda: own.public_urls)
-    instance = secrets.token_hex(_INSTANCE_BYTES)
-    operators = Operators(vault, instance, lambda: own.urls, reactor)
+    operators = Operators(vault, own.instance, lambda: own.urls, reactor)
     ssh_keys = SshKeys(vault, reactor)
-    approvers = Approvers(passkeys, instance, operators.key_of, reactor, ssh_keys=ssh_keys)
-    return LoginServices(instance, operators, passkeys, approvers)
+    approvers = Approvers(passkeys, own.instance, operators.key_of, reactor, ssh_keys=ssh_keys)
+    return LoginServices(own.instance, operators, passkeys, approvers)
 
 
 def _this_process(reactor: Any, settings: DaemonSettings, life: Life, own: _Own) -> DaemonProcess:

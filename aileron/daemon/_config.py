@@ -41,6 +41,7 @@ _MOST_LISTED = 32
 _MOST_UID = 2**32 - 2
 _OPERATOR_HOST = re.compile("fresh|localhost")
 _DAEMONS = re.compile("one|several")
+_LOG_FORMAT = re.compile("text|json")
 _WEBHOOK = re.compile(r"https?://[!-~]{1,2000}", re.ASCII)
 
 
@@ -87,6 +88,7 @@ class Config:
     :ivar pending: the limits on pending approvals.
     :ivar features: True or False for each feature that is switched on or off, by name.
     :ivar of_features: the features' own settings, by key.
+    :ivar log: the format of the log, C{text} or C{json}.
     :ivar metrics_token_digest: SHA-256 of a scraper's token, or None if only the operator may read the metrics.
     """
 
@@ -99,6 +101,7 @@ class Config:
     connector_packages: tuple[str, ...] = ()
     pending: PendingLimits = field(factory=PendingLimits)
     metrics_token_digest: bytes | None = field(default=None, repr=False)
+    log: str = "text"
     audit: AuditSettings = field(factory=AuditSettings)
     store: StoreSettings = field(factory=StoreSettings)
     features: Mapping[str, bool] = field(factory=dict)
@@ -219,6 +222,10 @@ def _daemons(node: Node, name: str, line: int) -> str:
     return match_text(node, _DAEMONS, line, f"{name} must be one or several")[0]
 
 
+def _log_format(node: Node, name: str, line: int) -> str:
+    return match_text(node, _LOG_FORMAT, line, f"{name} must be text or json")[0]
+
+
 _PENDING = PendingLimits()
 _MOST = WholeNumber(1_000_000)
 _OF_PENDING: Keys = {
@@ -228,6 +235,11 @@ _OF_PENDING: Keys = {
 }
 _OF_METRICS: Keys = {
     "token_sha256": Key(_digest, "SHA-256, in hexadecimal, of a token that may only read `/metrics`", "you alone may")
+}
+_OF_LOG: Keys = {
+    "format": Key(
+        _log_format, "`text`, or `json` for [one JSON object a line](monitoring.md#the-log-as-json)", "`text`"
+    ),
 }
 _OF_ANCHOR: Keys = {
     "file": Key(absolute_path, "absolute path of a file to which checkpoints of the audit log are appended", "none"),
@@ -268,6 +280,7 @@ _CORE_KEYS: Keys = {
     ),
     "pending": section(PendingLimits, _OF_PENDING),
     "metrics": section(lambda token_sha256=None: token_sha256, _OF_METRICS),
+    "log": section(lambda **keys: keys.get("format", "text"), _OF_LOG),
     "audit": section(_audit, _OF_AUDIT),
     "store": section(StoreSettings, _OF_STORE),
 }

@@ -150,6 +150,12 @@ class ConfigFile:
         if self.features.known != features.known and found.candidate is not None:  # foreign settings can be parsed now
             self.config = read_config(found.candidate.text, self.features)
 
+    @property
+    def log_format(self) -> str:
+        """The format of the log. It is in force without trust, so that a locked daemon writes the log alike."""
+        found = self._look().config
+        return Config().log if found is None else found.log
+
     def require_trusted(self) -> None:
         """Require that the configuration in force is still trusted, after the vault's newest contents were read.
 

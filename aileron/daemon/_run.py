@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from twisted.internet.defer import Deferred
-from twisted.logger import FileLogObserver, formatEventAsClassicLogText, globalLogBeginner
+from twisted.logger import globalLogBeginner
 from twisted.python.logfile import LogFile
 
 from aileron.hardening import harden
@@ -17,13 +17,16 @@ from aileron.model.errors import AileronError
 
 from ._compose import Around, start
 from ._life import AileronService
+from ._log import DaemonLog
 from ._settings import DaemonSettings, Options
 
 _LOG_BYTES, _LOG_FILES = 5_000_000, 5
 
 
-def _service(reactor: Any, settings: DaemonSettings, around: Around | None = None) -> AileronService:
-    return AileronService(reactor, lambda life: Deferred.fromCoroutine(start(reactor, settings, life, around)))
+def _service(
+    reactor: Any, settings: DaemonSettings, around: Around | None = None, log: DaemonLog | None = None
+) -> AileronService:
+    return AileronService(reactor, lambda life: Deferred.fromCoroutine(start(reactor, settings, life, around, log=log)))
 
 
 def makeService(options: Options) -> AileronService:
@@ -87,10 +90,11 @@ def live(settings: DaemonSettings, around: Around | None = None) -> int:
 
     prepare(settings.home)
     log_file = LogFile("aileron.log", str(settings.home.log), _LOG_BYTES, maxRotatedFiles=_LOG_FILES, defaultMode=0o600)
-    observer = FileLogObserver(log_file, formatEventAsClassicLogText)  # type: ignore[arg-type]
-    globalLogBeginner.beginLoggingTo([observer], redirectStandardIO=False)
-    service = _service(reactor, settings, around)
+    log = DaemonLog(log_file)  # type: ignore[arg-type]
+    globalLogBeginner.beginLoggingTo([log], redirectStandardIO=False)
+    service = _service(reactor, settings, around, log)
     reactor.callWhenRunning(service.startService)
     reactor.addSystemEventTrigger("before", "shutdown", service.stopService)
     reactor.run()
+    log.begin()  # if the daemon could not even read its configuration
     return 0 if service.failed is None else 1

@@ -130,7 +130,7 @@ class Sites:
         parts = self._parts
         parts.operators.report_lapses(parts.access_log.report_lapse)
         pages = operator_site(parts, web=lambda: _pages(parts, in_thread(self._reactor, at_once=1), self._workers()))
-        return GuardedSite(pages, SiteRules(), self._reactor)
+        return GuardedSite(pages, SiteRules(), self._reactor, ids=parts.ids)
 
     def _workers(self) -> Mapping[str, Path]:
         """Return the scripts of features' service workers, by path. Return none if the pages change their address."""
@@ -148,7 +148,7 @@ class Sites:
 
         most = most_connections(allow_descriptors())
         taker = self._parts.features.take_requests(self._agent_routes)
-        return GuardedSite(site, SiteRules(), self._reactor, most_connections=most, taker=taker)
+        return GuardedSite(site, SiteRules(), self._reactor, most_connections=most, taker=taker, ids=self._parts.ids)
 
     async def end_orphaned_sessions(self) -> None:
         """End the sessions whose launcher is gone or whose time is over. Call this periodically.

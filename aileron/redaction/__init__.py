@@ -8,9 +8,9 @@ name and shape.
 
 from ._filter import SecretFilter
 from ._forms import forms, secrets_in, written_forms
-from ._redactor import REDACTED, Redactor
+from ._redactor import Redactor
 from ._scanner import SecretScanner
-from ._shape import holds_secret, is_secret, names_secret
+from ._shape import REDACTED, cut_secrets, holds_secret, is_secret, names_secret
 from ._stream import SecretFound, SecretStream
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "SecretFound",
     "SecretScanner",
     "SecretStream",
+    "cut_secrets",
     "forms",
     "holds_secret",
     "is_secret",

@@ -13,8 +13,8 @@ from aileron.model.faults import Fault
 
 from ._escapes import MOST_LAYERS, Undone, may_be_escaped, undone
 from ._forms import BASE64_CHARACTERS, SecretForm, forms, written_forms
+from ._shape import REDACTED
 
-REDACTED = "[redacted]"
 _BLOT = "█" * len(REDACTED)  # headers cannot carry it, so no secret contains it
 
 _LONGEST_NUMBER = 25  # the maximum length of a parsed number

@@ -7,10 +7,15 @@ numbers, names made of words and plain URLs are not secrets.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 _MOST = 64 * 1024
 """The maximum number of characters to inspect.  A longer text counts as one that contains a secret."""
 
+REDACTED = "[redacted]"
+
+_OWN = re.compile(r"ail_[a-z]_[\w-]+")
+_ULID = re.compile(r"(?<![A-Za-z0-9])[0-7][0-9A-HJKMNP-TV-Z]{25}(?![A-Za-z0-9])")
 _CHUNK = re.compile(r"[A-Za-z0-9_+=~-]+")
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -113,6 +118,36 @@ def holds_secret(text: str) -> bool:
         return True
     pairs = ((name, _SCHEME.sub("", value.strip(), 1)) for name, value in _NAMED.findall(text))
     return any(names_secret(name) and not _is_plain(name, value, vague=True) for name, value in pairs)
+
+
+def cut_secrets(text: str) -> str:
+    """Return C{text} with each part replaced that is a secret, judged by its shape. IDs of runs and sessions stay.
+
+    A text that is too long to be judged is replaced as a whole.
+    """
+    if len(text) > _MOST:
+        return REDACTED
+    pieces, done = list[str](), 0
+    for start, end in sorted(_find_spans(text)):
+        if end > done:
+            pieces += (text[done : max(done, start)], REDACTED if start >= done else "")
+            done = end
+    return "".join((*pieces, text[done:]))
+
+
+def _find_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of each part of a text that is a secret, judged by its shape. They may overlap."""
+    plain = [match.span() for each in (_DIGEST, _ULID) for match in each.finditer(text)]
+    for pattern in (_OWN, _PREFIXED, _UUID, _USER_INFO, _BEARER):
+        yield from (match.span() for match in pattern.finditer(text))
+    for match in _CHUNK.finditer(text):
+        start, end = match.span()
+        if not any(first <= start and end <= last for first, last in plain) and _is_random(match[0]):
+            yield start, end
+    for match in _NAMED.finditer(text):
+        value = _SCHEME.sub("", match[2].strip(), 1)
+        if _ULID.fullmatch(value) is None and names_secret(match[1]) and not _is_plain(match[1], value, vague=True):
+            yield match.span(2)
 
 
 def _last_word(name: str) -> str:

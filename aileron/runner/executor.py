@@ -214,7 +214,7 @@ class Executor:
         except AileronError as error:  # by contract raised before anything is sent
             return Outcome(fault=error.fault(), sent=False)
         except Exception:  # noqa: BLE001 - connectors are foreign code and may raise anything
-            _log.failure("the connector {fqn} broke its contract", fqn=planned.description.name)
+            _log.failure("the connector {fqn} broke its contract", fqn=planned.description.name, run=execution.run.id)
             # guard of promise 5: a broken contract makes the effect uncertain -> DoubtTests.test_broken_connector,
             #    instead return Outcome(fault=_BROKEN.fault, sent=False)
             return _BROKEN
@@ -428,7 +428,9 @@ class Executor:
             fault=fault,
         )
         execution.ending, execution.events = ending, ending.events  # for L{_contested}, if the row was changed
-        return await self._runs.insist(execution.run.id, lambda: self._runs.apply(ending))
+        run = await self._runs.insist(execution.run.id, lambda: self._runs.apply(ending))
+        _log.info("run {run} of {action} ended: {state}", run=run.id, action=run.action, state=run.state.value)
+        return run
 
     async def _contested(self, execution: _Execution, present: Run, state: str) -> Run:
         """Record that another program changed the row of an executing run. The row stays as it is.

@@ -17,7 +17,7 @@ from twisted.web.resource import IResource
 from twisted.web.template import Flattenable, flattenString
 from werkzeug.exceptions import HTTPException
 
-from aileron.api import Dependencies, unexpected
+from aileron.api import Dependencies, notes_of_request, unexpected
 from aileron.api.routing import Routes
 from aileron.base.json import timestamp
 from aileron.base.text import visible
@@ -217,4 +217,4 @@ def _in_words(error: AileronError) -> str:
 
 
 def _answer_failed(request: IRequest, failure: Failure) -> bytes:
-    return _refuse(request, unexpected("a page", failure))
+    return _refuse(request, unexpected("a page", failure, notes_of_request(request).id))

@@ -33,7 +33,7 @@ _FIELDS = {
     *("listen", "operator_listen", "operator_host", "hosts", "agent_uids", "clients", "connector_packages"),
     *("features", "metrics.token_sha256"),
     *("store.url", "store.password_file", "store.daemons", "store.lease_seconds"),
-    *("audit.keep_payloads_days", "audit.anchor.file", "audit.anchor.webhook"),
+    *("audit.keep_payloads_days", "audit.anchor.file", "audit.anchor.webhook", "log.format"),
     *(f"pending.{name}" for name in PendingLimits.__annotations__),
     *(f"gateway.{name}" for name in _GATEWAY | _OF_FEATURES),
     *(f"gateway.providers.<name>.{name}" for name in set(Provider.__annotations__) - {"name", "source", "of_features"}),

@@ -25,7 +25,7 @@ from attrs import frozen
 
 _MARK = re.compile(
     r"# guard (?P<keeper>of promise \d|of the relay|of the phone|of signing|of spending|of prompts|of waking|"
-    r"of own tools|of the store|of roles|of several daemons|against attack): "
+    r"of own tools|of the store|of roles|of several daemons|of the log|of tracing|against attack): "
     r"(?P<what>.+?)"
     r"(?: -> (?P<test>[\w.]+))?(?:, instead (?P<instead>.+))?"
 )

@@ -25,6 +25,7 @@ from aileron.base.http1 import Body, Malformed, RequestHead, announced, parse_re
 from .checks import MAX_BODY_BYTES, RequestRefused, SiteRules, StaticAnswer, too_long
 from .limiter import ConnectionLimiter, RequestTurns
 from .request import MemoryRequest
+from .request_log import REQUEST_ID, RequestNotes, log_request
 
 if TYPE_CHECKING:
     from twisted.internet.tcp import Connection
@@ -50,6 +51,7 @@ class ChannelSite(Protocol):
     :ivar limiter: the connections that the site holds.
     :ivar turns: the order in which the requests of busy clients begin.
     :ivar request_seconds: the longest time in which one request may arrive, head and body.
+    :ivar ids: returns a new id of a request at each call.
     """
 
     rules: SiteRules
@@ -57,6 +59,7 @@ class ChannelSite(Protocol):
     turns: RequestTurns
     reactor: IReactorTime
     request_seconds: float
+    ids: Callable[[], str]
 
 
 class Channel(HTTPChannel):
@@ -173,7 +176,7 @@ class Channel(HTTPChannel):
         self.resetTimeout()  # type: ignore[no-untyped-call]
         request = self.requestFactory(self)
         self.requests.append(request)
-        request.begin(head)
+        request.begin(head, self.site.ids(), self.site.reactor.seconds())
         self.persistent = self.checkPersistence(request, b"HTTP/1.1")  # type: ignore[no-untyped-call]
         self._body, self._framed = announced(head.length), 0
         self._step = self._take_body if self._body else None
@@ -203,6 +206,8 @@ class Channel(HTTPChannel):
         self.persistent = self.persistent and not self.site.limiter.closed
         self._framed = 0
         self._count()
+        if isinstance(request, MemoryRequest):
+            request.log_end(self.site.reactor.seconds(), request.code)
         super().requestDone(request)  # type: ignore[no-untyped-call]
         self.resetTimeout()  # type: ignore[no-untyped-call]
         if not self.persistent:
@@ -242,6 +247,7 @@ class Channel(HTTPChannel):
         lines = [b"%b: %b\r\n" % (name, value) for name, values in given.items() for value in values]
         lines += [line for name, line in _CARRIED if name not in given]
         lines += [b"%b: %b\r\n" % each for each in self.carried.items()]
+        lines += [b"%b: %b\r\n" % (REQUEST_ID, each.notes.id.encode("ascii")) for each in self.requests[:1]]
         self.transport.write(b"%b %b %b\r\n%b\r\n" % (version, code, reason, b"".join(lines)))
 
     def write(self, data: bytes) -> None:
@@ -272,8 +278,11 @@ class Channel(HTTPChannel):
         self._close_with(http_failure(status, message))
 
     def _close_with(self, answer: Answer) -> None:
+        begun: MemoryRequest | None = next(iter(self.requests), None)
+        notes = RequestNotes(self.site.ids(), "refused") if begun is None else begun.notes
         fields = {
             **HEADERS,
+            REQUEST_ID.decode("ascii"): notes.id,
             **{name.decode("ascii"): value.decode("ascii") for name, value in self.carried.items()},
             **answer.headers,
             "Content-Type": answer.content_type,
@@ -283,6 +292,10 @@ class Channel(HTTPChannel):
         lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
         reason = RESPONSES.get(answer.status, b"Refused").decode("ascii")
         self.transport.write(f"HTTP/1.1 {answer.status} {reason}\r\n{lines}\r\n".encode("ascii") + answer.body)
+        if begun is None:
+            log_request(notes, b"", answer.status, 0.0)
+        else:
+            begun.log_end(self.site.reactor.seconds(), answer.status)
         self.linger()
 
     def linger(self) -> None:
@@ -356,6 +369,8 @@ class Channel(HTTPChannel):
         """End the current request, since the client is gone, and no longer count this connection."""
         self._settle()
         self.site.limiter.leave(self)
+        for request in self.requests:
+            request.log_end(self.site.reactor.seconds(), None)
         super().connectionLost(reason)  # type: ignore[no-untyped-call]
 
 

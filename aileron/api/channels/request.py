@@ -16,25 +16,42 @@ from aileron.api.faults import Streamed
 from aileron.base.http1 import CHUNKED, RequestHead, unchunked
 from aileron.model.errors import AileronError
 
+from .request_log import RequestNotes, log_request, read_client_id, read_traceparent
+
 _log = Logger()
 
 _VERSION = b"HTTP/1.1"
 
 
 class MemoryRequest(Request):
-    """A request whose body stays in memory, since its size is limited, and whose head was parsed before."""
+    """A request whose body stays in memory, since its size is limited, and whose head was parsed before.
+
+    :ivar notes: the facts about the request for the log.
+    """
 
     content: BytesIO
+    notes: RequestNotes
     _head: RequestHead
+    _began_at: float
+    _is_logged = False
 
-    def begin(self, head: RequestHead) -> None:
-        """Copy the fields of the checked head into the request."""
-        self._head, headers = head, self.requestHeaders
+    def begin(self, head: RequestHead, id_: str, now: float) -> None:
+        """Copy the fields of the checked head into the request.
+
+        :param id_: our id of the request.
+        :param now: the time in seconds of the site's clock.
+        """
+        self._head, headers, self._began_at = head, self.requestHeaders, now
         for line in head.lines.split(b"\r\n")[1:]:
             name, _, value = line.partition(b":")
             headers.addRawHeader(name, value.strip(b" \t"))
         self.parseCookies()  # type: ignore[no-untyped-call]
         self.content = BytesIO()
+        self.notes = RequestNotes(
+            id_,
+            client_id=read_client_id(headers.getRawHeaders(b"X-Request-Id", ())),
+            parent=read_traceparent(headers.getRawHeaders(b"traceparent", ())),
+        )
 
     def body_received(self) -> None:
         """Pass the request with its complete body to its resource."""
@@ -44,6 +61,15 @@ class MemoryRequest(Request):
             self.content = BytesIO()
             self.content.write(content)
         self.requestReceived(head.method, head.target, _VERSION)  # type: ignore[no-untyped-call]
+
+    def log_end(self, now: float, status: int | None) -> None:
+        """Log the end of the request. Idempotent.
+
+        :param status: the status of the answer, or None if the client disconnected before it had the whole answer.
+        """
+        if not self._is_logged:
+            self._is_logged = True
+            log_request(self.notes, self._head.method, status, now - self._began_at)
 
     def keep_place(self, owner: str) -> None:
         """Protect the request's connection from being dropped while the site is full. After a disconnect, do nothing.

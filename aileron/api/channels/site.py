@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from secrets import token_hex
 from typing import Any
 
 from twisted.internet.interfaces import IAddress, IDelayedCall, IListeningPort, IReactorTime
@@ -31,6 +32,7 @@ class GuardedSite(Site):
     :ivar limiter: the limiter of its connections.
     :ivar turns: the scheduler of requests.
     :ivar request_seconds: the time limit for receiving one request, head and body.
+    :ivar ids: returns a new id of a request at each call.
     """
 
     taker: RelayHandler
@@ -48,6 +50,7 @@ class GuardedSite(Site):
         request_seconds: float = REQUEST_SECONDS,
         most_connections: int = MOST_CONNECTIONS,
         taker: RelayHandler | None = None,
+        ids: Callable[[], str] | None = None,
     ) -> None:
         # No body is parsed as a form, except by the one resource that parses it itself.
         super().__init__(resource, timeout=idle_seconds, reactor=reactor, parsePOSTFormSubmission=False)  # type: ignore[no-untyped-call]
@@ -58,6 +61,7 @@ class GuardedSite(Site):
         self.limiter = ConnectionLimiter(most_connections)
         self.turns = RequestTurns(reactor)
         self.request_seconds = request_seconds
+        self.ids = ids or _random_id
 
     def startFactory(self) -> None:
         """Start to accept connections, without the base class's access log and its timer."""
@@ -106,4 +110,9 @@ class GuardedSite(Site):
         self.limiter.close()
 
     def log(self, request: Request) -> None:
-        """Log nothing for a request, since a path may contain a key."""
+        """Log nothing here: the channel logs each request, without its path, since a path may contain a key."""
+
+
+def _random_id() -> str:
+    """Return a random id of a request, with the characters of a ULID."""
+    return token_hex(13).upper()

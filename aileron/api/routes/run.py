@@ -91,6 +91,7 @@ async def run_action(context: RequestContext, deps: Dependencies, name: str) -> 
         tool_call=context.text("tool_call"),
     )
     run = await deps.submission.submit(call)
+    context.received.notes.run_id = run.id
     if not run.state.settled:
         run = await _wait(context, deps, run)
     deps.note_told(run, context.caller.session)

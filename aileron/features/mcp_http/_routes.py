@@ -13,7 +13,7 @@ from aileron.api.channels.request import stream
 from aileron.api.dependencies import Dependencies
 from aileron.api.faults import Streamed, describe_failure
 from aileron.api.guard import Who, admit, bearer, keep_place, on_agent_site
-from aileron.api.serving import read_body, unexpected, write
+from aileron.api.serving import notes_of_request, read_body, unexpected, write
 from aileron.base.json import MOST_VALUES
 from aileron.model.errors import AileronError, Unauthorized
 
@@ -35,7 +35,7 @@ def mcp_handler(mcp: IMcp) -> SiteHandler:
             except CancelledError:
                 raise
             except Exception:  # noqa: BLE001  # the HTTP rim
-                return write(request, describe_failure(unexpected("mcp")))
+                return write(request, describe_failure(unexpected("mcp", request_id=notes_of_request(request).id)))
             try:
                 headers = dict(reply.headers)
                 kind = headers.pop("content-type", "application/json")
@@ -55,6 +55,7 @@ async def _admit(request: IRequest, deps: Dependencies) -> McpRequest:
     caller = await admit(Who.AGENT, partial(on_agent_site, request, deps), partial(keep_place, request))
     if caller.session is None:
         raise Unauthorized("This needs an agent's token.")
+    notes_of_request(request).session_id = caller.session.id
     body = request.content.read()
     if (
         len(body) > MOST_VALUES
