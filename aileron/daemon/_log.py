@@ -139,7 +139,7 @@ def _describe_failure(failure: Failure) -> Mapping[str, JSON]:
 
 
 def _clean(text: object) -> str:
-    # guard of the log: a line of the log has no secret, however a message got one
+    # guard of monitoring: a line of the log has no secret, however a message got one
     #    -> daemon.test_log.SecretTests.test_every_field, instead return _shorten(str(text))
     return _shorten(cut_secrets(str(text)[: 4 * MOST_CHARACTERS]))
 

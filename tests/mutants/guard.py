@@ -53,9 +53,13 @@ STORE = "of the store"
 DAEMONS = "of several daemons"
 """Marks the guards of several daemons on one database (ADR 100)."""
 
+MONITORING = "of monitoring"
+"""Marks the guards of the log and of traces (ADR 109)."""
+
 _MODULES = {
     ATTACKS: "tests.attacks",
     DAEMONS: "tests",
+    MONITORING: "tests",
     OWN_TOOLS: "tests",
     PHONE: "tests.features",
     PROMPTS: "tests.features.prompts",
