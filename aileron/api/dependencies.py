@@ -16,6 +16,7 @@ from aileron.features import RunningFeatures
 from aileron.model.actions import ActionFile, Offer, Offering
 from aileron.model.audit import Checkpoint, Event, Verdict
 from aileron.model.authority import EnrolledSshKey, NewGrant, Passkey, PasskeyRule
+from aileron.model.daemons import ServingDaemon
 from aileron.model.interfaces.connectors import IConnectors
 from aileron.model.interfaces.governance import IGrantService, ILimitService, IReconciliation, ITrustService
 from aileron.model.interfaces.runner import IDecisions, ISubmission
@@ -306,6 +307,16 @@ class Snoozes(Protocol):
         """
 
 
+class DaemonList(Protocol):
+    """Lists the daemons that use the database."""
+
+    async def list(self) -> Sequence[ServingDaemon]:
+        """Return all daemons that use the database, oldest first. This one is among them.
+
+        :raises StoreUnavailable: if they cannot be read.
+        """
+
+
 def _provides(interface: type[Interface]) -> Callable[[Any, Attribute[Any], object], None]:
     def check(_instance: object, attribute: Attribute[Any], value: object) -> None:
         if not interface.providedBy(value):
@@ -377,6 +388,7 @@ class Dependencies:
     flags: IBindingFlags = field(validator=_provides(IBindingFlags))
     snoozes: Snoozes = field(validator=_has_all_of(Snoozes))
     usage: UsageReader = field(validator=_has_all_of(UsageReader))
+    daemons: DaemonList = field(validator=_has_all_of(DaemonList))
     connectors: IConnectors = field(validator=_provides(IConnectors))
     operators: OperatorLogins = field(validator=_has_all_of(OperatorLogins))
     passkeys: PasskeyRegistry = field(validator=_has_all_of(PasskeyRegistry))

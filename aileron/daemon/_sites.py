@@ -98,6 +98,7 @@ class Sites:
             flags=store.flags,
             snoozes=store.snoozes,
             usage=store.usage,
+            daemons=store.daemons,
             connectors=services.connectors,
             operators=logins.operators,
             passkeys=logins.passkeys,

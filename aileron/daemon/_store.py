@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from attrs import define
 
+from aileron import __version__
 from aileron.audit import GENESIS, CommitObserver, payload_digest, seal
 from aileron.base.life import Life
 from aileron.home.paths import Home
 from aileron.home.private_files import read_private
+from aileron.model.daemons import ProcessFacts
 from aileron.model.errors import AileronError, InvalidRequest, StoreUnavailable
 from aileron.model.queries import AuditQuery
 from aileron.model.vault import Binding
@@ -114,16 +118,17 @@ async def open_store(
 
 
 def tuning_of(settings: StoreSettings) -> Tuning:
-    """Return the settings of the store: the name of this process, if several daemons share the database.
+    """Return the settings of the store: this process, and whether it shares the database with other daemons.
 
     :raises InvalidRequest: if several daemons are to share a file.
     """
+    process = ProcessFacts(secrets.token_hex(_NAME_BYTES), socket.gethostname(), os.getpid(), __version__)
     if settings.daemons == "one":
-        return Tuning()
+        return Tuning(process=process)
     # guard of several daemons: a file is for one daemon -> daemon.test_store.SeveralTests.test_file
     if settings.url is None:
         raise InvalidRequest(
             "The key store.daemons is `several`, but store.url names no database that they could share."
         )
     lease = max(_LEAST_LEASE_SECONDS, settings.lease_seconds)
-    return Tuning(daemon=secrets.token_hex(_NAME_BYTES), lease_seconds=float(lease))
+    return Tuning(process=process, several=True, lease_seconds=float(lease))

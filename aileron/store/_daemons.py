@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from typing import TypeVar
 
 from attrs import define, field, frozen
 from twisted.internet.interfaces import IReactorTime
 
+from aileron.base.json import utc
+from aileron.model.daemons import ProcessFacts, ServingDaemon
 from aileron.model.errors import AuthorityChanged, StoreUnavailable
 from aileron.model.runs import Run, RunState
 
@@ -29,17 +32,28 @@ MOST_SKEW_SECONDS = 10.0
 
 _MOST_TAKEN = 200
 _NOW = "CAST(extract(epoch FROM clock_timestamp()) AS double precision)"
-_JOIN = f"INSERT INTO daemons (id, started_at, seen_at, until) VALUES (?, {_NOW}, {_NOW}, {_NOW} + ?)"
+_JOIN = f"""
+    INSERT INTO daemons (id, started_at, seen_at, until, host, pid, version, schema)
+    VALUES (?, {_NOW}, {_NOW}, {_NOW} + ?, ?, ?, ?, ?)
+"""
 _RENEW = f"UPDATE daemons SET seen_at = {_NOW}, until = {_NOW} + ? WHERE id = ?"
 _LEAVE = "DELETE FROM daemons WHERE id = ?"
-_LIST = f"SELECT id, started_at, seen_at, until - {_NOW} FROM daemons ORDER BY started_at, id"
+_UNFINISHED = (
+    "state IN ('received', 'pending_approval', 'approved', 'awaiting_vault', 'awaiting_credential', 'executing')"
+)
+_LIST = f"""
+    SELECT id, host, pid, version, schema, started_at, until - {_NOW},
+        (SELECT count(*) FROM runs WHERE lease_holder = daemons.id AND {_UNFINISHED})
+    FROM daemons ORDER BY started_at, id
+"""
+_COUNT = f"SELECT count(*) FROM runs WHERE {_UNFINISHED}"
 _END_OTHERS = f"DELETE FROM daemons WHERE until < {_NOW} AND id <> ?"
 _HOLDS = f"SELECT until > {_NOW}, {_NOW} FROM daemons WHERE id = ?"
 _DECIDED = """
     SELECT authority, (SELECT value FROM watermarks WHERE name = ?) AS paused FROM vaults WHERE id = ? FOR SHARE
 """
-_LEFT = """
-    WHERE state IN ('received', 'pending_approval', 'approved', 'awaiting_vault', 'awaiting_credential', 'executing')
+_LEFT = f"""
+    WHERE {_UNFINISHED}
     AND (lease_holder IS NULL OR lease_holder NOT IN (SELECT id FROM daemons))
     ORDER BY ordinal LIMIT ? FOR UPDATE SKIP LOCKED
 """
@@ -48,21 +62,6 @@ _HOLD = RowUpdate("runs", ("lease_holder",), ("id",))
 
 class LeaseEnded(StoreUnavailable):
     """Raised if this daemon's lease has ended, so that another daemon may have taken its runs."""
-
-
-@frozen
-class Neighbour:
-    """A daemon on the database.
-
-    :ivar started_at: when it started, in seconds since 1970 by the database's clock.
-    :ivar seen_at: when it last renewed its lease, in seconds since 1970 by the database's clock.
-    :ivar seconds_left: the rest of its lease. Negative if the lease has ended.
-    """
-
-    id: str
-    started_at: float
-    seen_at: float
-    seconds_left: float
 
 
 @frozen
@@ -85,7 +84,8 @@ class Decided:
 class Daemons:
     """This daemon among those that share a database.
 
-    :param name: a name of this process, unique among the daemons.
+    :param process: this process, with an ID that is unique among the daemons.
+    :param schema: the version of the tables that this daemon knows.
     :param seconds: how long a lease lasts without being renewed.
     :ivar id: the holder of this daemon's runs. It differs after a lease of this daemon has ended.
     :ivar known: returns what the operator decided, as this daemon knows it, or None to compare nothing. It is called in
@@ -93,7 +93,8 @@ class Daemons:
     :ivar catch_up: reads what the operator decided, so that C{known} returns that. Called after L{AuthorityChanged}.
     """
 
-    _name: str
+    _process: ProcessFacts
+    _schema: int
     seconds: float
     _writer: Writer
     _readers: Readers
@@ -110,8 +111,8 @@ class Daemons:
         :raises StoreUnavailable: if it cannot be stored.
         """
         self._terms += 1
-        id_, asked = f"{self._name}.{self._terms}", count_seconds()
-        await self._writer.write(_join, id_, self.seconds)
+        id_, asked = f"{self._process.id}.{self._terms}", count_seconds()
+        await self._writer.write(_join, id_, self.seconds, self._process, self._schema)
         self.id, self._held_until = id_, asked + self.seconds
 
     async def renew(self) -> bool:
@@ -138,9 +139,12 @@ class Daemons:
         """
         await self._writer.write(_leave, self.id)
 
-    async def list(self) -> Sequence[Neighbour]:
-        """Return all daemons, oldest first."""
-        return await self._readers.read(_list)
+    async def list(self) -> Sequence[ServingDaemon]:
+        """Return all daemons, also those whose lease has just ended, oldest first.
+
+        :raises StoreUnavailable: if they cannot be read.
+        """
+        return await self._readers.read(_list, self.id)
 
     async def take_left(self) -> Sequence[Run]:
         """Delete ended leases of others, and return up to 200 unfinished runs that no daemon holds, oldest first.
@@ -193,6 +197,24 @@ class Daemons:
             raise AuthorityChanged("The operator has just changed something on another daemon. Try again.")
 
 
+@frozen
+class LoneDaemon:
+    """This daemon, which uses the database alone."""
+
+    _process: ProcessFacts
+    _schema: int
+    _started_at: datetime
+    _readers: Readers
+
+    async def list(self) -> Sequence[ServingDaemon]:
+        """Return this daemon, which holds all runs that have not ended.
+
+        :raises StoreUnavailable: if they cannot be counted.
+        """
+        runs = await self._readers.read(_count_unfinished)
+        return (ServingDaemon(self._process.id, self._process, self._schema, self._started_at, None, runs, True),)
+
+
 def count_seconds() -> float:
     """Return the seconds of a monotonic clock that, if the system has one, also counts while the machine sleeps."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
@@ -205,8 +227,8 @@ def _find_decided(cursor: Cursor, known: Decided) -> tuple[str | None, str | Non
     return (None, None) if found is None else (found[0], found[1])
 
 
-def _join(cursor: Cursor, id_: str, seconds: float) -> None:
-    cursor.execute(_JOIN, (id_, seconds))
+def _join(cursor: Cursor, id_: str, seconds: float, process: ProcessFacts, schema: int) -> None:
+    cursor.execute(_JOIN, (id_, seconds, process.host, process.pid, process.version, schema))
 
 
 def _renew(cursor: Cursor, id_: str, seconds: float) -> bool:
@@ -217,8 +239,16 @@ def _leave(cursor: Cursor, id_: str) -> None:
     cursor.execute(_LEAVE, (id_,))
 
 
-def _list(cursor: Cursor) -> tuple[Neighbour, ...]:
-    return tuple(Neighbour(*row) for row in cursor.execute(_LIST))
+def _list(cursor: Cursor, own: str) -> tuple[ServingDaemon, ...]:
+    return tuple(
+        ServingDaemon(id_, ProcessFacts(id_, host, pid, version), schema, utc(started), left, runs, id_ == own)
+        for id_, host, pid, version, schema, started, left, runs in cursor.execute(_LIST)
+    )
+
+
+def _count_unfinished(cursor: Cursor) -> int:
+    [(count,)] = cursor.execute(_COUNT).fetchall()
+    return int(count)
 
 
 def _take_left(cursor: Cursor, own: str) -> tuple[Run, ...]:

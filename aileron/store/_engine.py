@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 from twisted.enterprise.adbapi import Connection, ConnectionPool
 from twisted.internet.defer import Deferred
 from twisted.python.threadpool import ThreadPool
 
+from aileron.model.daemons import ProcessFacts
 from aileron.model.errors import StoreUnavailable
 
 from ._dialect import Cursor, RowLookup
@@ -34,8 +35,8 @@ class Tuning:
     :ivar max_pages: the maximum size of SQLite's file in pages, or None for no limit.
     :ivar stalled_seconds: how long a PostgreSQL server waits for the next statement of a transaction before it ends it.
     :ivar lost_seconds: how long to ask a PostgreSQL server whether a commit succeeded whose answer was lost.
-    :ivar daemon: a name of this process, unique among the daemons that share a database on a PostgreSQL server, or None
-        if this daemon uses the database alone.
+    :ivar process: this process, as it is shown among the daemons that use the database.
+    :ivar several: whether daemons share the database, on a PostgreSQL server. Otherwise this one uses it alone.
     :ivar lease_seconds: how long a daemon among several may be silent before others take its runs.
     """
 
@@ -46,7 +47,8 @@ class Tuning:
     max_pages: int | None = None
     stalled_seconds: float = 5.0
     lost_seconds: float = 60.0
-    daemon: str | None = None
+    process: ProcessFacts = field(factory=ProcessFacts)
+    several: bool = False
     lease_seconds: float = 15.0
 
 

@@ -315,7 +315,7 @@ class PostgreSQLPool(EnginePool):
         :raises DatabaseTaken: if another daemon holds the lock.
         :raises StoreUnavailable: if the earlier session has not ended yet.
         """
-        kind = "" if self.tuning.daemon is None else "_shared"
+        kind = "_shared" if self.tuning.several else ""
         free = connection.execute(f"SELECT pg_try_advisory_lock{kind}(%s)".encode(), [DAEMON_LOCK]).fetchone()
         # guard of several daemons: a daemon's own earlier session is ended before another begins
         #    -> functional.test_store_several.OrderTests.test_own_session

@@ -13,6 +13,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.threads import deferToThreadPool
 from twisted.python.threadpool import ThreadPool
 
+from aileron.base.json import utc
 from aileron.model.errors import StoreUnavailable
 from aileron.model.interfaces.store import IAudit, IBindingFlags, IInBandMemories, IRuns, ISessions, IWatermarks
 
@@ -20,7 +21,7 @@ from ._address import ServerAddress
 from ._audit import Seals, SQLArchive, SQLAudit
 from ._bulletin import CHANNEL, Bulletin
 from ._connections import Readers
-from ._daemons import Daemons
+from ._daemons import Daemons, LoneDaemon
 from ._engine import EnginePool, Threads, Tuning
 from ._in_band import SQLInBandMemories
 from ._memories import SQLBindingFlags, SQLContents, SQLUsage, SQLWatermarks
@@ -105,6 +106,7 @@ class Store:
     :ivar snoozes: the times until which pending requests are put aside.
     :ivar tool_claims: the answers that requests of agents' own tools may claim.
     :ivar people: the accounts of people.
+    :ivar daemons: lists the daemons that use the database.
     :ivar shared: the parts for sharing the database with other daemons, or None if this daemon is alone.
     """
 
@@ -121,6 +123,7 @@ class Store:
     snoozes: SQLSnoozes
     tool_claims: SQLToolClaims
     people: SQLPeople
+    daemons: Daemons | LoneDaemon
     shared: SharedStore | None
     _pools: _Pools
     _migrate: Callable[[], Deferred[None]]
@@ -185,14 +188,14 @@ def make_store(
         pools, opening = _use_file(place, reactor, tuning, threads, schema or shipped())
     else:
         pools, opening = _use_server(place, reactor, tuning, threads)
-    if tuning.daemon is not None:
-        seals = evolve(seals, bulletin=Bulletin(tuning.daemon, CHANNEL))
+    process, version = tuning.process, (schema or shipped()).version
+    if tuning.several:
+        seals = evolve(seals, bulletin=Bulletin(process.id, CHANNEL))
     writer, readers = Writer(pools.writing, tuning.max_batch, seals.before_commit), Readers(pools.reading)
     shared = None
-    if tuning.daemon is not None and isinstance(place, ServerAddress):
-        shared = _share(
-            place, pools, tuning.daemon, writer, Daemons(tuning.daemon, tuning.lease_seconds, writer, readers, clock)
-        )
+    if tuning.several and isinstance(place, ServerAddress):
+        members = Daemons(process, version, tuning.lease_seconds, writer, readers, clock)
+        shared = _share(place, pools, process.id, writer, members)
     daemons = None if shared is None else shared.daemons
     cached = 0 if shared is not None else CACHED
     sessions, usage = SQLSessions(writer, readers, clock, seals, cached), SQLUsage(writer, readers, clock)
@@ -211,6 +214,7 @@ def make_store(
         snoozes=SQLSnoozes(writer, readers, clock, seals),
         tool_claims=SQLToolClaims(writer, readers, clock, seals),
         people=SQLPeople(writer, readers, seals),
+        daemons=daemons or LoneDaemon(process, version, utc(clock.seconds()), readers),
         shared=shared,
         pools=pools,
         migrate=opening,

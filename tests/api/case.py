@@ -128,6 +128,7 @@ class ApiCase(SynchronousTestCase):
             flags=self.store.flags,
             snoozes=self.store.snoozes,
             usage=self.store.usage,
+            daemons=self.store.daemons,
             connectors=MemoryConnectors.of([self.connector]),
             operators=self.operators,
             passkeys=self.passkeys,

@@ -170,6 +170,23 @@ class TellTests(CommandCase):
         self.home.discovery.write_text(json.dumps({**found, "version": "9.9.9"}))
         self.assertIn("The daemon is version 9.9.9", self.command("daemon", "start")[2])
 
+    def test_list(self) -> None:
+        """Each daemon of the database has a row: where it runs, the rest of its lease, and the runs that it holds."""
+        self.serve()
+        unknown = dict.fromkeys(("host", "pid", "version", "schema_version"))
+        first = {"id": "a.1", "own": False, "host": "alpha", "pid": 7, "version": "1.0", "schema_version": 18}
+        more = {"started_at": "2026-03-01T09:00:00.000Z", "lease_seconds_left": 9.9, "unfinished_runs": 2}
+        others = [
+            {**unknown, **more, "id": f"b.{left}", "own": True, "lease_seconds_left": left} for left in (-1, None)
+        ]
+        self.site.answer("GET", "/v1/daemons", {"items": [{**first, **more}, *others]})
+        code, out, _ = self.as_operator("daemon", "list", "--utc")
+        self.assertEqual(code, 0)
+        self.assertRegex(out, r"a\.1 +alpha +7 +1\.0 +18 +2026-03-01T09:00:00.000Z +9\.9 s +2\n")
+        self.assertRegex(out, r"b\.-1 \(this one\) .* has ended +2\n")
+        self.assertRegex(out, r"b\.None \(this one\) .* (-|–|—) +2\n")
+        self.assertEqual(len(json.loads(self.as_operator("daemon", "list", "--json")[1])["items"]), 3)
+
     def test_status(self) -> None:
         """The status counts what waits, says where to look, and has one line of what agents asked their models."""
         self.serve()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron import __version__
 from aileron.daemon._config import StoreSettings
 from aileron.daemon._store import find_place, read_password, tuning_of
 from aileron.home.paths import Home
@@ -61,15 +63,17 @@ class PlaceTests(SynchronousTestCase):
 class SeveralTests(SynchronousTestCase):
     def test_one(self) -> None:
         """By default a daemon is alone, on a server too."""
-        self.assertEqual(tuning_of(StoreSettings()), Tuning())
-        self.assertEqual(tuning_of(StoreSettings(_URL)), Tuning())
+        for settings in (StoreSettings(), StoreSettings(_URL)):
+            tuning = tuning_of(settings)
+            self.assertEqual(tuning, Tuning(process=tuning.process))
+            self.assertEqual((tuning.process.pid, tuning.process.version), (os.getpid(), __version__))
 
     def test_several(self) -> None:
         """Each start of one of several daemons has a name of its own."""
         settings = StoreSettings(_URL, daemons="several", lease_seconds=20)
         one, other = tuning_of(settings), tuning_of(settings)
-        self.assertNotEqual(one.daemon, other.daemon)
-        self.assertEqual(one.lease_seconds, 20.0)
+        self.assertNotEqual(one.process.id, other.process.id)
+        self.assertEqual((one.several, one.lease_seconds), (True, 20.0))
 
     def test_file(self) -> None:
         """A file has one daemon: that several use one is refused."""

@@ -116,6 +116,9 @@ class TwoTests(SeveralCase):
         """Calls go to any daemon; what one receives another approves and runs, the first tells its agent, and both
         have one inbox, one record and one pause."""
         await self.begin()
+        listed = (await self.told_at(1, "daemon", "list"))["items"]
+        self.assertEqual([each["own"] for each in listed], [False, True])
+        self.assertEqual([each["pid"] for each in listed], [running_pid(each) for each in self.homes])
         session = await self.session()
         for number in range(4):
             self.assertEqual((await self.call(None, session, UNGATED, summary=f"note {number}")).status, 200)

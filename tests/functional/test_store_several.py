@@ -14,6 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from aileron.base.unthreaded import UnthreadedPool
 from aileron.model.audit import NO_CHECKPOINT, Checkpoint
 from aileron.model.authority import PendingLimits
+from aileron.model.daemons import ProcessFacts
 from aileron.model.errors import AuthorityChanged, StateConflict, StoreUnavailable
 from aileron.model.queries import AuditQuery
 from aileron.model.runs import Run, RunState, Transition
@@ -55,7 +56,9 @@ class SeveralCase(OnServer, StoreCase, SynchronousTestCase):
 
     def unstarted(self, name: str | None, clock: Clock | None = None, **tuning: Any) -> Store:
         """A store that is not open, of a daemon of this name, or of one that is alone."""
-        settings = attrs.evolve(Tuning(busy_seconds=0, durable=False, daemon=name, lease_seconds=30), **tuning)
+        process = ProcessFacts(name or "", "here", 7, "1.0")
+        settings = Tuning(busy_seconds=0, durable=False, process=process, several=name is not None, lease_seconds=30)
+        settings = attrs.evolve(settings, **tuning)
         store = unopened_store(self.address, clock or self.clock, threads=UnthreadedPool, tuning=settings)
         self.addCleanup(lambda: self.do(store.close()))
         return store
@@ -113,12 +116,23 @@ class LeaseTests(SeveralCase):
         self.do(self.unstarted("fourth").open())
 
     def test_listed(self) -> None:
-        """Each daemon is listed with the time that its lease still lasts, and no more once it has left."""
-        listed = self.do(self.daemons(self.one).list())
-        self.assertEqual([each.id for each in listed], ["one.1", "other.1"])
-        self.assertTrue(all(20 < each.seconds_left <= 30 for each in listed), listed)
+        """Each daemon is listed with its process, lease and unfinished runs, and no more once it has left."""
+        self.receive(self.one, example_run(), _BEGUN[0])
+        self.receive(self.one, example_run("b"), *_begun("b"))
+        self.receive(self.other, example_run("c"), *_begun("c"))
+        self.do(self.other.runs.apply(_step(RunState.EXECUTING, RunState.COMPLETED, "c")))
+        listed = self.do(self.one.daemons.list())
+        self.assertEqual(
+            [(each.id, each.runs, each.own) for each in listed], [("one.1", 2, True), ("other.1", 0, False)]
+        )
+        self.assertEqual(listed[1].process, ProcessFacts("other.1", "here", 7, "1.0"))
+        ((version,),) = self.query("SELECT version FROM schema_version")
+        self.assertEqual({each.schema for each in listed}, {version})
+        self.assertTrue(all(20 < (each.seconds_left or 0) <= 30 for each in listed), listed)
+        started = [abs(each.started_at.timestamp() - self.clock.seconds()) for each in listed]
+        self.assertLess(max(started), 60)
         self.do(self.daemons(self.other).leave())
-        self.assertEqual([each.id for each in self.do(self.daemons(self.one).list())], ["one.1"])
+        self.assertEqual([each.id for each in self.do(self.one.daemons.list())], ["one.1"])
 
     def test_held(self) -> None:
         """A run's holder is the daemon that changed it last; what a living daemon holds is not left."""
@@ -210,7 +224,7 @@ class LeaseTests(SeveralCase):
             self.assertIn("clock", refused.message)
             self.assertTrue(self.do(self.daemons(wrong).renew()))
             self.assertEqual(self.left(wrong), [])
-            self.assertEqual(len(self.do(self.daemons(wrong).list())), 3)
+            self.assertEqual(len(self.do(wrong.daemons.list())), 3)
             self.do(self.daemons(wrong).leave())
 
 

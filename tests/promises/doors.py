@@ -55,6 +55,7 @@ class DoorCase(PromiseCase):
             flags=self.store.flags,
             snoozes=self.store.snoozes,
             usage=self.store.usage,
+            daemons=self.store.daemons,
             connectors=self.connectors,
             operators=self.operators,
             passkeys=self.passkeys,

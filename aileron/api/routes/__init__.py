@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from aileron.api.endpoint import EndpointTable
 
-from . import actions, approvals, audit, bindings, grants, health, limits, operator, run, runs, sessions
+from . import actions, approvals, audit, bindings, daemons, grants, health, limits, operator, run, runs, sessions
 
 TABLES: tuple[EndpointTable, ...] = (
     health.TABLE,
+    daemons.TABLE,
     sessions.TABLE,
     actions.TABLE,
     run.TABLE,

@@ -8,12 +8,13 @@ import attrs
 import click
 
 from aileron.base.json import JSON
+from aileron.base.text import duration
 from aileron.cli import options as _options
 from aileron.cli._tree import hide
 from aileron.cli.context import CliContext, pass_cli
 from aileron.cli.errors import FAILED, LOST
-from aileron.cli.output import note, say, say_json, values
-from aileron.cli.session import vault_state
+from aileron.cli.output import Columns, note, say, say_json, time_at, values
+from aileron.cli.session import OperatorCommand, reading_command, vault_state
 from aileron.cli.vault.unlocking import any_key, start_with
 from aileron.home.discovery import Discovery, live_discovery
 from aileron.home.lock import running_pid
@@ -26,6 +27,17 @@ _HINTS = {
     "missing": "There is no vault yet. Create one: aileron vault init",
     "lost": LOST,
     "locked": "The vault is locked, so nothing runs. Unlock it: aileron vault unlock",
+}
+
+_COLUMNS: Columns = {
+    "ID": lambda item: f"{item['id']} (this one)" if item["own"] else item["id"],
+    "HOST": "host",
+    "PID": "pid",
+    "VERSION": "version",
+    "SCHEMA": "schema_version",
+    "SINCE": time_at("started_at"),
+    "LEASE ENDS IN": lambda item: _describe_lease(item["lease_seconds_left"]),
+    "UNFINISHED RUNS": "unfinished_runs",
 }
 
 
@@ -89,6 +101,17 @@ def daemon_status(cli: CliContext, context: click.Context, as_json: bool) -> Non
 hide(daemon, daemon_status, "status")
 
 
+@daemon.command("list")
+@_options.exact_times
+@reading_command
+def list_daemons(command: OperatorCommand, /) -> None:
+    """List the daemons that use the database, with the rest of their leases and the runs that each holds.
+
+    With the store in the home there is one. On a PostgreSQL server there may be several.
+    """
+    command.list(command.get("daemons"), _COLUMNS, "No daemon uses the database.")
+
+
 def _tell(cli: CliContext, found: Discovery, as_json: bool, first: str) -> None:
     state = vault_state(cli, found)
     if as_json:
@@ -109,3 +132,10 @@ def _tell(cli: CliContext, found: Discovery, as_json: bool, first: str) -> None:
     tell_version(found)
     if state in _HINTS:
         note(_HINTS[state])
+
+
+def _describe_lease(seconds_left: float | None) -> str | None:
+    """Return when a lease ends, or None if the daemon has none because it is alone."""
+    if seconds_left is None:
+        return None
+    return duration(seconds_left) if seconds_left > 0 else "has ended"
