@@ -248,11 +248,13 @@ class Trial:
     # the end -----------------------------------------------------------------------------------------------------
 
     async def _end_well(self) -> None:
-        """All daemons but one are killed, and the last one brings what is left to its end."""
+        """All daemons are killed, and one more life, which nothing kills, brings what is left to its end."""
         self.world.calm = True
-        last, *others = self.places
-        for place in others:
+        last = self.places[0]
+        for place in self.places:
             self._end(place, signal.SIGKILL)
+            if place.life is not None:
+                await place.life.death
         found = await self._begin(last)
         for place in self.places:
             if place.using is not None:
