@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -51,7 +53,12 @@ class _Descriptor:
         self._readable()
 
     def connectionLost(self, reason: Failure) -> None:
-        """Do nothing: the next call of L{Listener.start} finds that the connection is lost."""
+        """Do nothing: the next attempt finds that the connection is lost."""
+
+    def shut_down(self) -> None:
+        """End the connection, so that a thread that waits for it fails."""
+        with suppress(OSError), socket.socket(fileno=os.dup(self._number)) as end:
+            end.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the descriptor. Idempotent."""
@@ -80,9 +87,16 @@ class Listener:
     _descriptor: _Descriptor | None = field(default=None, init=False)
     _connecting: Deferred[Any] | None = field(default=None, init=False)
     _later: IDelayedCall | None = field(default=None, init=False)
+    _look_later: IDelayedCall | None = field(default=None, init=False)
+    _attempt: Deferred[Any] | None = field(default=None, init=False)  # under way when L{_look} was called last
     _stopped: bool = field(default=False, init=False)
 
     def start(self) -> None:
+        """Connect and listen, and report every L{LOOK_SECONDS} that anything may have changed."""
+        self._look_later = self._reactor.callLater(LOOK_SECONDS, self._look)
+        self._listen()
+
+    def _listen(self) -> None:
         """Connect and listen. This is repeated every L{LOOK_SECONDS}, and soon after the connection is lost."""
         self._later = None
         self._connecting = deferToThreadPool(self._reactor, self._threads, self._connect)
@@ -91,11 +105,26 @@ class Listener:
     def stop(self) -> Deferred[Any] | None:
         """Stop listening. Idempotent. Return a Deferred that fires at the end of an attempt under way, or None."""
         self._stopped = True
-        later, self._later = self._later, None
-        if later is not None:
-            later.cancel()
+        for later in (self._later, self._look_later):
+            if later is not None and later.active():
+                later.cancel()
+        self._later = self._look_later = None
+        if self._connecting is not None and self._descriptor is not None:
+            self._descriptor.shut_down()
         self._disconnect()
         return None if self._connecting is None else self._connecting.addBoth(lambda _: self._disconnect())
+
+    def _look(self) -> None:
+        """Report that anything may have changed, since notices may be lost without a sign.
+
+        If the server has not answered since the last call, end the connection: it may never answer.
+        """
+        self._look_later = self._reactor.callLater(LOOK_SECONDS, self._look)
+        attempt, before = self._connecting, self._attempt
+        self._attempt = attempt
+        if attempt is not None and attempt is before and self._descriptor is not None:
+            self._descriptor.shut_down()
+        self.heard(News())
 
     def _connect(self) -> tuple[psycopg.Connection[Any], bool]:
         """Return a connection, and whether this daemon leads. Connect if needed. Called in a thread."""
@@ -120,11 +149,11 @@ class Listener:
             self._connection = connection
             self._descriptor = _Descriptor(connection.fileno(), self._read)
             self._reactor.addReader(self._descriptor)
+            self.heard(News())
         if leads and not self.leads:
             _log.info("this daemon notifies the operator")
         self.leads = leads
         self._take_notices(connection)
-        self.heard(News())
         self._start_after(LOOK_SECONDS)
 
     def _failed(self, failure: Failure) -> None:
@@ -136,7 +165,7 @@ class Listener:
 
     def _start_after(self, seconds: float) -> None:
         self._connecting = None
-        self._later = self._reactor.callLater(seconds, self.start)
+        self._later = self._reactor.callLater(seconds, self._listen)
 
     def _read(self) -> None:
         """Read the notices that have arrived. If an attempt to connect is under way, they are read at its end."""

@@ -32,8 +32,8 @@ read -r _; "$1/pg_ctl" -D "$2/data" -m immediate -w stop >/dev/null; cd /; rm -r
 _numbers = count(1)
 
 
-def _ordinary_user() -> dict[str, Any]:
-    """What makes a subprocess run as an ordinary user: the server refuses to run as root."""
+def as_ordinary_user() -> dict[str, Any]:
+    """What makes a subprocess run as an ordinary user, which the server needs; empty if we are one."""
     if os.geteuid() != 0:
         return {}
     import pwd
@@ -65,7 +65,7 @@ class Server:
         )
 
     def start(self) -> None:
-        as_user = _ordinary_user()
+        as_user = as_ordinary_user()
         self.process = subprocess.Popen(
             ["/bin/sh", "-c", _WATCH, "sh", str(self.programs), str(self.directory)],
             stdin=subprocess.PIPE,
@@ -96,7 +96,7 @@ class Server:
             check=True,
             stdout=subprocess.DEVNULL,
             cwd=self.directory,
-            **_ordinary_user(),
+            **as_ordinary_user(),
         )
 
     def make_database(self, options: str = "") -> str:
@@ -158,7 +158,7 @@ def make_server() -> Server:
     except ImportError:
         raise SkipTest("psycopg is not installed: pip install 'aileron[postgresql]'") from None
     directory = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
-    as_user = _ordinary_user()
+    as_user = as_ordinary_user()
     if as_user:
         os.chown(directory, as_user["user"], as_user["group"])
     subprocess.run(

@@ -7,15 +7,22 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
+import attrs
+import treq
+from treq.client import HTTPClient
 from twisted.internet.defer import Deferred
+from twisted.web.client import Agent, HTTPConnectionPool
 
 from aileron.home.lock import running_pid
 from aileron.home.paths import Home as State
+from aileron.store._listener import LOOK_SECONDS
 from tests.extent import seldom
 from tests.functional.balancer import Balancer
 from tests.functional.operated import GATED, SHIP, UNGATED, AgentSession, OperatedTestCase
@@ -26,6 +33,8 @@ from tests.functional.slack import Behaviour
 from tests.functional.web import Reply
 
 _LEASE_SECONDS = 3
+OUTCOME = "execution.succeeded"
+"""The type of the event with the outcome of a run."""
 
 
 class SeveralCase(OperatedTestCase):
@@ -168,3 +177,95 @@ class TwoTests(SeveralCase):
             if found == wanted or patience.is_over:
                 return found
             await self.pause(0.5)
+
+
+@attrs.define(eq=False)
+class Listened:
+    """An open stream of events: when each arrived, and when it was recorded."""
+
+    text: str = ""
+    arrived: dict[int, tuple[float, Mapping[str, Any]]] = attrs.field(factory=dict)
+
+    def collect(self, data: bytes) -> None:
+        """Take what has arrived."""
+        self.text += data.decode()
+        *whole, self.text = self.text.split("\n\n")
+        for each in whole:
+            fields = dict(line.split(": ", 1) for line in each.split("\n") if not line.startswith(":"))
+            if fields.get("event") == "record":
+                self.arrived[int(fields["id"])] = time.time(), json.loads(fields["data"])
+
+    def types(self, run_id: str) -> list[str]:
+        """The types of the events of a run, as they arrived."""
+        return [event["type"] for _, event in self.arrived.values() if event["run_id"] == run_id]
+
+    def delay(self, run_id: str, type_: str) -> float:
+        """The seconds from the recording of an event of a run to its arrival."""
+        (found,) = (each for each in self.arrived.values() if (each[1]["run_id"], each[1]["type"]) == (run_id, type_))
+        return found[0] - datetime.fromisoformat(found[1]["at"]).timestamp()
+
+
+class NewsTests(SeveralCase):
+    """What waits at one daemon learns of what happened at another one."""
+
+    async def begin(self, count: int = 2) -> None:
+        await super().begin(count)
+        self.agents = await self.session()
+        self.stream = Listened()
+        url, key = self.found(0)["operator_url"], self.found(0)["local_key"]
+        client = HTTPClient(Agent(self.reactor, pool=HTTPConnectionPool(self.reactor, persistent=False)))
+        headers = {"Authorization": f"Bearer {key}", "Host": urlsplit(url).netloc}
+        at = f"http://127.0.0.1:{urlsplit(url).port}/v1/events"
+        response = await client.get(at, headers=headers)
+        self.assertEqual(response.code, 200)
+        streaming = treq.collect(response, self.stream.collect)
+        streaming.addErrback(lambda _: None)
+
+    async def decided_elsewhere(self, number: int) -> tuple[float, float, float]:
+        """A call that waits at the first daemon is approved at the other one: the seconds until the stream and the
+        call at the first one learn of the decision and of the outcome."""
+        answer = Deferred.fromCoroutine(self.call(0, self.agents, GATED, wait=60, summary=f"call {number}"))
+        answered: list[float] = []
+        answer.addCallback(lambda reply: answered.append(time.time()) or reply)
+        (pending,) = await self.waiting()
+        await self.at(1, "approval", "approve", pending["approval_id"], "--yes")
+        reply = await answer
+        self.assertEqual(reply.status, 200, reply.body)
+        run_id = reply.body["run_id"]
+        await until(self.reactor, lambda: OUTCOME in self.stream.types(run_id), 30, "the outcome on the stream")
+        (ended,) = (
+            each for _, each in self.stream.arrived.values() if (each["run_id"], each["type"]) == (run_id, OUTCOME)
+        )
+        late = answered[0] - datetime.fromisoformat(ended["at"]).timestamp()
+        return self.stream.delay(run_id, "approval.approved"), self.stream.delay(run_id, OUTCOME), late
+
+    async def test_notified(self) -> None:
+        """By a notice, within a second: on a busy machine the fastest of three, and none as late as the slow look."""
+        await self.begin()
+        delays = [await self.decided_elsewhere(number) for number in range(3)]
+        for kind in zip(*delays, strict=True):
+            self.assertLess(min(kind), 1.0, delays)
+            self.assertLess(max(kind), LOOK_SECONDS / 2, delays)
+
+    @seldom
+    async def test_unheard(self) -> None:
+        """If no notice arrives, and no connection seems broken, by the look every ten seconds."""
+        await self.begin()
+        with self.server.connect(self.name) as admin:
+            found = admin.execute(
+                "SELECT pid FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()"
+                " AND (query LIKE 'LISTEN%%' OR query LIKE '%%pg_try_advisory_lock%%')",
+                [self.name],
+            ).fetchall()
+        listening = [pid for (pid,) in found]
+        self.assertEqual(len(listening), 2)
+        self.addCleanup(self.each, listening, signal.SIGCONT)
+        self.each(listening, signal.SIGSTOP)
+        delays = await self.decided_elsewhere(0)
+        self.assertLess(max(delays), LOOK_SECONDS + 5, delays)
+
+    def each(self, processes: Sequence[int], how: int) -> None:
+        """Send a signal to these."""
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, how)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -22,6 +23,7 @@ from aileron.store import News, Store, Tuning, _daemons
 from aileron.store._bulletin import read_notice
 from aileron.store._daemons import Daemons, Decided, LeaseEnded
 from aileron.store._engine import DatabaseRefused
+from aileron.store._listener import LOOK_SECONDS
 from aileron.store._vaults import SharedVaults
 from aileron.testing import check_chain, example_event, example_run, example_transition, unopened_store
 from aileron.testing._case import StoreCase
@@ -391,6 +393,38 @@ class ListenerTests(SeveralCase):
             descriptor.doRead()
         listener._reactor.advance(0)
         self.assertEqual(self.heard[self.other][-1], News())
+        self.do(self.one.audit.append(example_event("pause.begun")))
+        self.assertEqual(self.news(self.other)[-1].types, frozenset({"pause.begun"}))
+
+    def test_unheard(self) -> None:
+        """Every ten seconds anything may have changed, though no notice arrived and the connection seems well."""
+        assert self.other.shared is not None
+        listener = self.other.shared.listener
+        for _ in range(3):
+            del self.heard[self.other][:]
+            listener._reactor.advance(LOOK_SECONDS - 0.1)
+            self.assertEqual(self.heard[self.other], [])
+            listener._reactor.advance(0.1)
+            self.assertEqual(self.heard[self.other], [News()])
+
+    def test_hangs(self) -> None:
+        """A connection whose server has not answered for that long is ended, and then there is a new one."""
+        assert self.other.shared is not None
+        listener = self.other.shared.listener
+        before, listener._connecting = listener._connection, Deferred()
+        self.addCleanup(setattr, listener, "_connecting", None)
+        listener._look()
+        assert before is not None
+        self.assertEqual(before.execute("SELECT 1").fetchall(), [(1,)])
+        listener._look()
+        import psycopg
+
+        self.assertRaises(psycopg.OperationalError, before.execute, "SELECT 1")
+        listener._connecting = None
+        assert listener._later is not None
+        listener._later.reset(0)
+        listener._reactor.advance(0)  # finds that it is lost
+        listener._reactor.advance(2)
         self.do(self.one.audit.append(example_event("pause.begun")))
         self.assertEqual(self.news(self.other)[-1].types, frozenset({"pause.begun"}))
 
