@@ -25,7 +25,18 @@ from ._kind import (
     only,
     place,
 )
-from ._oauth2 import CLIENT, CODE, DEVICE, DISCOVER, NONE, RESOURCE, OAuth2, OAuth2Document, missing_scopes
+from ._oauth2 import (
+    CLIENT,
+    CODE,
+    DEVICE,
+    DISCOVER,
+    NONE,
+    RESOURCE,
+    OAuth2,
+    OAuth2Document,
+    missing_scopes,
+    read_endpoint,
+)
 from ._renewal import write
 from ._sign_in import BrowserSignIn, DeviceSignIn, NotOurCallback, SignInClient, found_client, register
 
@@ -78,6 +89,7 @@ __all__ = [
     "no_exchange",
     "only",
     "place",
+    "read_endpoint",
     "register",
     "says_invalid",
     "wanted_scopes",

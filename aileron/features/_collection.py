@@ -43,6 +43,7 @@ BUILT_IN = (
     "push",
     "phone",
     "people",
+    "oidc",
     "packages",
     "backup",
     "service",

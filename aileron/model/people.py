@@ -39,6 +39,10 @@ RESERVED = frozenset({OPERATOR, "you", *Role})
 write C{you} for the operator."""
 
 
+BY_PROVIDER = "oidc_"
+"""The beginning of the IDs of accounts that sign in with a provider. The rest follows from the provider's subject."""
+
+
 @frozen
 class ApproverRule:
     """The rule of an action file about the people who may approve its runs.
@@ -111,7 +115,7 @@ class Verifier:
 class PersonAccount:
     """The account of one person.
 
-    :ivar id: a random ID, which another account of the same name does not have.
+    :ivar id: a random ID, which another account of the same name does not have, or the ID of a provider's subject.
     :ivar revision: a number that grows with each change. Logins of an earlier revision are refused.
     :ivar verifier: the stored passphrase, or None if none was set yet.
     :ivar invitation: the link that sets the passphrase, or None if it was used.
@@ -124,6 +128,11 @@ class PersonAccount:
     created_at: datetime
     verifier: Verifier | None = field(default=None, repr=False)
     invitation: Invitation | None = None
+
+    @property
+    def is_by_provider(self) -> bool:
+        """True if the account signs in with a provider, which also gives the role, and never with a passphrase."""
+        return self.id.startswith(BY_PROVIDER)
 
     @property
     def digest(self) -> str:

@@ -20,7 +20,7 @@ from tests.cli.daemon import CommandCase
 
 ORDER = {
     "Start": "demo setup launch import mcp",
-    "Decide": "open watch approve deny approval passkey grant cap pause resume network ask phone people",
+    "Decide": "open watch approve deny approval passkey grant cap pause resume network ask phone people oidc",
     "Services": "action connector credential package own-tools config notification",
     "Inspect": "status run session audit gateway profile log",
     "Maintain": "doctor vault daemon backup store upgrade operator approver completion version",

@@ -68,6 +68,7 @@ FEATURES: Mapping[str, frozenset[str]] = {
     "mcp_http": frozenset(),
     "moving": frozenset({"importing", "launch"}),
     "notices": frozenset(),
+    "oidc": frozenset({"people", "phone"}),
     "own_tools": frozenset({"egress", "sandbox"}),
     "packages": frozenset(),
     "people": frozenset({"phone"}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
@@ -16,7 +16,7 @@ from aileron.base.json import JSON, utc
 from aileron.base.signatures import write_base64url
 from aileron.base.waiting import uncancelled
 from aileron.model.audit import DAEMON, Actor, Event
-from aileron.model.errors import Conflict, NotFound, Unauthorized
+from aileron.model.errors import Conflict, Forbidden, NotFound, Unauthorized
 from aileron.model.interfaces.authority import IPeopleBook
 from aileron.model.people import RESERVED, AccountLogin, Invitation, Owner, PersonAccount, Role, Verifier
 from aileron.vault import SALT_BYTES, KdfParameters, check_passphrase
@@ -27,6 +27,7 @@ INVITED = timedelta(hours=72)
 """The time within which a link sets the passphrase."""
 
 _CODE_BYTES, _ID_BYTES = 32, 12
+_REMOVED = "removed:"
 _ALTERED = "The account {name} was changed by something else than Aileron, so it cannot be used. Remove it."
 _NOBODY = Verifier("00" * SALT_BYTES, "00" * 32, 3, 64 * 1024, 4)
 """The verifier for a name without an account. No passphrase matches it."""
@@ -170,6 +171,10 @@ class Accounts:
         async def remove() -> PersonAccount:
             account = await self._find(name)
             kept = {each: digest for each, digest in self._book.people().items() if each != account.id}
+            # guard of roles: a person whom the operator removed does not come back by another sign-in
+            #    -> features.people.test_provided.ProvidedTests.test_removed
+            if account.is_by_provider:
+                kept[account.id] = f"{_REMOVED}{account.name}"
             self._book.keep_people(kept)
             if not await self._store.remove(account, [self._event("people.removed", actor, account)]):
                 raise Conflict(f"The account {name} was changed meanwhile. Try again.")
@@ -219,6 +224,59 @@ class Accounts:
             return None
         return account.login
 
+    async def sign_in(self, account_id: str, name: str, role: Role, told: Mapping[str, str]) -> AccountLogin:
+        """Return the login of a person for whom a provider vouches. The account is made, or its role changed, first.
+
+        :param account_id: the ID that follows from the provider's subject. It begins with L{BY_PROVIDER}.
+        :param name: the name of a new account.
+        :param told: what is recorded with a new account.
+        :raises Forbidden: if the operator removed the account.
+        :raises Conflict: if something else altered the account, or a new one cannot be made.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: if it cannot be read or stored.
+        """
+
+        async def find() -> PersonAccount:
+            account = await self._store.get(account_id)
+            if account is None:
+                return await self._add_provided(PersonAccount(account_id, name, role, 1, self._now()), told)
+            # guard of roles: a row that Aileron did not store lets nobody in
+            #    -> features.people.test_provided.ProvidedTests.test_forged
+            if not self.is_in_force(account):
+                raise Conflict(_ALTERED.format(name=account.name))
+            if account.role is role:
+                return account
+            return await self._replace("people.role_changed", account, evolve(account, role=role), DAEMON)
+
+        return (await self._in_turn(find)).login
+
+    async def _add_provided(self, account: PersonAccount, told: Mapping[str, str]) -> PersonAccount:
+        if account.id in self.list_removed():
+            raise Forbidden("The operator of this Aileron removed your account. Nothing was changed.")
+        if not await self._store.add(account, [self._event("people.added", DAEMON, account, told)]):
+            raise Conflict(f"There is an account {account.name} already, or there are too many. Nothing was changed.")
+        self._keep(account)
+        return account
+
+    def list_removed(self) -> Mapping[str, str]:
+        """Return the names of the removed accounts that may not sign in with a provider again, by the account's ID."""
+        people = self._book.people().items()
+        return {each: mark.removeprefix(_REMOVED) for each, mark in people if mark.startswith(_REMOVED)}
+
+    async def allow(self, name: str) -> None:
+        """Let a removed person sign in with a provider again. The next sign-in makes a new account.
+
+        :raises NotFound: if no account with this name was removed.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: if it cannot be stored.
+        """
+
+        async def forget() -> None:
+            allowed = {each for each, removed in self.list_removed().items() if removed == name}
+            if not allowed:
+                raise NotFound(f"No account {name} was removed that signed in with a provider.")
+            self._book.keep_people({k: mark for k, mark in self._book.people().items() if k not in allowed})
+
+        await self._in_turn(forget)
+
     async def _find_invited(self, code: str) -> PersonAccount:
         digest = _digest_code(code)
         for account in await self._store.all():
@@ -236,18 +294,25 @@ class Accounts:
     ) -> PersonAccount:
         async def store() -> PersonAccount:
             account = await self._find(name)
-            # guard of roles: an altered row is not put in force
-            #    -> features.people.test_accounts.ForgedTests.test_changed
-            if not self.is_in_force(account):
-                raise Conflict(_ALTERED.format(name=name))
-            changed = evolve(change(account), revision=account.revision + 1)
-            told = {"before": account.role.value} if changed.role is not account.role else {}
-            if not await self._store.change(changed, account.revision, [self._event(kind, actor, changed, told)]):
-                raise Conflict(f"The account {name} was changed meanwhile. Try again.")
-            self._keep(changed)
-            return changed
+            # guard of roles: no passphrase lets a person in whom a provider vouches for
+            #    -> features.people.test_provided.ProvidedTests.test_no_passphrase
+            if account.is_by_provider:
+                raise Conflict(f"{name} signs in with a provider, whose groups give the role. Nothing was changed.")
+            return await self._replace(kind, account, change(account), actor)
 
         return await self._in_turn(store)
+
+    async def _replace(self, kind: str, account: PersonAccount, wanted: PersonAccount, actor: Actor) -> PersonAccount:
+        # guard of roles: an altered row is not put in force
+        #    -> features.people.test_accounts.ForgedTests.test_changed
+        if not self.is_in_force(account):
+            raise Conflict(_ALTERED.format(name=account.name))
+        changed = evolve(wanted, revision=account.revision + 1)
+        told = {"before": account.role.value} if changed.role is not account.role else {}
+        if not await self._store.change(changed, account.revision, [self._event(kind, actor, changed, told)]):
+            raise Conflict(f"The account {account.name} was changed meanwhile. Try again.")
+        self._keep(changed)
+        return changed
 
     async def _find(self, name: str) -> PersonAccount:
         found = next((each for each in await self._store.all() if each.name == name), None)
@@ -262,7 +327,7 @@ class Accounts:
         code = write_base64url(self._randomness(_CODE_BYTES))
         return code, Invitation(_digest_code(code), self._now() + INVITED)
 
-    def _event(self, kind: str, actor: Actor, account: PersonAccount, told: dict[str, str] | None = None) -> Event:
+    def _event(self, kind: str, actor: Actor, account: PersonAccount, told: Mapping[str, str] | None = None) -> Event:
         payload: dict[str, JSON] = {"account": account.id, "name": account.name, "role": account.role.value}
         return Event(self._ids(), kind, self._now(), actor, {**payload, **(told or {})})
 

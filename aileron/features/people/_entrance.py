@@ -9,28 +9,21 @@ from pathlib import Path
 from attrs import frozen
 from twisted.web.iweb import IRequest
 
-from aileron.api import Dependencies, login_payload
-from aileron.api.guard import signed_request
-from aileron.base.json import JSON
-from aileron.features.phone.bodies import read_members, write_json
+from aileron.api import Dependencies
+from aileron.features.phone.bodies import read_members
 from aileron.features.phone.running import read_sign_in_page
-from aileron.model.audit import Actor
 from aileron.model.errors import Conflict, InvalidRequest, Unauthorized
-from aileron.model.people import NAME, AccountLogin
-from aileron.web import set_cookie
+from aileron.model.people import NAME
 from aileron.web.parts import Shell
 
 from ._accounts import Accounts
 from ._attempts import SignInAttempts
+from .admission import admit_page, refuse_page, send_page
 
 Serve = Callable[[IRequest, Dependencies, Shell], Awaitable[bytes]]
 
 FILES = (Path(__file__).with_name("static") / "people.js",)
 _STATIC = Path(__file__).with_name("static")
-_POLICY = (
-    b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
-    b"manifest-src 'self'; worker-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
 _MOST_BYTES = 16 * 1024
 _HINT = "</main>", '<p><a href="/signin/account">Sign in with your name and passphrase</a></p>\n</main>'
 _is_name = re.compile(NAME).fullmatch
@@ -66,7 +59,7 @@ class AccountEntrance:
         :raises StoreUnavailable: if the accounts cannot be read.
         """
         content = read_sign_in_page()
-        return _send_page(request, content.replace(*_HINT) if await self._accounts.list() else content)
+        return send_page(request, content.replace(*_HINT) if await self._accounts.list() else content)
 
     async def join(self, request: IRequest, deps: Dependencies, shell: Shell) -> bytes:
         """Set the passphrase of the account that was invited, and sign its page in. The code is used up.
@@ -83,10 +76,10 @@ class AccountEntrance:
         try:
             login = await self._accounts.join(code, passphrase)
         except Unauthorized as error:
-            return await _refuse(request, deps, error.message)
+            return await refuse_page(request, deps, error.message)
         finally:
             self._attempts.end("", is_right=True)
-        return await self._let_in(request, deps, login, public_key)
+        return await admit_page(request, deps, login, public_key)
 
     async def sign_in(self, request: IRequest, deps: Dependencies, shell: Shell) -> bytes:
         """Sign a page in with the name and the passphrase of an account. The login, or its refusal, is recorded.
@@ -108,22 +101,8 @@ class AccountEntrance:
         finally:
             self._attempts.end(name, is_right=login is not None)
         if login is None:
-            return await _refuse(request, deps, "The name or the passphrase is wrong.")
-        return await self._let_in(request, deps, login, public_key)
-
-    async def _let_in(self, request: IRequest, deps: Dependencies, login: AccountLogin, public_key: str) -> bytes:
-        before = signed_request(request, deps).cookie
-        cookie, session = deps.operators.admit_account(public_key, login, before)
-        payload: dict[str, JSON] = {**login_payload(deps, session), "account": login.account, "name": login.name}
-        try:
-            await deps.access_log.record("operator.login", Actor("human", session.id), payload)
-        except BaseException:
-            # guard of roles: a login that is not on record ends
-            #    -> features.people.test_entrance.SignInTests.test_unrecorded
-            deps.operators.log_out(session.id)
-            raise
-        set_cookie(request, deps, cookie, "/")
-        return write_json(request, {"instance": deps.instance})
+            return await refuse_page(request, deps, "The name or the passphrase is wrong.")
+        return await admit_page(request, deps, login, public_key)
 
     def _read(self, request: IRequest, *names: str) -> list[str]:
         """Return the texts of the body, which has exactly these members.
@@ -142,29 +121,11 @@ class AccountEntrance:
         return [str(text) for text in texts]
 
 
-async def _refuse(request: IRequest, deps: Dependencies, words: str) -> bytes:
-    """Answer with 401 and these words, without the advice for the operator, and record a refused login.
-
-    :raises StoreUnavailable: if it cannot be recorded.
-    """
-    await deps.access_log.refuse()
-    request.setResponseCode(401)
-    request.setHeader(b"Content-Type", b"text/plain; charset=utf-8")
-    return words.encode()
-
-
 def _page(name: str) -> Serve:
     """Return the handler of a page that is the same for everybody. Opening it does nothing."""
     content = (_STATIC / name).read_bytes()
 
     async def serve(request: IRequest, deps: Dependencies, shell: Shell) -> bytes:
-        return _send_page(request, content.decode())
+        return send_page(request, content.decode())
 
     return serve
-
-
-def _send_page(request: IRequest, content: str) -> bytes:
-    request.setHeader(b"Content-Type", b"text/html; charset=utf-8")
-    request.setHeader(b"Content-Security-Policy", _POLICY)
-    request.setHeader(b"Cache-Control", b"no-store")
-    return content.encode()

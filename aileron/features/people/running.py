@@ -17,6 +17,8 @@ from ._accounts import Accounts
 from ._attempts import SignInAttempts
 from ._entrance import FILES, AccountEntrance
 
+__all__ = ["ROUTES", "SHOWN", "Accounts", "RunningPeople", "start_people"]
+
 ROUTES = ("list_people", "add_person", "invite_person", "change_person", "remove_person", "connect_agent")
 """The routes that are served at the public name too. C{aileron/api/roles.py} says for whom."""
 
@@ -46,7 +48,7 @@ class RunningPeople(RunningFeature):
         """Return the state of an account: C{active}, C{invited}, or C{altered} if it cannot be used."""
         if not self.accounts.is_in_force(account):
             return "altered"
-        return "active" if account.verifier is not None else "invited"
+        return "active" if account.invitation is None else "invited"
 
 
 def start_people(core: Core) -> RunningPeople | None:

@@ -1,0 +1,1 @@
+"""Tests of the sign-in with a provider."""
