@@ -136,6 +136,7 @@ ELSEWHERE = {
     "POST /v1/people/{name}/role",
     "POST /v1/people/{name}/sessions",
     "DELETE /v1/people/{name}",
+    "DELETE /v1/oidc/removed/{name}",  # C{oidc allow}, with a provider
 }
 """Routes whose commands other tests drive."""
 

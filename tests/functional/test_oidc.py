@@ -59,7 +59,7 @@ class OidcTests(PhonedTestCase):
         run_id = await self.ask("To approve")
         await self.log_in(self.page)
         await self.page.shows("To approve")
-        self.assertEqual(await self.page.evaluate("location.href"), f"{self.public}/approvals")
+        self.assertTrue(str(await self.page.evaluate("location.href")).startswith(f"{self.public}/approvals"))
         await self.page.open(f"{self.public}/approvals/{run_id}")
         await self.ready(self.page)
         await self.page.click("#approve:not(:disabled)")
@@ -183,7 +183,7 @@ class OidcTests(PhonedTestCase):
         for answer in (flood, redirect, show_portal):
             self.provider.answer_with(lambda request, answer=answer: answer(request))
             await self.refused("could not be reached")
-        self.provider.answer_with(lambda request: hang(request))
+        self.provider.answer_with(hang)
         await self.log_in(self.page)
         self.provider.answer_with(lambda _: None)
         await self.page.open(f"{self.public}/approvals")

@@ -8,10 +8,11 @@ an entry of a dictionary, a condition of a comprehension::
 
 It says which promise the guard keeps (or C{of the relay}, C{of the phone}, C{of signing}, C{of spending}, C{of
 prompts}, C{of waking}, C{of own tools}, C{of the store}, C{of roles}, C{of sign-in}, C{of several daemons}, C{of
-monitoring} or C{against attack}), in a few words what it does, and the test that must fail when it is disabled. A condition is
-disabled as C{if False}, a loop runs over nothing, an C{except} catches nothing, every other statement becomes C{pass},
-and a part is removed; C{, instead …} at the end of a mark says what stands there instead. A line that begins with three
-more spaces continues a mark. A guard that stands in several places has a mark above each, of which one names the test.
+monitoring} or C{against attack}), in a few words what it does, and the test that must fail when it is disabled. A
+condition is disabled as C{if False}, a loop runs over nothing, an C{except} catches nothing, every other statement
+becomes C{pass}, and a part is removed; C{, instead …} at the end of a mark says what stands there instead. A line that
+begins with three more spaces continues a mark. A guard that stands in several places has a mark above each, of which
+one names the test.
 """
 
 from __future__ import annotations

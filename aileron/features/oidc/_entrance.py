@@ -95,7 +95,7 @@ class ProviderEntrance:
         :raises StoreUnavailable: if the accounts cannot be read.
         """
         page = (await self._site.show_sign_in(request, deps, shell)).decode()
-        button = tags.button(f"Sign in with {visible(self._settings.name)}", type="button", id="provider")
+        button = tags.button(f"Sign in with {visible(self._settings.name)}", type="button", id="provider", disabled="")
         drawn = (await flattenString(None, tags.p(button))).decode()
         return page.replace("</head>", _SCRIPT).replace('<p id="trouble"', f'{drawn}\n<p id="trouble"').encode()
 

@@ -16,6 +16,7 @@ button?.addEventListener("click", async () => {
   button.disabled = false;
 });
 
+if (button) button.disabled = false;
 if (document.querySelector("[data-does=return]")) comeBack();
 
 async function comeBack() {
