@@ -15,6 +15,7 @@ from aileron.features import FeatureSet
 from aileron.features.gateway.settings import TAKEN
 from aileron.features.gateway.values import BASE_URL_VARIABLES, PROXY_VARIABLES, Dialect, GatewaySettings, Provider
 from aileron.features.mcp_http.values import McpSettings
+from aileron.features.oidc.values import OidcSettings
 from aileron.features.own_tools.settings import OwnToolsSettings
 from aileron.features.phone.values import PhoneSettings
 from aileron.features.prompts.values import PromptSettings
@@ -42,6 +43,7 @@ _FIELDS = {
     *("gateway.runaway.same_requests", "gateway.runaway.per_minute"),
     *(f"own_tools.{name}" for name in OwnToolsSettings.__annotations__),
     *(f"phone.{name}" for name in PhoneSettings.__annotations__),
+    *(f"oidc.{name}" for name in OidcSettings.__annotations__),
     *(f"prompts.{name}" for name in PromptSettings.__annotations__),
     *(f"prompts.rules.{name}" for name in ("allow", "ask", "deny", "project", "reason")),
     *(f"wake.{name}" for name in WakeSettings.__annotations__),

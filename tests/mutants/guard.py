@@ -47,6 +47,9 @@ WAKING = "of waking"
 ROLES = "of roles"
 """Marks the guards of accounts and their roles (ADR 101)."""
 
+SIGN_IN = "of sign-in"
+"""Marks the guards of the sign-in with a provider (ADR 108)."""
+
 STORE = "of the store"
 """Marks the guards of where the store is (ADR 93)."""
 
@@ -66,6 +69,7 @@ _MODULES = {
     ROLES: "tests",
     RELAY: "tests.connectors.kinds.mcp.test_mcp_api",
     SIGNING: "tests",
+    SIGN_IN: "tests",
     SPENDING: "tests.features.spending",
     STORE: "tests",
     WAKING: "tests.features",

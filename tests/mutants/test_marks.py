@@ -23,6 +23,7 @@ from .guard import (
     PROMPTS,
     RELAY,
     ROLES,
+    SIGN_IN,
     SIGNING,
     SPENDING,
     STORE,
@@ -42,7 +43,8 @@ _AT_LEAST = {
     RELAY: 14,
     SIGNING: 47,
     PHONE: 19,
-    ROLES: 19,
+    ROLES: 22,
+    SIGN_IN: 28,
     ATTACKS: 86,
     DAEMONS: 20,
 }
@@ -143,7 +145,7 @@ class GuardTests(SynchronousTestCase):
             set(found),
             {
                 *(*PROMISES, RELAY, SIGNING, SPENDING, PHONE, PROMPTS, ROLES, STORE, WAKING, OWN_TOOLS, DAEMONS),
-                *(MONITORING, ATTACKS),
+                *(SIGN_IN, MONITORING, ATTACKS),
             },
         )
         self.assertEqual({keeper: least for keeper, least in _AT_LEAST.items() if found[keeper] < least}, {})

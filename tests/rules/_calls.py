@@ -15,7 +15,8 @@ _PUTS_KEYS_IN = "aileron.features.gateway._injection"
 _OPENS_CHANNELS = "aileron.features.notices._channels"
 _OPENS_BROWSERS = "aileron.features.push._browsers"
 _OPENS_CERTIFICATES = "aileron.features.phone._certificate_store"
-_USE_SECRETS = (_PUTS_KEYS_IN, _OPENS_CHANNELS, _OPENS_BROWSERS, _OPENS_CERTIFICATES)
+_OPENS_CLIENT_SECRETS = "aileron.features.oidc._client_secret"
+_USE_SECRETS = (_PUTS_KEYS_IN, _OPENS_CHANNELS, _OPENS_BROWSERS, _OPENS_CERTIFICATES, _OPENS_CLIENT_SECRETS)
 _READERS = {
     "aileron.base.addresses": ("urllib.parse.urlsplit", "urllib.parse.urlparse", "ipaddress", "hyperlink"),
     "aileron.base.toml": ("tomllib",),

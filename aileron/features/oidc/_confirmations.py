@@ -18,7 +18,7 @@ from aileron.model.errors import BindingFailed, NetworkError, VaultLocked
 from aileron.model.people import AccountLogin, Role
 
 from ._membership import find_role
-from ._provider import Provider, VerifiedPerson
+from ._provider import SignInProvider, VerifiedPerson
 from .values import OidcSettings
 
 _log = Logger()
@@ -67,7 +67,7 @@ class Confirmations:
     def __init__(
         self,
         settings: OidcSettings,
-        provider: Provider,
+        provider: SignInProvider,
         clock: IReactorTime,
         record: Callable[[Event], Awaitable[None]],
         ids: Callable[[], str],

@@ -31,7 +31,7 @@ from aileron.web.parts import Shell
 from ._attempts import ATTEMPT_SECONDS, COOKIE, EXPIRED, ProviderAttempt, ProviderAttempts
 from ._confirmations import Confirmations
 from ._membership import find_role, make_account_id, make_name
-from ._provider import Provider, VerifiedPerson
+from ._provider import SignInProvider, VerifiedPerson
 from .values import OidcSettings
 
 Serve: TypeAlias = Callable[[IRequest, Dependencies, Shell], Awaitable[bytes]]
@@ -72,7 +72,7 @@ class ProviderEntrance:
     """The handlers of signing in with the provider."""
 
     _settings: OidcSettings
-    _provider: Provider
+    _provider: SignInProvider
     _attempts: ProviderAttempts
     _confirmations: Confirmations
     _accounts: Accounts

@@ -41,7 +41,7 @@ class TokenHeader:
 
 @frozen
 class ExpectedToken:
-    """What an ID token must be about.
+    """The contents that an ID token must have.
 
     :ivar nonce: the nonce of the attempt.
     :ivar is_renewed: True for a token that a refresh token was exchanged for. It may have no nonce.

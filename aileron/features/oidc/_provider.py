@@ -119,7 +119,7 @@ class VerifiedPerson:
     refresh_token: str | None = field(repr=False)
 
 
-class Provider:
+class SignInProvider:
     """The sign-in provider.
 
     :param exchange: sends requests to it.

@@ -15,14 +15,13 @@ from aileron.features.feature import RunningFeature
 from aileron.features.people.running import Accounts, RunningPeople
 from aileron.features.phone.running import PublicAccounts, RunningPhone, StrangerLimit
 from aileron.features.phone.values import PhoneTls
-from aileron.model.errors import BindingFailed
-from aileron.model.interfaces.vault import IBindings
 from aileron.model.people import BY_PROVIDER, AccountLogin, Role
 
 from ._attempts import ProviderAttempts
+from ._client_secret import open_secret
 from ._confirmations import LOOK_SECONDS, Confirmations
 from ._entrance import FILES, RETURN_PATH, ProviderEntrance, Serve, SignInSite
-from ._provider import Provider
+from ._provider import SignInProvider
 from .values import TARGET, OidcSettings
 
 _PLAIN = "Nobody can sign in with the provider while phone.tls is none in config.yaml."
@@ -76,7 +75,7 @@ def start_oidc(core: Core, settings: OidcSettings) -> RunningOidc | None:
         return None
     clock = process.reactor
     exchange = HttpExchange(system_transport(clock, lambda: process.own_ports), clock)
-    provider = Provider(settings, exchange, partial(open_secret, core.vault, settings), clock)
+    provider = SignInProvider(settings, exchange, partial(open_secret, core.vault, settings), clock)
     confirmations = Confirmations(settings, provider, clock, core.store.audit.append, process.ids)
     redirect_uri, is_plain = f"{phone.settings.public_url}{RETURN_PATH}", phone.settings.tls is PhoneTls.NONE
     [before] = phone.accounts
@@ -105,18 +104,3 @@ def add_provider(accounts: PublicAccounts, entrance: ProviderEntrance, confirmat
 
 def _find_sign_in(accounts: PublicAccounts) -> Serve:
     return next(serve for path, method, serve in accounts.serve if (path, method) == ("/signin", "GET"))
-
-
-async def open_secret(bindings: IBindings, settings: OidcSettings) -> str | None:
-    """Return the client secret from the vault, or None if there is none. It is not cached.
-
-    :raises VaultLocked: if the vault is locked.
-    :raises BindingFailed: if the secret is for another issuer.
-    """
-    bound = bindings.for_connector(TARGET)
-    if not bound:
-        return None
-    try:
-        return (await bindings.credential(bound[0], settings.scope()).reveal()).decode("ascii")
-    except BindingFailed:
-        raise BindingFailed("The client secret is for another issuer. Store it again: aileron oidc secret") from None

@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred
 from aileron.features.oidc._attempts import COOKIE, ProviderAttempts
 from aileron.features.oidc._confirmations import Confirmations
 from aileron.features.oidc._entrance import RETURN_PATH, ProviderEntrance, SignInSite
-from aileron.features.oidc._provider import Provider
+from aileron.features.oidc._provider import SignInProvider
 from aileron.features.oidc.running import RunningOidc, add_provider
 from aileron.features.oidc.values import OidcSettings
 from aileron.features.phone.running import StrangerLimit
@@ -36,7 +36,7 @@ class OidcCase(PeopleCase):
         """Add the provider to the site of the public name."""
         super().setUp()
         self.issuer = Issuer(ISSUER, self.clock.seconds)
-        self.provider = Provider(self.oidc, self.issuer.exchange, self.open_secret, self.clock)
+        self.provider = SignInProvider(self.oidc, self.issuer.exchange, self.open_secret, self.clock)
         self.confirmations = Confirmations(self.oidc, self.provider, self.clock, self.store.audit.append, self.fresh_id)
         [before] = self.running.accounts
         show = next(serve for path, method, serve in before.serve if (path, method) == ("/signin", "GET"))

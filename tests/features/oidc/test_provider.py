@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.credentials import SignInRefused, TokenAnswer, TokenRequest
 from aileron.features.oidc._attempts import ProviderAttempt
-from aileron.features.oidc._provider import BETWEEN_SECONDS, KEPT_SECONDS, Provider, VerifiedPerson
+from aileron.features.oidc._provider import BETWEEN_SECONDS, KEPT_SECONDS, SignInProvider, VerifiedPerson
 from aileron.model.errors import NetworkError
 from tests.features.oidc.case import ISSUER, SETTINGS
 from tests.features.oidc.issuer import SECRET, Issuer
@@ -33,7 +33,7 @@ class ProviderCase(SynchronousTestCase):
         self.clock.advance(1_700_000_000)
         self.issuer = Issuer(ISSUER, self.clock.seconds)
         self.requests: list[TokenRequest] = []
-        self.provider = Provider(self.oidc, self.exchange, self.open_secret, self.clock)
+        self.provider = SignInProvider(self.oidc, self.exchange, self.open_secret, self.clock)
 
     async def open_secret(self) -> str | None:
         """The client secret."""
@@ -122,7 +122,7 @@ class MetadataTests(ProviderCase):
                 self.requests.append(asked)
                 return answer
 
-            self.provider = Provider(self.oidc, exchange, self.open_secret, self.clock)
+            self.provider = SignInProvider(self.oidc, exchange, self.open_secret, self.clock)
             for _ in range(3):
                 self.assertIn("valid answer", self.fails(NetworkError, self.provider.open(ATTEMPT, RETURN)))
             self.assertEqual(len(self.requests), 1)
@@ -164,7 +164,9 @@ class SecretTests(ProviderCase):
         """Only a provider at a private address is asked there."""
         self.now(self.sign_in())
         self.assertEqual({each.private_network for each in self.requests}, {False})
-        self.provider = Provider(evolve(self.oidc, private_network=True), self.exchange, self.open_secret, self.clock)
+        self.provider = SignInProvider(
+            evolve(self.oidc, private_network=True), self.exchange, self.open_secret, self.clock
+        )
         self.requests.clear()
         self.now(self.sign_in())
         self.assertEqual({each.private_network for each in self.requests}, {True})
@@ -225,7 +227,7 @@ class KeyTests(ProviderCase):
             asked.append(request.url)
             return await held
 
-        provider = Provider(self.oidc, exchange, self.open_secret, self.clock)
+        provider = SignInProvider(self.oidc, exchange, self.open_secret, self.clock)
         leaves = Deferred.fromCoroutine(provider.open(ATTEMPT, RETURN))
         stays = Deferred.fromCoroutine(provider.open(ATTEMPT, RETURN))
         leaves.addErrback(lambda _: None)
