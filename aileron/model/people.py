@@ -43,6 +43,11 @@ BY_PROVIDER = "oidc_"
 """The beginning of the IDs of accounts that sign in with a provider. The rest follows from the provider's subject."""
 
 
+REMOVED = "removed:"
+"""The beginning of what the vault stores in place of a digest for an account that the operator removed, if the account
+signed in with a provider. The account's name follows. The next sign-in of the same subject would have the same ID."""
+
+
 @frozen
 class ApproverRule:
     """The rule of an action file about the people who may approve its runs.

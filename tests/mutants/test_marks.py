@@ -43,7 +43,7 @@ _AT_LEAST = {
     RELAY: 14,
     SIGNING: 47,
     PHONE: 19,
-    ROLES: 22,
+    ROLES: 23,
     SIGN_IN: 28,
     ATTACKS: 86,
     DAEMONS: 20,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aileron.model.errors import VaultDamaged, VaultLocked
+from aileron.model.people import REMOVED, Owner
 from aileron.vault import KdfParameters, stretch
 from aileron.vault._format import VERSION, version_of
 
@@ -40,6 +41,12 @@ class PeopleTests(OpenCase):
         text = self.path.read_text().replace("ab" * 32, "cd" * 32)
         self.path.write_text(text)
         self.assertRaises(VaultDamaged, self.unlocked)
+
+    def test_removed(self) -> None:
+        """An account is removed if it has no digest, or the mark of a person who may not come back."""
+        self.vault.keep_people({**KEPT, "oidc_1": f"{REMOVED}alice"})
+        found = [self.vault.is_removed(Owner(each, "alice")) for each in ("per_1", "per_2", "oidc_1")]
+        self.assertEqual(found, [False, True, True])
 
     def test_void(self) -> None:
         """An older vault that was put back puts no account in force."""

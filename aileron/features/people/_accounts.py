@@ -18,7 +18,7 @@ from aileron.base.waiting import uncancelled
 from aileron.model.audit import DAEMON, Actor, Event
 from aileron.model.errors import Conflict, Forbidden, NotFound, Unauthorized
 from aileron.model.interfaces.authority import IPeopleBook
-from aileron.model.people import RESERVED, AccountLogin, Invitation, Owner, PersonAccount, Role, Verifier
+from aileron.model.people import REMOVED, RESERVED, AccountLogin, Invitation, Owner, PersonAccount, Role, Verifier
 from aileron.vault import SALT_BYTES, KdfParameters, check_passphrase
 
 T = TypeVar("T")
@@ -27,7 +27,6 @@ INVITED = timedelta(hours=72)
 """The time within which a link sets the passphrase."""
 
 _CODE_BYTES, _ID_BYTES = 32, 12
-_REMOVED = "removed:"
 _ALTERED = "The account {name} was changed by something else than Aileron, so it cannot be used. Remove it."
 _NOBODY = Verifier("00" * SALT_BYTES, "00" * 32, 3, 64 * 1024, 4)
 """The verifier for a name without an account. No passphrase matches it."""
@@ -174,7 +173,7 @@ class Accounts:
             # guard of roles: a person whom the operator removed does not come back by another sign-in
             #    -> features.people.test_provided.ProvidedTests.test_removed
             if account.is_by_provider:
-                kept[account.id] = f"{_REMOVED}{account.name}"
+                kept[account.id] = f"{REMOVED}{account.name}"
             self._book.keep_people(kept)
             if not await self._store.remove(account, [self._event("people.removed", actor, account)]):
                 raise Conflict(f"The account {name} was changed meanwhile. Try again.")
@@ -260,7 +259,7 @@ class Accounts:
     def list_removed(self) -> Mapping[str, str]:
         """Return the names of the removed accounts that may not sign in with a provider again, by the account's ID."""
         people = self._book.people().items()
-        return {each: mark.removeprefix(_REMOVED) for each, mark in people if mark.startswith(_REMOVED)}
+        return {each: mark.removeprefix(REMOVED) for each, mark in people if mark.startswith(REMOVED)}
 
     async def allow(self, name: str) -> None:
         """Let a removed person sign in with a provider again. The next sign-in makes a new account.

@@ -306,7 +306,10 @@ class IPeopleBook(Interface):
     """
 
     def people() -> Mapping[str, str]:
-        """Return the digest of each account in force, by the account's ID."""
+        """Return the digest of each account in force, by the account's ID.
+
+        An account of a provider that the operator removed has L{aileron.model.people.REMOVED} and its name instead.
+        """
 
     def keep_people(people: Mapping[str, str]) -> None:
         """Replace the stored digests in one durable write.
