@@ -91,7 +91,7 @@ async def start(
     settings = settings.over(config_file.config)
     tuning = tuning_of(settings.config.store)
     if log is not None:
-        log.begin(config_file.log_format, tuning.daemon or own.instance)
+        log.begin(config_file.log_format, tuning.process.id if tuning.several else own.instance)
     store = await open_store(reactor, find_place(home, settings.config.store), tuning, observer, news, life)
     company = None
     if store.shared is not None:
