@@ -30,7 +30,7 @@ from aileron.base.json import JSON, utc
 from aileron.model.audit import DAEMON, Event
 from aileron.model.authority import PendingLimits
 from aileron.model.runs import AttemptRow, Run, RunState, StepRow, Transition
-from aileron.store import Seals, Store, make_store, read_address
+from aileron.store import Seals, Store, Tuning, make_store, read_address
 from bench.table import ROUNDS, row
 
 TASKS = (1, 32)
@@ -131,11 +131,16 @@ async def drive(seconds: float, tasks: int, one: Callable[[str], Awaitable[None]
     )
 
 
-async def main(reactor: Any, what: str, tasks: int, seconds: float, url: str = "") -> None:
+def make(reactor: Any, place: str, tuning: Tuning | None = None) -> Store:
+    """Make a store that is not open, in a file or in the database at a URL."""
     seals = Seals(GENESIS, seal, payload_digest, lambda: secrets.token_hex(16))
+    found = read_address(place) if place.startswith("postgresql:") else Path(place)
+    return make_store(found, reactor, reactor, seals, tuning)
+
+
+async def main(reactor: Any, what: str, tasks: int, seconds: float, url: str = "") -> None:
     with tempfile.TemporaryDirectory() as directory:
-        place = read_address(url) if url else Path(directory, "bench.db")
-        store = make_store(place, reactor, reactor, seals)
+        store = make(reactor, url or f"{directory}/bench.db")
         await store.open()
         await store.runs.receive(received("known"), (), PendingLimits())
         figures = await drive(seconds, tasks, lambda name: WORK[what](store, name))

@@ -180,8 +180,7 @@ class Daemons:
         :raises StoreUnavailable: if this daemon's clock differs from the database's.
         :raises AuthorityChanged: if the operator decided something on another daemon that is not known here yet.
         """
-        cursor.settle("daemons", "id", self.id)
-        found = cursor.execute(_HOLDS, (self.id,)).fetchone()
+        found = cursor.read_once(("daemons",), _HOLDS, (self.id,))  # others end leases under the lock of the batch
         # guard of several daemons: a daemon whose lease has ended begins nothing
         #    -> functional.test_store_several.LeaseTests.test_ended
         if found is None or not found[0]:
@@ -222,8 +221,7 @@ def count_seconds() -> float:
 
 def _find_decided(cursor: Cursor, known: Decided) -> tuple[str | None, str | None]:
     """Return the authority and the pauses as they are in the database. They do not change before the commit."""
-    cursor.settle("watermarks", "name", known.row)
-    found = cursor.execute(_DECIDED, (known.row, known.vault)).fetchone()
+    found = cursor.read_once(("watermarks", "vaults"), _DECIDED, (known.row, known.vault))
     return (None, None) if found is None else (found[0], found[1])
 
 

@@ -173,6 +173,15 @@ class Cursor(Protocol):
     def find(self, lookup: RowLookup, value: object, /) -> Any:
         """Return the L{ResultRow} with a value in a unique column, or None if there is none."""
 
+    def read_once(self, tables: Sequence[str], statement: str, parameters: Sequence[Any], /) -> Any:
+        """Return the first L{ResultRow} of a C{SELECT}, or None if there is none.
+
+        The statement may be executed once for several jobs of a batch. So it must lock the row, or no other transaction
+        may change it before the commit in a way that matters.
+
+        :param tables: the tables that it reads. After a job has changed one, the statement is executed again.
+        """
+
     def fetchone(self) -> Any:
         """Return the next L{ResultRow}, or None if there is none."""
 

@@ -75,6 +75,7 @@ class PostgreSQLCursor:
     _wrote: bool = field(default=False, init=False)
     _settled: bool = field(default=False, init=False)
     _found: dict[RowLookup, dict[object, Any]] = field(factory=dict, init=False)
+    _once: dict[tuple[Sequence[str], str, Sequence[Any]], Any] = field(factory=dict, init=False)
 
     dialect = POSTGRESQL
 
@@ -91,6 +92,7 @@ class PostgreSQLCursor:
         if not statement.lstrip().startswith("SELECT"):
             self._wrote = True
             self._found.clear()
+            self._once.clear()
         self._inner.execute(_translate(statement), parameters or None)
         return self
 
@@ -124,6 +126,8 @@ class PostgreSQLCursor:
         for lookup, rows in self._found.items():
             if lookup.table == each.table:
                 rows.pop(row[each.columns.index(lookup.column)], None)
+        for read in [read for read in self._once if each.table in read[0]]:
+            del self._once[read]
         waiting = self._pending.setdefault(each, {})
         waiting[key or len(waiting)] = row
 
@@ -152,6 +156,15 @@ class PostgreSQLCursor:
             return known[value]
         self.settle(lookup.table, lookup.column, value)
         return self.execute(lookup.statement, (value,)).fetchone()
+
+    def read_once(self, tables: Sequence[str], statement: str, parameters: Sequence[Any], /) -> Any:
+        """Return the first row of a C{SELECT}, or None: that of an earlier call, if rows still wait to be written."""
+        read = (tables, statement, parameters)
+        # If rows do not wait, there are savepoints, and a rollback to one would release the row's lock.
+        if read not in self._once or not self._together:
+            self._settled = not any(each.table in tables and rows for each, rows in self._pending.items())
+            self._once[read] = self.execute(statement, parameters).fetchone()
+        return self._once[read]
 
     def find_all(self, lookup: RowLookup, values: Sequence[Any]) -> None:
         """Find the rows with these values by one statement, for later calls of L{find}."""

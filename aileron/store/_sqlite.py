@@ -55,6 +55,10 @@ class SQLiteCursor(sqlite3.Cursor):
         """Return the row with a value in a unique column, or None if there is none."""
         return self.execute(lookup.statement, (value,)).fetchone()
 
+    def read_once(self, tables: Sequence[str], statement: str, parameters: Sequence[Any], /) -> Any:
+        """Return the first row of a C{SELECT}, or None if there is none."""
+        return self.execute(statement, parameters).fetchone()
+
 
 class SQLiteConnection(EngineConnection):
     """A connection to a file."""

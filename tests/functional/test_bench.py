@@ -1,13 +1,19 @@
-"""The benchmark of the gateway, ended before its time."""
+"""The benchmark of the gateway, ended before its time, and those of large and shared stores, on a small scale."""
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from twisted.trial.unittest import SynchronousTestCase
+
+from tests.extent import seldom
 from tests.functional.case import FunctionalTestCase
+from tests.functional.postgresql import make_server
 from tests.functional.process import Command
 from tests.functional.reactor import until
 
@@ -49,3 +55,21 @@ def _mentioning(place: Path) -> list[Any]:
         if str(place / "bench-").encode() in words:
             found.append(process.name)
     return found
+
+
+class ScaleTests(SynchronousTestCase):
+    """C{python -m bench.scale}: daemons that share a database."""
+
+    @seldom
+    def test_daemons(self) -> None:
+        """A file is measured alone; a server by itself, and with one, two and four daemons, whose transactions hold."""
+        server = make_server()
+        for place, numbers in ((), [1]), ((server.url(server.make_database()),), [1, 1, 2, 4]):
+            command = [sys.executable, "-m", "bench.scale", "0.5", *place]
+            done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, timeout=120)
+            found = [json.loads(line) for line in done.stdout.splitlines()]
+            self.assertEqual([each["daemons"] for each in found], numbers)
+            for each in found:
+                self.assertGreater(each["per_second"], 0)
+                self.assertGreater(each["decision_p99_ms"], 0)
+                self.assertEqual(each["undone_per_1000"], 0)

@@ -22,8 +22,9 @@ from aileron.model.runs import Run, RunState, Transition
 from aileron.store import News, Store, Tuning, _daemons
 from aileron.store._bulletin import read_notice
 from aileron.store._daemons import Daemons, Decided, LeaseEnded
+from aileron.store._dialect import Cursor
 from aileron.store._engine import DatabaseRefused
-from aileron.store._listener import LOOK_SECONDS
+from aileron.store._listener import _LEADER_LOCK, LOOK_SECONDS
 from aileron.store._vaults import SharedVaults
 from aileron.testing import check_chain, example_event, example_run, example_transition, unopened_store
 from aileron.testing._case import StoreCase
@@ -251,6 +252,27 @@ class DecidedTests(SeveralCase):
         self.assertIs(self.do(self.one.runs.apply(_BEGUN[1])).state, RunState.EXECUTING)
         self.assertEqual(self.holders(), {run.id: "one.1"})
 
+    def test_together(self) -> None:
+        """Effects of a batch are admitted after one look. What a job of the batch has changed is looked at again."""
+        import psycopg
+
+        daemons, execute, counts = self.daemons(self.one), psycopg.Cursor.execute, [0]
+
+        def note(cursor: Any, query: Any, *args: Any, **others: Any) -> Any:
+            counts[-1] += 1
+            return execute(cursor, query, *args, **others)
+
+        def work(cursor: Cursor) -> None:
+            for _ in range(3):
+                counts.append(0)
+                daemons.admit(cursor)
+            cursor.execute("INSERT INTO watermarks (name, value) VALUES ('paused', 'all')")
+            self.assertRaises(AuthorityChanged, daemons.admit, cursor)
+
+        self.patch(psycopg.Cursor, "execute", note)
+        self.successResultOf(self.one._writer.write(work))
+        self.assertEqual(counts[1:3], [2, 0])
+
     def test_no_vault(self) -> None:
         """If the database has no such vault, nothing begins."""
         self.query("DELETE FROM vaults")
@@ -379,6 +401,8 @@ class ListenerTests(SeveralCase):
         first, second = self.one.shared.listener, self.other.shared.listener
         self.assertEqual((first.leads, second.leads), (True, False))
         first.stop()
+        with self.beside(self.path) as other:  # once the server has ended its session
+            other.execute("SELECT pg_advisory_lock(%s), pg_advisory_unlock(%s)", [_LEADER_LOCK] * 2)
         assert second._later is not None
         second._later.reset(0)
         second._reactor.advance(0)
