@@ -20,8 +20,8 @@ from aileron.connectors import HttpExchange, HttpTransport, Registry, system_tra
 from aileron.features import Core, DaemonProcess, FeatureSet
 from aileron.home.lock import acquire_lock, release_lock
 from aileron.home.paths import prepare
-from aileron.runner import Collaborators, build, remember_older
-from aileron.store import Store
+from aileron.runner import Collaborators, OtherDaemons, build, remember_older
+from aileron.store import SharedStore, Store
 from aileron.vault import Approvers, Operators, Passkeys, Renewals, SshKeys, Vault
 
 from ._config_file import ConfigFile
@@ -163,7 +163,7 @@ async def _start_services(
         approvers=logins.approvers,
         may_send=store.may_send,
         is_removed=vault.is_removed,
-        refresh_vault=None if store.shared is None else vault.refresh,
+        others=None if store.shared is None else _find_others(store.shared, vault),
     )
     runner = build(around(collaborators) if around else collaborators)
     catalogue.refresh()
@@ -182,6 +182,10 @@ async def _start_services(
         process=_this_process(reactor, settings, life, own),
     )
     return Services(runner, connectors, logins, await config_file.features.start(core))
+
+
+def _find_others(shared: SharedStore, vault: Vault) -> OtherDaemons:
+    return OtherDaemons(refresh_vault=vault.refresh, rate_limits=shared.rate_limits, call_counts=shared.call_counts)
 
 
 def _make_logins(reactor: Any, vault: Vault, own: _Own) -> LoginServices:

@@ -4,8 +4,8 @@ Call L{remember_older} before anything is written to the vault, then L{build}. O
 one.
 """
 
-from .build import Collaborators, Runner, build
+from .build import Collaborators, OtherDaemons, Runner, build
 from .recovery import remember_older
 from .tool_reads import ToolReads
 
-__all__ = ["Collaborators", "Runner", "ToolReads", "build", "remember_older"]
+__all__ = ["Collaborators", "OtherDaemons", "Runner", "ToolReads", "build", "remember_older"]

@@ -26,13 +26,13 @@ from .effect_gate import EffectGate
 from .executor import Executor
 from .grants import GrantMatcher, GrantService
 from .limits import Limits, LimitService
-from .loops import LoopBreaker
+from .loops import LoopBreaker, SharedCallCounts
 from .offerings import Offerings, TrustedTexts, TrustService
 from .outcomes import LateAnswers, RetryPolicy
 from .pauses import PAUSED_ROW, Pauses
 from .plan import Planner
 from .previews import PreviewReader
-from .rate_limits import RateLimits
+from .rate_limits import RateLimits, SharedRateLimits
 from .reconciler import Reconciler, ReconciliationService
 from .recovery import Recovery, RollbackDetector
 from .runs import EventFactory, RunRepository
@@ -139,6 +139,20 @@ def _no_probe(point: str) -> None:
 
 
 @frozen(kw_only=True)
+class OtherDaemons:
+    """The objects by which a runner shares a database with other daemons.
+
+    :ivar refresh_vault: reads what other daemons changed in the vault.
+    :ivar rate_limits: stores rate limits for all of them.
+    :ivar call_counts: counts the equal calls at all of them.
+    """
+
+    refresh_vault: Callable[[], object]
+    rate_limits: SharedRateLimits
+    call_counts: SharedCallCounts
+
+
+@frozen(kw_only=True)
 class Collaborators:
     """The objects that a runner needs from the daemon.
 
@@ -147,7 +161,7 @@ class Collaborators:
     :param chance: returns a random number, uniform in [0, 1), for the jitter of retries.
     :param monotonic: returns the seconds of a monotonic clock. If it is None, C{clock} is used.
     :param may_send: returns False if another daemon may have taken the runs that this one is executing.
-    :param refresh_vault: reads what other daemons changed in the vault. None if no others use the same database.
+    :param others: the objects for sharing a database with other daemons. None if no others use it.
     :param probe: called with the name of each point at which tests simulate a crash.
     :param is_removed: returns whether an owner's account was removed. By default there are no accounts.
     """
@@ -173,7 +187,7 @@ class Collaborators:
     loops: LoopLimits = field(factory=LoopLimits)
     monotonic: Callable[[], float] | None = None
     probe: Callable[[str], None] = _no_probe
-    refresh_vault: Callable[[], object] | None = None
+    others: OtherDaemons | None = None
     may_send: Callable[[], bool] = lambda: True
     is_removed: Callable[[Owner], bool] = lambda _: True
 
@@ -187,7 +201,7 @@ class _Assembly:
     """Builds the parts of one runner in the order of their dependencies."""
 
     def __init__(self, given: Collaborators) -> None:
-        self.given = given
+        self.given, others = given, given.others
         self.monotonic = given.monotonic or given.clock.seconds
         self.filters = SessionFilters()
         self.tasks, self.locks, self.timers = Tasks(given.clock), KeyedLocks(), Timers(given.clock)
@@ -197,20 +211,16 @@ class _Assembly:
             events=EventFactory(clock=given.clock, ids=given.ids),
             clock=given.clock,
             pending_limits=given.limits,
-            shared=given.refresh_vault is not None,
+            shared=others is not None,
         )
-        self.pauses = (Pauses if given.refresh_vault is None else SharedPauses)(
+        self.pauses = (Pauses if others is None else SharedPauses)(
             operator_limits=given.operator_limits, watermarks=given.watermarks, runs=self.runs, clock=given.clock
         )
-        self.rates = RateLimits(clock=given.clock)
-        self.effects = EffectGate(given.vault, given.bindings, self.pauses, self.rates, given.may_send)
-        normalizer = ArgumentNormalizer(catalogue=given.catalogue, connectors=given.connectors)
-        breaker = LoopBreaker(runs=self.runs, tasks=self.tasks, limits=given.loops)
-        self.caps = Caps(
-            runs=self.runs, operator_limits=given.operator_limits, normalizer=normalizer, usual=given.loops
+        self.rates = RateLimits(
+            clock=given.clock, tasks=self.tasks, shared=None if others is None else others.rate_limits
         )
-        self.denials = Denials(runs=self.runs, breaker=breaker, normalizer=normalizer)
-        self.limits = Limits(pauses=self.pauses, effects=self.effects, caps=self.caps, denials=self.denials)
+        self.effects = EffectGate(given.vault, given.bindings, self.pauses, self.rates, given.may_send)
+        self._build_refusals()
         self.offerings = Offerings(
             catalogue=given.catalogue,
             connectors=given.connectors,
@@ -232,6 +242,24 @@ class _Assembly:
             undo=self.undo,
             locks=self.locks,
             probe=given.probe,
+        )
+
+    def _build_refusals(self) -> None:
+        given, others = self.given, self.given.others
+        normalizer = ArgumentNormalizer(catalogue=given.catalogue, connectors=given.connectors)
+        counts = None if others is None else others.call_counts
+        breaker = LoopBreaker(runs=self.runs, tasks=self.tasks, limits=given.loops, shared=counts)
+        self.caps = Caps(
+            runs=self.runs, operator_limits=given.operator_limits, normalizer=normalizer, usual=given.loops
+        )
+        self.denials = Denials(runs=self.runs, breaker=breaker, normalizer=normalizer)
+        self.limits = Limits(
+            pauses=self.pauses,
+            effects=self.effects,
+            caps=self.caps,
+            denials=self.denials,
+            breaker=breaker,
+            is_shared=others is not None,
         )
 
     def _build_approvals(self) -> None:
@@ -372,7 +400,7 @@ class _Assembly:
             watermarks=given.watermarks,
             runs=self.runs,
             requests=self.requests,
-            refresh=given.refresh_vault or (lambda: None),
+            refresh=(lambda: None) if given.others is None else given.others.refresh_vault,
         )
 
     def _build_recovery(self, rollbacks: RollbackDetector, reconciler: Reconciler) -> Recovery:

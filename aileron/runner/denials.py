@@ -143,6 +143,7 @@ class Denials:
         kept = self._of.get(run.action, deque())
         if run.id in {each.run_id for each in kept}:
             await self._runs.record(self._runs.event_of_run(FORGIVEN, run, actor))
+            await self._breaker.lift_shared(run)
             self._forget(run)
         return approval
 

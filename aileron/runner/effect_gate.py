@@ -70,6 +70,10 @@ class EffectGate:
         """
         return self._rates.noted(planned, outcome, of_preview=of_preview)
 
+    async def learn_rates(self) -> None:
+        """Read the rate limits that other daemons know of. Call it before the pauses are checked, because it waits."""
+        await self._rates.learn()
+
     def note_waiting(self) -> None:
         """Note that a run waits for the vault or a credential, so that the next L{should_resume} may return True."""
         self._could_act = False

@@ -184,6 +184,7 @@ class Executor:
         while True:
             number += 1
             if position or number > 1:
+                await self._effects.learn_rates()
                 if not await self._not_paused(execution):
                     return with_retries(outcome, max(0, number - 2))
                 await self._note_attempt(execution, planned, number)

@@ -20,6 +20,7 @@ from aileron.model.sessions import Session
 from .caps import Caps
 from .denials import Denials
 from .effect_gate import EffectGate
+from .loops import LoopBreaker
 from .pauses import Pauses
 from .plan import Plan
 from .runs import RunRepository
@@ -33,12 +34,17 @@ _AGAIN_HERE = "It was approved before its session was paused: approve it once mo
 
 @frozen(eq=False)
 class Limits:
-    """Refuses calls while a pause, a cap, an earlier denial or a stopped loop forbids them."""
+    """Refuses calls while a pause, a cap, an earlier denial or a stopped loop forbids them.
+
+    :ivar is_shared: whether other daemons use the same database, so that L{consult} is called for each call.
+    """
 
     _pauses: Pauses
     _effects: EffectGate
     _caps: Caps
     _denials: Denials
+    _breaker: LoopBreaker
+    is_shared: bool
 
     async def learn(self) -> None:
         """Load the pauses and denials that the previous process stored.
@@ -61,6 +67,18 @@ class Limits:
         :raises LimitExceeded: if a cap is reached, or an argument has more values than can be counted.
         """
         await self._caps.refuse_full(plan, arguments, session_id)
+
+    async def consult(self, session: Session | None, action: Action, arguments: Mapping[str, JSON]) -> None:
+        """Count a call for all daemons on the database, and read the rate limits that others know of.
+
+        :raises Paused: if everything or the session is paused. Nothing is counted.
+        :raises LimitExceeded: if the session or the action is stopped.
+        :raises StoreUnavailable: if the call cannot be counted.
+        """
+        self._pauses.refuse(None if session is None else session.id)
+        if session is not None:
+            await self._breaker.count_shared(session, action.name, arguments)
+        await self._effects.learn_rates()
 
     def admit(self, session: Session | None, action: Action, arguments: Mapping[str, JSON]) -> None:
         """Refuse a call that may not be accepted now. A call by the operator (no session) is refused only by a pause.

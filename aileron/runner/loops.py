@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from attrs import define, evolve, field
 
 from aileron.base.json import JSON, compact, digest_of_bytes
 from aileron.model.audit import Event
 from aileron.model.authority import LoopLimits
+from aileron.model.call_counts import COUNTED_SECONDS, STOPPED_SECONDS, CallStop, CountLimit, Stopped
 from aileron.model.errors import LimitExceeded
 from aileron.model.runs import Approval, Run
 from aileron.model.sessions import Session
@@ -19,22 +20,46 @@ from aileron.model.sessions import Session
 from .runs import RunRepository
 from .tasks import Tasks
 
-BROKEN_FOR = timedelta(minutes=10)
-DENIALS_WITHIN, CALLS_WITHIN = timedelta(minutes=10), timedelta(minutes=1)
-_SESSION, _ACTION = "session", "action"
-_Which: TypeAlias = tuple[str, str]
-"""C{_SESSION} or C{_ACTION}, and the session's id or the action's name."""
+BROKEN_FOR = timedelta(seconds=STOPPED_SECONDS)
+DENIALS_WITHIN, CALLS_WITHIN = timedelta(minutes=10), timedelta(seconds=COUNTED_SECONDS)
+_SESSION, _ACTION = Stopped.SESSION, Stopped.ACTION
+_Which: TypeAlias = tuple[Stopped, str]
+"""The session's id or the action's name, after its kind."""
+
+_BY_ALL = ", by all sessions"
 
 MOST_KEYS = 4096
 
 
+class SharedCallCounts(Protocol):
+    """Counts equal calls for several daemons. Its times are those of one clock for all daemons."""
+
+    async def count(self, session_id: str, digest: str, limits: Sequence[CountLimit]) -> CallStop | None:
+        """Count a call, and return why it is refused, or None if it is not.
+
+        :raises StoreUnavailable: if it cannot be stored. Nothing was counted.
+        """
+
+    async def lift(self, session_id: str, action: str) -> None:
+        """Accept calls of a session and of an action again. Idempotent.
+
+        :raises StoreUnavailable: if it cannot be stored.
+        """
+
+
 @define(eq=False)
 class LoopBreaker:
-    """Stops sessions and actions for ten minutes after too many identical calls or denials. Counts in memory."""
+    """Stops sessions and actions for ten minutes after too many identical calls or denials.
+
+    Counts in memory. Several daemons count calls in their database, and denials each for itself, as they read them.
+
+    :param shared: counts the calls for all daemons on the database, or None if there are no others.
+    """
 
     _runs: RunRepository
     _tasks: Tasks
     _limits: LoopLimits
+    _shared: SharedCallCounts | None = None
     _calls: CallCounts = field(factory=lambda: CallCounts(CALLS_WITHIN), init=False)
     _denied: dict[_Which, deque[datetime]] = field(factory=dict, init=False)  # separate, so that calls evict no denials
     _stopped: dict[_Which, tuple[datetime, str]] = field(factory=dict, init=False)  # until when, and why
@@ -42,20 +67,50 @@ class LoopBreaker:
     def refuse(self, session: Session, action: str, arguments: Mapping[str, JSON]) -> None:
         """Count an agent's call, and refuse it if its session or action is stopped or this call is one too many.
 
+        Among several daemons, L{count_shared} has counted it.
+
         :raises LimitExceeded: if the session or the action is stopped.
         """
         now, limits = self._runs.now(), self._limits
-        same = digest_of_bytes(compact({"action": action, "arguments": arguments}).encode("ascii"))
         by_session, by_action = (_SESSION, session.id), (_ACTION, action)
         self._check(by_session, now)
         self._check(by_action, now)
+        if self._shared is not None:
+            return
+        same = _digest_of(action, arguments)
         if self._calls.is_beyond((session.id, same), limits.same_calls, now):
-            self._stop(by_session, f"The same call was made more than {limits.same_calls} times within a minute.", now)
+            self._stop(by_session, _explain(limits.same_calls), now)
         if self._calls.is_beyond(same, limits.same_calls_of_all, now):
-            times = f"{limits.same_calls_of_all} times within a minute, by all sessions"
-            self._stop(by_action, f"The same call was made more than {times}.", now)
+            self._stop(by_action, _explain(limits.same_calls_of_all, _BY_ALL), now)
         self._check(by_session, now)
         self._check(by_action, now)
+
+    async def count_shared(self, session: Session, action: str, arguments: Mapping[str, JSON]) -> None:
+        """Count an agent's call for all daemons on the database, and refuse it if it is one too many.
+
+        Without other daemons, do nothing.
+
+        :raises LimitExceeded: if the session or the action is stopped.
+        :raises StoreUnavailable: if it cannot be counted.
+        """
+        if self._shared is None:
+            return
+        most, of_all = self._limits.same_calls, self._limits.same_calls_of_all
+        limits = (
+            CountLimit(_SESSION, session.id, most, self._broken((_SESSION, session.id), _explain(most))),
+            CountLimit(_ACTION, action, of_all, self._broken((_ACTION, action), _explain(of_all, _BY_ALL))),
+        )
+        stop = await self._shared.count(session.id, _digest_of(action, arguments), limits)
+        if stop is not None:
+            raise _stopped_error(stop.stopped, stop.why, stop.seconds_left)
+
+    async def lift_shared(self, run: Run) -> None:
+        """Accept calls of the denied run's session and action again on all daemons. Without others, do nothing.
+
+        :raises StoreUnavailable: if that cannot be stored.
+        """
+        if self._shared is not None and run.session_id is not None:
+            await self._shared.lift(run.session_id, run.action)
 
     def denied(self, approval: Approval, *, on_record: bool = False) -> None:
         """Count a denial, and stop its session or action if there were too many.
@@ -91,23 +146,38 @@ class LoopBreaker:
         self._stopped[which] = at + BROKEN_FOR, why
         if not on_record:
             kind, name = which
-            event = self._runs.event_of_home("session.broken", why=why)
-            event = evolve(event, session_id=name) if kind == _SESSION else evolve(event, action=name)
-            self._tasks.start(f"recording that {kind} {name} is stopped", self._append(event))
+            self._tasks.start(f"recording that {kind} {name} is stopped", self._append(self._broken(which, why)))
+
+    def _broken(self, which: _Which, why: str) -> Event:
+        kind, name = which
+        event = self._runs.event_of_home("session.broken", why=why)
+        return evolve(event, session_id=name) if kind is _SESSION else evolve(event, action=name)
 
     def _check(self, which: _Which, now: datetime) -> None:
         until, why = self._stopped.get(which, (now, ""))
         if until <= now:
             self._stopped.pop(which, None)
             return
-        whose = "Calls of this session are" if which[0] == _SESSION else "This action is"
-        raise LimitExceeded(
-            f"{why} {whose} refused for a while. Stop, and ask your user what to do.",
-            {"retry_after": max(1, round((until - now).total_seconds()))},
-        )
+        raise _stopped_error(which[0], why, (until - now).total_seconds())
 
     async def _append(self, event: Event) -> None:
         await self._runs.record(event)
+
+
+def _digest_of(action: str, arguments: Mapping[str, JSON]) -> str:
+    return digest_of_bytes(compact({"action": action, "arguments": arguments}).encode("ascii"))
+
+
+def _explain(most: int, by: str = "") -> str:
+    return f"The same call was made more than {most} times within a minute{by}."
+
+
+def _stopped_error(stopped: Stopped, why: str, seconds_left: float) -> LimitExceeded:
+    whose = "Calls of this session are" if stopped is _SESSION else "This action is"
+    return LimitExceeded(
+        f"{why} {whose} refused for a while. Stop, and ask your user what to do.",
+        {"retry_after": max(1, round(seconds_left))},
+    )
 
 
 def _list_concerned(run: Run) -> list[_Which]:

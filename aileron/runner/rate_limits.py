@@ -1,44 +1,60 @@
-"""Stores until when services asked for no further requests, and postpones the steps that would send some."""
+"""Knows until when services asked for no further requests, and postpones the steps that would send some."""
 
 from __future__ import annotations
 
-from attrs import define, field, frozen
+from collections.abc import Mapping
+from typing import Protocol
+
+from attrs import define, field
 from twisted.internet.defer import CancelledError
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
+from twisted.logger import Logger
 
 from aileron.base.json import timestamp, utc
 from aileron.model.connectors import Outcome
+from aileron.model.errors import StoreUnavailable
+from aileron.model.rate_limits import MOST_HELD_SECONDS, RateLimit
 
 from .plan import PlannedStep
+from .tasks import Tasks
 
-_MOST_HELD_SECONDS = 3600.0
 _MOST_EXCUSED_SECONDS = 24 * 3600.0
 
+_log = Logger()
 
-@frozen
-class _Hold:
-    """A rate limit that is in force for one account of a service.
 
-    :ivar account: the connector and the credential.
-    :ivar of_preview: whether the response to a preview set the limit. An agent can cause previews without approval.
-    """
+class SharedRateLimits(Protocol):
+    """Stores rate limits for several daemons. Its seconds are those of one clock for all daemons."""
 
-    account: tuple[str, str | None]
-    of_preview: bool
+    async def note(self, limit: RateLimit, seconds: float) -> None:
+        """Store a limit that lasts C{seconds} from now.
+
+        :raises StoreUnavailable: if it cannot be stored.
+        """
+
+    async def all(self) -> Mapping[RateLimit, float]:
+        """Return the limits that apply now, each with the seconds that are left of it.
+
+        :raises StoreUnavailable: if they cannot be read.
+        """
 
 
 @define(eq=False)
 class RateLimits:
-    """Stores, in memory, until when services asked for no further requests ("rate limits").
+    """Knows, in memory, until when services asked for no further requests ("rate limits").
 
     A limit applies to one connector and credential, and lasts at most an hour, so that a service cannot delay runs for
     ever. Previews are reads that an agent can cause without an approval, so their responses are trusted less: they do
     not extend a limit, and the limits that they set postpone each run only once.
+
+    :param shared: stores the limits for the other daemons on the database, or None if there are none.
     """
 
     _clock: IReactorTime
-    _until: dict[_Hold, float] = field(factory=dict, init=False)
+    _tasks: Tasks
+    _shared: SharedRateLimits | None = None
+    _until: dict[RateLimit, float] = field(factory=dict, init=False)
     _excused: dict[str, float] = field(factory=dict, init=False)  # runs that previews postponed, and when
 
     def noted(self, planned: PlannedStep, outcome: Outcome, *, of_preview: bool = False) -> Outcome:
@@ -52,12 +68,41 @@ class RateLimits:
         :return: C{outcome}.
         """
         now = self._clock.seconds()
-        self._until = {hold: until for hold, until in self._until.items() if now < until <= now + _MOST_HELD_SECONDS}
+        self._until = {hold: until for hold, until in self._until.items() if now < until <= now + MOST_HELD_SECONDS}
         if not outcome.retry_after_seconds or (of_preview and self.seconds_left(planned)):
             return outcome
-        hold, until = _Hold(planned.account, of_preview), now + min(outcome.retry_after_seconds, _MOST_HELD_SECONDS)
+        hold, until = RateLimit(planned.account, of_preview), now + min(outcome.retry_after_seconds, MOST_HELD_SECONDS)
         self._until[hold] = max(until, self._until.get(hold, 0.0))
+        if self._shared is not None:
+            self._tasks.start(
+                f"storing the rate limit of {hold} until {until}", self._share(self._shared, hold, until - now)
+            )
         return outcome
+
+    async def _share(self, shared: SharedRateLimits, limit: RateLimit, seconds: float) -> None:
+        try:
+            await shared.note(limit, seconds)
+        except StoreUnavailable as error:
+            _log.warn("other daemons do not know of a rate limit: {why}", why=error.message)
+
+    async def learn(self) -> None:
+        """Read the limits that services told other daemons. Without other daemons, do nothing.
+
+        If they cannot be read, those known here apply. A run is not refused for that.
+        """
+        if self._shared is None:
+            return
+        try:
+            found = await self._shared.all()
+        except StoreUnavailable as error:
+            _log.warn("the rate limits known to other daemons cannot be read: {why}", why=error.message)
+            return
+        now = self._clock.seconds()
+        for limit, left in found.items():
+            # guard of several daemons: a service that one daemon must leave alone, the others leave alone too
+            #    -> runner.test_several.RateTests.test_elsewhere
+            if 0.0 < left <= MOST_HELD_SECONDS:
+                self._until[limit] = max(now + left, self._until.get(limit, 0.0))
 
     def are_known(self) -> bool:
         """Return whether any rate limit is stored."""
@@ -69,11 +114,11 @@ class RateLimits:
         :param run_id: the step's run. If previews postponed this run before, limits that previews set are ignored.
         """
         kinds = (False,) if run_id in self._excused else (False, True)
-        return max(self._left(_Hold(planned.account, of_preview)) for of_preview in kinds)
+        return max(self._left(RateLimit(planned.account, of_preview)) for of_preview in kinds)
 
-    def _left(self, hold: _Hold) -> float:
+    def _left(self, hold: RateLimit) -> float:
         left = self._until.get(hold, 0.0) - self._clock.seconds()
-        return left if 0.0 < left <= _MOST_HELD_SECONDS else 0.0
+        return left if 0.0 < left <= MOST_HELD_SECONDS else 0.0
 
     def put_off(self, planned: PlannedStep, run_id: str) -> float:
         """Return how many seconds to postpone a run for its step C{planned}, or 0 if the service has no rate limit.
@@ -83,7 +128,7 @@ class RateLimits:
         """
         now, left = self._clock.seconds(), self.seconds_left(planned, run_id)
         self._excused = {each: at for each, at in self._excused.items() if 0 <= now - at < _MOST_EXCUSED_SECONDS}
-        if left > self._left(_Hold(planned.account, of_preview=False)):
+        if left > self._left(RateLimit(planned.account, of_preview=False)):
             self._excused[run_id] = now
         return left
 

@@ -168,7 +168,10 @@ class RunScheduler:
 
     async def _is_put_off(self, run: Run, outline: PlanOutline | None) -> bool:
         """Postpone the run if a service that it uses has rate-limited us, and return whether it is postponed."""
-        if outline is None or not self._rates.are_known():
+        if outline is None:
+            return False
+        await self._rates.learn()
+        if not self._rates.are_known():
             return False
         held = max(outline.steps, key=lambda planned: self._rates.seconds_left(planned, run.id))
         seconds = self._rates.put_off(held, run.id)

@@ -173,9 +173,9 @@ class Submission:
         try:
             return await self._submit(call)
         except AuthorityChanged:  # what the operator decided on another daemon is known now
-            return await self._submit(call)
+            return await self._submit(call, consults=False)
 
-    async def _submit(self, call: Call) -> Run:
+    async def _submit(self, call: Call, *, consults: bool = True) -> Run:
         action, arguments = self._find_asked_for(call)
         if call.idempotency_key is not None:
             known = await self._find_known(call, call.idempotency_key, action, arguments)
@@ -183,6 +183,9 @@ class Submission:
             if known is not None:
                 return known
             action, arguments = self._find_asked_for(call)  # again: the action may have changed while waiting
+        if self._limits.is_shared and consults:
+            await self._limits.consult(call.session, action, arguments)
+            action, arguments = self._find_asked_for(call)
         # guard of promise 2: a pause refuses calls -> NoDecisionTests.test_paused
         self._limits.admit(call.session, action, arguments)
         run = self._new_run(call, action, arguments)

@@ -20,6 +20,7 @@ from aileron.model.interfaces.store import IAudit, IBindingFlags, IInBandMemorie
 from ._address import ServerAddress
 from ._audit import Seals, SQLArchive, SQLAudit
 from ._bulletin import CHANNEL, Bulletin
+from ._call_counts import SQLCallCounts
 from ._connections import Readers
 from ._daemons import Daemons, LoneDaemon
 from ._engine import EnginePool, Threads, Tuning
@@ -27,6 +28,7 @@ from ._in_band import SQLInBandMemories
 from ._memories import SQLBindingFlags, SQLContents, SQLUsage, SQLWatermarks
 from ._migration import Schema, migrate, shipped
 from ._people import SQLPeople
+from ._rate_limits import SQLRateLimits
 from ._renewal_turns import SQLRenewalTurns
 from ._runs import SQLRuns
 from ._sessions import CACHED, SQLSessions
@@ -61,6 +63,15 @@ class _Pools:
 
 
 @frozen
+class _Parts:
+    """The objects that all parts of a store are made of."""
+
+    writer: Writer
+    readers: Readers
+    seals: Seals
+
+
+@frozen
 class SharedStore:
     """The parts of a store that shares a database with other daemons.
 
@@ -68,12 +79,16 @@ class SharedStore:
     :ivar vaults: the documents of vaults in the database.
     :ivar listener: receives the notices of the others.
     :ivar renewal_turns: lets one daemon at a time renew a credential.
+    :ivar rate_limits: stores until when services asked for no further requests.
+    :ivar call_counts: counts equal calls.
     """
 
     daemons: Daemons
     vaults: SharedVaults
     listener: Listener
     renewal_turns: SQLRenewalTurns
+    rate_limits: SQLRateLimits
+    call_counts: SQLCallCounts
 
     def may_send(self) -> bool:
         """Return False if another daemon may have taken the runs that this one is executing."""
@@ -192,11 +207,10 @@ def make_store(
     if tuning.several:
         seals = evolve(seals, bulletin=Bulletin(process.id, CHANNEL))
     writer, readers = Writer(pools.writing, tuning.max_batch, seals.before_commit), Readers(pools.reading)
-    shared = None
+    shared, daemons = None, None
     if tuning.several and isinstance(place, ServerAddress):
-        members = Daemons(process, version, tuning.lease_seconds, writer, readers, clock)
-        shared = _share(place, pools, process.id, writer, members)
-    daemons = None if shared is None else shared.daemons
+        daemons = Daemons(process, version, tuning.lease_seconds, writer, readers, clock)
+        shared = _share(place, pools, process.id, daemons, _Parts(writer, readers, seals))
     cached = 0 if shared is not None else CACHED
     sessions, usage = SQLSessions(writer, readers, clock, seals, cached), SQLUsage(writer, readers, clock)
     spending = SQLSpending(writer, readers, clock)
@@ -224,13 +238,21 @@ def make_store(
     )
 
 
-def _share(address: ServerAddress, pools: _Pools, name: str, writer: Writer, daemons: Daemons) -> SharedStore:
+def _share(address: ServerAddress, pools: _Pools, name: str, daemons: Daemons, parts: _Parts) -> SharedStore:
     from ._listener import Listener
     from ._vaults import SharedVaults
 
     listener = Listener(address, name, pools.reactor, pools.reading.threadpool)
     vaults = SharedVaults(address, name, time.monotonic)
-    return SharedStore(daemons, vaults, listener, SQLRenewalTurns(writer, name))
+    writer = parts.writer
+    return SharedStore(
+        daemons,
+        vaults,
+        listener,
+        SQLRenewalTurns(writer, name),
+        SQLRateLimits(writer, parts.readers),
+        SQLCallCounts(writer, parts.seals),
+    )
 
 
 def _use_file(

@@ -10,9 +10,11 @@ from twisted.trial.unittest import SkipTest
 from tests.functional.postgresql import OnServer
 from tests.store import (
     test_audit,
+    test_call_counts,
     test_in_band,
     test_memories,
     test_people,
+    test_rate_limits,
     test_renewal_turns,
     test_runs,
     test_sessions,
@@ -25,9 +27,11 @@ from tests.store import (
 
 _MODULES: tuple[ModuleType, ...] = (
     test_audit,
+    test_call_counts,
     test_in_band,
     test_memories,
     test_people,
+    test_rate_limits,
     test_renewal_turns,
     test_runs,
     test_sessions,

@@ -107,9 +107,9 @@ class LeaseTests(SeveralCase):
         self.assertIn("store.daemons must be set to several", refused.message)
 
     def test_upgrade(self) -> None:
-        """Tables are upgraded only by a daemon that has the database to itself, and then others join."""
+        """Tables are made or upgraded only by a daemon that has the database to itself, and then others join."""
         ((version,),) = self.query("SELECT version FROM schema_version")
-        self.query("DROP TABLE vaults, daemons, renewal_turns; UPDATE schema_version SET version = 16")
+        self.query("DROP SCHEMA aileron CASCADE")
         third = self.unstarted("third")
         refused = self.refused(third.open(), DatabaseRefused)
         self.assertIn("stop all other daemons", refused.message)

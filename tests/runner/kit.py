@@ -30,8 +30,10 @@ from aileron.model.runs import Approval, Call, Decision, Run, RunState
 from aileron.model.sessions import Session
 from aileron.model.trust import Trusted, TrustKind
 from aileron.model.vault import VaultState
-from aileron.runner import Collaborators, Runner, build
+from aileron.runner import Collaborators, OtherDaemons, Runner, build
 from aileron.store import Store
+from aileron.store._call_counts import SQLCallCounts
+from aileron.store._rate_limits import SQLRateLimits
 from aileron.testing import (
     MemoryBindings,
     MemoryConnectors,
@@ -43,6 +45,7 @@ from aileron.testing import (
     MemoryVault,
     ScriptedConnector,
     memory_store,
+    seals,
 )
 from aileron.vault import Approvers, Passkeys
 
@@ -176,8 +179,16 @@ class RunnerCase(SynchronousTestCase):
                 probe=probe or self.points.append,
                 may_send=lambda: self.may_send,
                 is_removed=lambda owner: owner.account in self.removed,
-                refresh_vault=self.refresh_vault if self.shared else None,
+                others=self.other_daemons() if self.shared else None,
             )
+        )
+
+    def other_daemons(self) -> OtherDaemons:
+        store = self.store
+        return OtherDaemons(
+            refresh_vault=self.refresh_vault,
+            rate_limits=SQLRateLimits(store._writer, store._readers),
+            call_counts=SQLCallCounts(store._writer, seals()),
         )
 
     def refresh_vault(self) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import cycle
+
 from twisted.internet.defer import Deferred
 
 from aileron.base.json import utc
-from aileron.model.authority import Pause
+from aileron.model.authority import LoopLimits, Pause
 from aileron.model.connectors import Outcome
-from aileron.model.errors import ApprovalDenied, AuthorityChanged, Paused
+from aileron.model.errors import ApprovalDenied, AuthorityChanged, LimitExceeded, Paused
 from aileron.model.faults import Fault
 from aileron.model.runs import Run, RunState
 from aileron.runner import Runner
@@ -16,6 +18,7 @@ from aileron.testing import RunsProxy
 
 from .kit import AGENT, OPERATOR, step
 from .test_decisions import DecidedCase
+from .test_rate_limits import FULL
 
 _REFUSED = Outcome(fault=Fault("external_api_error", "No.", "external"), sent=True)
 _SILENT = Outcome(fault=Fault("network_error", "Nobody answers.", "external"), sent=True, classified=False)
@@ -194,6 +197,113 @@ class HeardTests(SeveralCase):
         self.fails(self.runner.submission.submit(self.call("open")), AuthorityChanged)
         self.submit("open")
         self.assertEqual((len(refusals), len(self.connector.sendings)), (0, 1))
+
+
+class RateTests(SeveralCase):
+    """The service told the first daemon to send nothing for a hundred seconds."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.connector.script.append(FULL)
+        run = self.submit("gated")
+        self.approve(run)
+        self.assertIs(self.state(run), RunState.FAILED)
+        self.connector.sendings.clear()
+        self.runner = self.two
+
+    def pass_seconds(self, seconds: float) -> None:
+        """Let the database's clock go on."""
+        self.sql("UPDATE rate_limits SET until = until - ?", seconds)
+
+    def test_elsewhere(self) -> None:
+        """The second daemon puts a run off as long, and begins it then."""
+        run = self.submit("gated", {"text": "second"})
+        self.approve(run)
+        self.assertEqual((self.state(run), self.connector.sendings), (RunState.APPROVED, []))
+        self.assertIn("run.scheduled", self.types_of(run))
+        self.pass_seconds(101)
+        self.clock.advance(101)
+        self.assertEqual((self.state(run), len(self.connector.sendings)), (RunState.COMPLETED, 1))
+
+    def test_ungated(self) -> None:
+        """A call without an approval is not sent at the second daemon either, if its time is shorter."""
+        run = self.submit("open")
+        self.assertEqual((self.state(run), self.connector.sendings), (RunState.FAILED, []))
+        self.assertIn("rate limit", self.fault(run).message)
+
+    def test_over(self) -> None:
+        """Once it is over by the database's clock, it does not apply."""
+        self.pass_seconds(101)
+        self.assertIs(self.state(self.submit("open")), RunState.COMPLETED)
+
+
+class LoopTests(SeveralCase):
+    """Equal calls at three daemons."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.loops = LoopLimits(same_calls=4, same_calls_of_all=6, writes_an_hour=None)
+        self.daemons = cycle([self.started() for _ in range(3)])
+
+    def call_once(self, session: str = "session-1") -> None:
+        """A call at the next daemon."""
+        self.sync(next(self.daemons).submission.submit(self.call("open", session=session)))
+
+    def stopped(self, session: str = "session-1") -> str:
+        error = self.fails(next(self.daemons).submission.submit(self.call("open", session=session)), LimitExceeded)
+        return str(error)
+
+    def test_session(self) -> None:
+        """A session is stopped at all daemons after as many equal calls as at one, and that is on record once."""
+        for _ in range(4):
+            self.call_once()
+        for _ in range(4):
+            self.assertIn("more than 4 times", self.stopped())
+        self.assertEqual(len(self.recorded("session.broken")), 1)
+        self.call_once("session-2")
+
+    def test_action(self) -> None:
+        """So is an action after too many of all sessions."""
+        for number in range(6):
+            self.call_once(f"session-{number % 2}")
+        self.assertIn("by all sessions", self.stopped("session-3"))
+
+    def test_forgiven(self) -> None:
+        """A denial that is lifted at one daemon lifts the stop at all."""
+        denied = self.submit("gated")
+        self.approve(denied, approved=False)
+        for _ in range(4):
+            self.call_once()
+        self.stopped()
+        self.sql("DELETE FROM call_counts")
+        self.stopped()
+        self.sync(self.runner.limits.forgive(denied.id, OPERATOR))
+        for _ in range(3):
+            self.call_once()
+
+    def test_paused(self) -> None:
+        """A call that a pause refuses does not count."""
+        self.sync(self.one.limits.pause(None, None, OPERATOR))
+        self.sync(self.two.load_recorded(None, None))
+        self.daemons = cycle([self.one, self.two])
+        for _ in range(6):
+            self.fails(next(self.daemons).submission.submit(self.call("open")), Paused)
+        self.assertEqual(self.sql("SELECT count(*) FROM call_counts"), [(0,)])
+
+    def test_again(self) -> None:
+        """A call that is planned anew counts once."""
+        refusals = [AuthorityChanged("changed")]
+
+        class Refusing(RunsProxy):
+            async def receive(self, *args: object) -> object:
+                if refusals:
+                    raise refusals.pop()
+                return await self.original.receive(*args)
+
+        runner = self.build(runs=Refusing(self.store.runs))
+        self.sync(runner.start())
+        self.sync(runner.submission.submit(self.call("open")))
+        self.assertEqual((refusals, self.sql("SELECT count(*) FROM call_counts")), ([], [(1,)]))
 
 
 class PauseTests(SeveralCase):
