@@ -36,6 +36,7 @@ from ._snoozes import SQLSnoozes
 from ._spending import SQLSpending
 from ._sqlite import reading_pool, writing_pool
 from ._tool_claims import SQLToolClaims
+from ._wakes import SQLWakes
 from ._writer import Writer
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class SharedStore:
     :ivar renewal_turns: lets one daemon at a time renew a credential.
     :ivar rate_limits: stores until when services asked for no further requests.
     :ivar call_counts: counts equal calls.
+    :ivar wakes: stores which outcomes agents know.
     """
 
     daemons: Daemons
@@ -89,6 +91,7 @@ class SharedStore:
     renewal_turns: SQLRenewalTurns
     rate_limits: SQLRateLimits
     call_counts: SQLCallCounts
+    wakes: SQLWakes
 
     def may_send(self) -> bool:
         """Return False if another daemon may have taken the runs that this one is executing."""
@@ -252,6 +255,7 @@ def _share(address: ServerAddress, pools: _Pools, name: str, daemons: Daemons, p
         SQLRenewalTurns(writer, name),
         SQLRateLimits(writer, parts.readers),
         SQLCallCounts(writer, parts.seals),
+        SQLWakes(writer, parts.seals),
     )
 
 

@@ -23,6 +23,7 @@ from tests.store import (
     test_store,
     test_tool_claims,
     test_usage,
+    test_wakes,
 )
 
 _MODULES: tuple[ModuleType, ...] = (
@@ -40,6 +41,7 @@ _MODULES: tuple[ModuleType, ...] = (
     test_store,
     test_tool_claims,
     test_usage,
+    test_wakes,
 )
 
 _LEFT_OUT = {

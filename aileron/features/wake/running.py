@@ -41,11 +41,12 @@ class RunningWake(RunningFeature):
         settings = self.outcomes.settings
         return {"wake": {"resume": settings.resume, "most_resumes": settings.most_resumes}}
 
-    def stop(self) -> None:
-        """Stop noticing runs that end, and end the requests that wait."""
+    async def stop(self) -> None:
+        """Stop noticing runs that end, end the requests that wait, and finish the writes for other daemons."""
         if self._following is not None:
             self._following.cancel()
         self.outcomes.stop()
+        await self.outcomes.at_rest()
 
 
 async def start_wake(core: Core, settings: WakeSettings) -> RunningWake:
@@ -53,8 +54,9 @@ async def start_wake(core: Core, settings: WakeSettings) -> RunningWake:
 
     :raises StoreUnavailable: if the audit log cannot be read.
     """
-    process = core.process
-    outcomes = OutcomeService(settings, core.store.audit, core.store.runs, process.reactor, process.ids)
+    process, store = core.process, core.store
+    shared = None if store.shared is None else store.shared.wakes
+    outcomes = OutcomeService(settings, store.audit, store.runs, process.reactor, process.ids, shared)
     await outcomes.begin()
     running = RunningWake(outcomes)
     process.life.at_end(running.stop)

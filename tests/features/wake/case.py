@@ -10,7 +10,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.json import JSON
-from aileron.features.wake._outcomes import OutcomeService
+from aileron.features.wake._outcomes import OutcomeService, SharedWakes
 from aileron.features.wake.values import WakeAnswer, WakeSettings
 from aileron.model.authority import PendingLimits
 from aileron.model.queries import AuditQuery
@@ -39,6 +39,8 @@ ENDS: Mapping[RunState, str] = {
 class WakeCase(SynchronousTestCase):
     """Sessions with runs that end."""
 
+    shared: SharedWakes | None = None
+
     def setUp(self) -> None:
         self.clock = Clock()
         self.clock.advance(NOW)
@@ -55,17 +57,23 @@ class WakeCase(SynchronousTestCase):
     def use(self, audit: Any = None, **settings: Any) -> None:
         """Have a service with these settings that begins now, in place of the one before."""
         self.unfollow()
-        self.outcomes = OutcomeService(
+        self.outcomes, self.following = self.started(audit, **settings)
+        self.addCleanup(self.unfollow)
+
+    def started(self, audit: Any = None, **settings: Any) -> tuple[OutcomeService, Deferred[None]]:
+        """A service that begins now, and its following of the audit log."""
+        outcomes = OutcomeService(
             WakeSettings(**{"after_seconds": REST, **settings}),
             audit or self.store.audit,
             self.store.runs,
             self.clock,
             self.fresh_id,
+            self.shared,
         )
-        self.successResultOf(Deferred.fromCoroutine(self.outcomes.begin()))
-        self.following = Deferred.fromCoroutine(self.outcomes.follow())
-        self.following.addErrback(lambda failure: failure.trap(CancelledError))
-        self.addCleanup(self.unfollow)
+        self.successResultOf(Deferred.fromCoroutine(outcomes.begin()))
+        following = Deferred.fromCoroutine(outcomes.follow())
+        following.addErrback(lambda failure: failure.trap(CancelledError))
+        return outcomes, following
 
     def unfollow(self) -> None:
         """Have the service end."""
