@@ -16,6 +16,7 @@ from aileron.model.audit import EventName
 from aileron.model.errors import InvalidRequest, NotFound
 from aileron.model.features import Command, NoticeRule, RelayedPath, UpgradeAdvice
 from aileron.model.interfaces.features import IFeature
+from aileron.model.people import Owner
 
 from .core import Core, ListeningSites
 from .feature import RunningFeature
@@ -406,6 +407,14 @@ class RunningFeatures:
         """Return the members that features add to each of these sessions in the API's answers, by session ID."""
         found = [await each.session_members(session_ids) for each in self.running]
         return {name: _merge(members.get(name, {}) for members in found) for name in session_ids}
+
+    async def find_owner(self, name: str) -> Owner | None:
+        """Return the account with this name that a feature knows, or None if there is none."""
+        for each in self.running:
+            owner = await each.find_owner(name)
+            if owner is not None:
+                return owner
+        return None
 
     def metrics(self) -> Iterator[Any]:
         """Return the features' metric families."""

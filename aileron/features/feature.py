@@ -12,6 +12,7 @@ from aileron.base.json import JSON
 from aileron.model.audit import EventName
 from aileron.model.features import Command, NoticeRule, RelayedPath, UpgradeAdvice
 from aileron.model.interfaces.features import IFeature
+from aileron.model.people import Owner
 
 if TYPE_CHECKING:
     from aileron.base.http1 import RelayHandler
@@ -73,6 +74,13 @@ class RunningFeature:
     async def session_members(self, session_ids: Sequence[str]) -> Mapping[str, Mapping[str, JSON]]:
         """Return the members that the feature adds to these sessions in the API's answers, by session ID."""
         return {}
+
+    async def find_owner(self, name: str) -> Owner | None:
+        """Return the account with this name as the owner of sessions and credentials, or None if there is none.
+
+        :raises StoreUnavailable: if it cannot be read.
+        """
+        return None
 
     def metrics(self) -> Iterable[Any]:
         """Return metric families for C{GET /metrics}."""

@@ -13,6 +13,7 @@ from aileron.base.converter import to_json
 from aileron.base.json import JSON, canonical, compact, from_timestamp, timestamp
 
 from .actions import Cap
+from .people import Owner
 from .runs import Decision, Run
 
 
@@ -180,6 +181,7 @@ class Grant:
     :ivar run_id: the run that was approved together with the grant.
     :ivar made_by: the operator session that made the grant.
     :ivar session_id: the session that may use the grant, or None for all.
+    :ivar owner: the owner of the runs that the grant allows, or None for those of the operator.
     :ivar revoked_at: when the grant was revoked, or when its expiry was first noticed. The expiry is stored because a
         clock can be set back.
     """
@@ -198,6 +200,13 @@ class Grant:
     used: int = 0
     used_at: datetime | None = None
     revoked_at: datetime | None = None
+    owner: Owner | None = None
+
+    def is_meant_for(self, run_owner: Owner | None, session_id: str | None) -> bool:
+        """Return whether runs of this owner and session may use the grant, whatever its terms."""
+        # guard of roles: a grant for one person's agents allows nothing to another's
+        #    -> runner.test_personal.GrantTests.test_owner, instead return self.session_id in (None, session_id)
+        return self.owner == run_owner and self.session_id in (None, session_id)
 
     @property
     def left(self) -> int:

@@ -15,6 +15,7 @@ from aileron.base.converter import FALLBACK, Member, differ, from_json, to_json
 from aileron.base.json import JSON, digest, strings_in
 
 from .connectors import Request
+from .people import Owner
 from .vault import Binding
 
 
@@ -52,6 +53,7 @@ class ReviewedBinding:
     :ivar revision: a number that grows with each change of the binding.
     :ivar base_url: the base URL set by the binding, or None if the connector's file sets it.
     :ivar account: the account at the service to which the credential belongs, or None if it is unknown.
+    :ivar owner: the account of Aileron whose agents alone use the credential, or None if it is shared.
     """
 
     name: str
@@ -60,6 +62,7 @@ class ReviewedBinding:
     revision: int
     base_url: str | None
     account: str | None
+    owner: Owner | None = None
 
     @classmethod
     def of(cls, binding: Binding) -> ReviewedBinding:
@@ -71,6 +74,7 @@ class ReviewedBinding:
             revision=binding.revision,
             base_url=binding.base_url,
             account=binding.account,
+            owner=binding.owner,
         )
 
 
@@ -315,6 +319,7 @@ differ(
     credential_query=Member(optional=True),
     credential_path=Member(optional=True),
 )
+differ(ReviewedBinding, owner=Member(optional=True))
 differ(Cut, size=Member("bytes"))
 differ(PreviewField, cut=Member(optional=True))
 differ(PreviewFault, kind=Member("class"))

@@ -10,6 +10,7 @@ from attrs import field, frozen
 
 from aileron.base.addresses import base_url_problem
 from aileron.base.converter import OMITTED, Member, differ
+from aileron.model.people import Owner
 
 
 class VaultState(StrEnum):
@@ -47,6 +48,7 @@ class Binding:
     :ivar revision: a number that grows with each change of the entry.
     :ivar base_url: the binding's own base URL, or None for the connector's.
     :ivar scope: the scope that the credential was encrypted for. If None, it opens nowhere until it is rebound.
+    :ivar owner: the account whose agents alone use the credential, or None if it is shared.
     """
 
     name: str
@@ -59,6 +61,14 @@ class Binding:
     base_url: str | None = None
     account: str | None = None
     scope: Scope | None = None
+    owner: Owner | None = None
+
+    def serves(self, owner: Owner | None) -> bool:
+        """Return whether runs of this owner may use the credential.
+
+        :param owner: the owner of a run, or None for the operator.
+        """
+        return self.owner is None or (owner is not None and owner.account == self.owner.account)
 
     @property
     def address_problem(self) -> str | None:
@@ -126,6 +136,7 @@ class NewBinding:
     """The request of C{binding setup}. The secret is passed only here and is not in the repr.
 
     :ivar scope: the scope shown to the operator. If None, the credential opens nowhere until it is rebound.
+    :ivar owner: the account whose agents alone use the credential, or None if it is shared.
     """
 
     kind: str
@@ -136,6 +147,7 @@ class NewBinding:
     base_url: str | None = None
     account: str | None = None
     scope: Scope | None = None
+    owner: Owner | None = None
 
 
 @frozen
@@ -209,3 +221,4 @@ _OPTIONAL = Member(optional=True)
 differ(CredentialState, wanted=_OPTIONAL, issuer=_OPTIONAL, token_url=_OPTIONAL)
 differ(Scope, settings=_OPTIONAL)
 differ(KeySource, security_key=OMITTED)
+differ(Binding, owner=_OPTIONAL)

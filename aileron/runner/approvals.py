@@ -217,7 +217,7 @@ class ApprovalGate:
         :raises NotYet: if the decision allows only a later start.
         :raises StateConflict: if the stored run is in another state than C{run}.
         """
-        outline = self._planner.outline(run.action)
+        outline = self._planner.outline(run.action, run.owner)
         if any(planned.binding is not None for planned in outline.steps):
             await self._sound(run)
         return outline

@@ -394,7 +394,7 @@ class GrantCheck:
         grant = self._in_force(approval)
         if grant is None:
             return
-        if not allows(grant, plan.arguments) or grant.session_id not in (None, approval.run.session_id):
+        if not allows(grant, plan.arguments) or not grant.is_meant_for(approval.run.owner, approval.run.session_id):
             raise NoDecision("The grant that approved it does not allow it.")
         why = describe_changes(grant.bound, bounds_of_plan(plan))
         if why is not None:

@@ -19,6 +19,7 @@ from aileron.model.connectors import READ, Finding, Outcome, Request, Sought
 from aileron.model.errors import (
     AileronError,
     CapabilityDenied,
+    Forbidden,
     NotFound,
     ResourceLimitExceeded,
     StateConflict,
@@ -27,6 +28,7 @@ from aileron.model.errors import (
 from aileron.model.faults import Fault
 from aileron.model.interfaces.connectors import IStreamingConnector
 from aileron.model.interfaces.vault import IBindings, ICredential
+from aileron.model.people import Owner
 from aileron.model.runs import AttemptRow, Progress, Run, RunState, StepRow, Transition
 from aileron.model.streams import StreamedAnswer
 from aileron.model.vault import BindingFlag
@@ -221,7 +223,7 @@ class Executor:
             return _BROKEN
 
     async def _send(self, execution: _Execution, planned: PlannedStep, request: Request) -> Outcome:
-        credential = self._credential(planned)
+        credential = self._credential(planned, execution.run.owner)
         seconds = min(self._remaining_seconds(execution), planned.operation.timeout_seconds)
         if seconds <= 0.0:
             raise ResourceLimitExceeded("The action ran out of time before this request; it was not sent.")
@@ -235,27 +237,38 @@ class Executor:
         slow = ResourceLimitExceeded(f"{planned.description.name} did not answer within {seconds:g} seconds.")
         return Outcome(fault=slow.fault(), classified=False)
 
-    def _credential(self, planned: PlannedStep) -> ICredential | None:
+    def _credential(self, planned: PlannedStep, owner: Owner | None) -> ICredential | None:
+        """Return the unopened credential of a step, or None if it has none.
+
+        :param owner: the owner of the run or the session for which it is sent, or None for the operator.
+        :raises Forbidden: if the credential belongs to another account.
+        """
         if planned.binding is None:
             return None
+        # guard of roles: a person's credential is used for that person's agents alone
+        #    -> runner.test_personal.ExecutorTests.test_another
+        if not planned.binding.serves(owner):
+            raise Forbidden(f"The credential {planned.binding.name} belongs to another person. Nothing was sent.")
         description = planned.description
         scope = description.scope(planned.base_url, description.sealed_variables(planned.binding.scope))
         if scope is None:
             return None
         return self._bindings.credential(planned.binding, scope)
 
-    async def make_ready(self, outline: PlanOutline) -> None:
+    async def make_ready(self, outline: PlanOutline, owner: Owner | None) -> None:
         """Renew the expiring credentials of a run's steps and preview.
 
+        :param owner: the run's owner, or None for the operator.
+        :raises Forbidden: if a credential belongs to another account.
         :raises CredentialNeedsYou: if a person must renew one.
         :raises AileronError: if a credential cannot be opened or renewed now.
         """
         for planned in (*outline.steps, *((outline.read,) if outline.read else ())):
-            credential = self._credential(planned)
+            credential = self._credential(planned, owner)
             if credential is not None:
                 await credential.make_ready()
 
-    async def look(self, planned: PlannedStep, sought: Sought, seconds: float) -> Finding:
+    async def look(self, planned: PlannedStep, sought: Sought, owner: Owner | None, seconds: float) -> Finding:
         """Ask the service, with reads only, whether the effect of a step happened, and return the finding.
 
         Cancelling closes the connection. If the connector fails unexpectedly, log that, and return an undecided
@@ -265,14 +278,14 @@ class Executor:
         :raises BindingFailed, VaultLocked: if the credential cannot be opened now.
         """
         try:
-            return await planned.connector.reconcile(sought, self._credential(planned), seconds)
+            return await planned.connector.reconcile(sought, self._credential(planned, owner), seconds)
         except (CancelledError, AileronError):
             raise
         except Exception:  # noqa: BLE001 - connectors are foreign code and may raise anything
             _log.failure("the connector {fqn} broke its contract", fqn=planned.description.name)
             return Finding(None, fault=_BROKEN.fault)
 
-    async def preview(self, planned: PlannedStep, seconds: float) -> Outcome:
+    async def preview(self, planned: PlannedStep, owner: Owner | None, seconds: float) -> Outcome:
         """Send the read of a preview once, and return its outcome within C{seconds}.
 
         Cancelling closes the connection. Every other failure, also a timeout, is returned as an outcome.
@@ -281,10 +294,12 @@ class Executor:
         :raises VaultLocked: if the credential cannot be opened now.
         """
         connector = planned.connector
-        outcome = await self._read(planned, seconds, lambda request, key: connector.read(request, key, seconds))
+        outcome = await self._read(planned, owner, seconds, lambda request, key: connector.read(request, key, seconds))
         return self._effects.note_rate(planned, outcome, of_preview=True)
 
-    async def open_read(self, planned: PlannedStep, seconds: float, scope: str) -> Outcome | StreamedAnswer:
+    async def open_read(
+        self, planned: PlannedStep, owner: Owner | None, seconds: float, scope: str
+    ) -> Outcome | StreamedAnswer:
         """Send a read of an agent's tool, and return its outcome, or its opened answer if it is long.
 
         Cancelling closes the connection. Every other failure, also a timeout, is returned as an outcome.
@@ -296,15 +311,17 @@ class Executor:
         """
         connector: Any = IStreamingConnector(planned.connector, None)
         if connector is None:
-            return await self.preview(planned, seconds)
+            return await self.preview(planned, owner, seconds)
         opened = await self._read(
-            planned, seconds, lambda request, key: connector.open_read(request, key, seconds, scope)
+            planned, owner, seconds, lambda request, key: connector.open_read(request, key, seconds, scope)
         )
         outcome = opened.outcome if isinstance(opened, StreamedAnswer) else opened
         self._effects.note_rate(planned, outcome, of_preview=True)
         return opened
 
-    async def _read(self, planned: PlannedStep, seconds: float, send: _SendRead[_Answer]) -> _Answer | Outcome:
+    async def _read(
+        self, planned: PlannedStep, owner: Owner | None, seconds: float, send: _SendRead[_Answer]
+    ) -> _Answer | Outcome:
         """Send an idempotent read once, and return its answer within C{seconds}, or the outcome of its failure.
 
         :raises CapabilityDenied, VaultLocked: as L{preview} does.
@@ -312,7 +329,7 @@ class Executor:
         if planned.request is None or planned.effect != READ or not planned.idempotent:
             raise CapabilityDenied("Only an idempotent read shows a preview.")
         try:
-            read = send(planned.request, self._credential(planned))
+            read = send(planned.request, self._credential(planned, owner))
             return await Deferred.fromCoroutine(read).addTimeout(seconds, self._clock)
         except (CancelledError, VaultLocked):
             raise

@@ -172,7 +172,7 @@ class GrantMatcher:
         """Yield the grants in force that the run's session may use for the run's action."""
         now = self._runs.now()
         for grant in self._grants.all():
-            meant = grant.action == run.action and grant.session_id in (None, run.session_id)
+            meant = grant.action == run.action and grant.is_meant_for(run.owner, run.session_id)
             if meant and grant.state(now) is GrantState.LIVE:
                 yield grant
 
@@ -298,6 +298,7 @@ class GrantService:
             made_at=self._runs.now(),
             made_by=made_by,
             session_id=run.session_id if wish.session else None,
+            owner=run.owner,
         )
 
     async def _take_back(self, grant: Grant, actor: Actor) -> None:
@@ -320,7 +321,7 @@ class GrantService:
 
     def _suspension(self, grant: Grant) -> str | None:
         try:
-            outline = self._planner.outline(grant.action)
+            outline = self._planner.outline(grant.action, grant.owner)
             return describe_changes(grant.bound, collect_bounds(outline.action, outline.steps, outline.read))
         except AileronError as error:
             return f"It cannot be used now: {error.message}"
@@ -340,4 +341,5 @@ def _describe(grant: Grant) -> Mapping[str, JSON]:
         "not_after": timestamp(grant.not_after),
         "session": grant.session_id,
         "bound": dict(grant.bound),
+        **({} if grant.owner is None else {"owner": to_json(grant.owner)}),
     }

@@ -340,14 +340,13 @@ class Planner:
         :raises CapabilityDenied: if an operation needs an approval and the action is ungated, or the preview is not an
             idempotent read.
         """
-        self._check_owner(owner)
         rule = action.approval.preview
         shown = NOT_YET if preview is None or rule is None else preview
-        targets = (PlannedStep(*self._target(step), None) for step in action.steps)
+        targets = (PlannedStep(*self._target(step, owner), None) for step in action.steps)
         steps = tuple(_fill(target, arguments, effect_key, shown) for target in targets)
         if not action.approval.gated:
             _check_unapproved(steps)
-        return Plan(action, arguments, steps, self._preview(action, arguments, effect_key, shown))
+        return Plan(action, arguments, steps, self._preview(action, arguments, effect_key, shown, owner))
 
     def _check_owner(self, owner: Owner | None) -> None:
         # guard of roles: nothing is done for an account that was removed
@@ -398,62 +397,72 @@ class Planner:
         :raises AileronError: if the run cannot be planned now, since a file or binding is missing or has changed.
         """
         action = self._offerings.find(run.action).action
-        return self._preview(action, check_arguments(action, run.arguments), run.effect_key, NOT_YET)
+        return self._preview(action, check_arguments(action, run.arguments), run.effect_key, NOT_YET, run.owner)
 
-    def plan_read(self, connector: str, operation: str, inputs: Mapping[str, JSON]) -> PlannedStep:
+    def plan_read(
+        self, connector: str, operation: str, inputs: Mapping[str, JSON], owner: Owner | None = None
+    ) -> PlannedStep:
         """Return the planned read of a tool, which belongs to no run.
 
+        :param owner: the owner of the tool's session, or None for the operator.
         :raises NotFound: if there is no such connector.
         :raises BindingRequired: if the connector needs a binding and has none, or has more than one.
         :raises InvalidRequest: if no request can be built from the inputs.
         :raises CapabilityDenied: if the connector has no such operation, or does not cover the host.
         """
-        target = PlannedStep(*self._target(Step("read", connector, operation)), None)
+        target = PlannedStep(*self._target(Step("read", connector, operation), owner), None)
         return _prepare(target, inputs, "")
 
-    def outline(self, action_name: str) -> PlanOutline:
+    def outline(self, action_name: str, owner: Owner | None) -> PlanOutline:
         """Return the connectors and credentials that a run of the action uses. No requests are built.
 
+        :param owner: the owner of the run, or None for the operator.
         :raises NotFound, Conflict: if the action is not offered, or disabled.
         :raises NotFound, BindingRequired: if a connector or its binding is missing.
         """
         action = self._offerings.find(action_name).action
         rule = action.approval.preview
-        steps = tuple(PlannedStep(*self._target(step), None) for step in action.steps)
-        return PlanOutline(action, steps, None if rule is None else PlannedStep(*self._target(_reading(rule)), None))
+        steps = tuple(PlannedStep(*self._target(step, owner), None) for step in action.steps)
+        read = None if rule is None else PlannedStep(*self._target(_reading(rule), owner), None)
+        return PlanOutline(action, steps, read)
 
     def _preview(
-        self, action: Action, arguments: Mapping[str, JSON], effect_key: str, shown: Preview
+        self, action: Action, arguments: Mapping[str, JSON], effect_key: str, shown: Preview, owner: Owner | None
     ) -> PlannedPreview | None:
         rule = action.approval.preview
         if rule is None:
             return None
         carried = tuple(dict.fromkeys(path for step in action.steps for path in preview_paths(step.inputs)))
-        return PlannedPreview(rule, self._read(rule, arguments, effect_key), carried, shown)
+        return PlannedPreview(rule, self._read(rule, arguments, effect_key, owner), carried, shown)
 
-    def _read(self, rule: PreviewRule, arguments: Mapping[str, JSON], effect_key: str) -> PlannedStep:
+    def _read(
+        self, rule: PreviewRule, arguments: Mapping[str, JSON], effect_key: str, owner: Owner | None
+    ) -> PlannedStep:
         """Return the planned read of a preview with its request.
 
         :raises CapabilityDenied: if the operation is not an idempotent read, or needs an approval.
         :raises AileronError: if there is no such connector or binding, or no request can be built.
         """
-        target = PlannedStep(*self._target(_reading(rule)), None)
+        target = PlannedStep(*self._target(_reading(rule), owner), None)
         planned = _prepare(target, resolve_preview(rule, arguments), f"{effect_key}.{_PREVIEW_KEY}")
         if planned.effect != READ or not planned.idempotent:
             raise CapabilityDenied(f"{rule.connector} does not declare {rule.operation} as an idempotent read.")
         _check_unapproved((planned,))
         return planned
 
-    def _target(self, step: Step) -> _Target:
+    def _target(self, step: Step, owner: Owner | None) -> _Target:
+        self._check_owner(owner)
         connector = self._connectors.get(step.connector)
         if connector is None:
             raise NotFound(f"There is no connector {step.connector}, or its file has errors.")
         description = connector.describe()
-        binding = self._binding(description)
+        binding = self._binding(description, owner)
         return step, connector, description, binding, _base_url(description, binding)
 
-    def _binding(self, description: ConnectorDescription) -> Binding | None:
-        bound = self._bindings.for_connector(description.name)
+    def _binding(self, description: ConnectorDescription, owner: Owner | None) -> Binding | None:
+        """Return the credential that belongs to the owner, else the shared one, or None if none is needed."""
+        serving = [each for each in self._bindings.for_connector(description.name) if each.serves(owner)]
+        bound = [each for each in serving if each.owner is not None] or serving
         if len(bound) > 1:
             raise BindingRequired(
                 f"More than one credential is bound to {description.name}: revoke all but one.",

@@ -14,6 +14,7 @@ from aileron.base.json import JSON, canonical, digest_of_bytes, plain
 from aileron.model.actions import PreviewRule
 from aileron.model.connectors import Outcome
 from aileron.model.errors import ConnectorRuntimeError, VaultLocked
+from aileron.model.people import Owner
 from aileron.model.reviews import Cut, Preview, PreviewField, PreviewStatus
 from aileron.model.runs import Approval, Run, RunState
 
@@ -44,7 +45,7 @@ class PreviewReader:
 
     _runs: RunRepository
     _planner: Planner
-    _read: Callable[[PlannedStep, float], Awaitable[Outcome]]
+    _read: Callable[[PlannedStep, Owner | None, float], Awaitable[Outcome]]
     _effects: EffectGate
     _clock: IReactorTime
     _background: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_IN_BACKGROUND), init=False)
@@ -100,7 +101,7 @@ class PreviewReader:
         planned = self._planner.plan_preview(run)
         if planned is None:
             return None
-        outcome = await self._read(planned.read, PREVIEW_SECONDS)
+        outcome = await self._read(planned.read, run.owner, PREVIEW_SECONDS)
         if outcome.fault is not None and outcome.fault.kind == VaultLocked.kind:
             raise VaultLocked(outcome.fault.message)
         echoes = find_echoes(self._runs.events, run, planned.read, outcome)

@@ -17,6 +17,7 @@ from aileron.model.audit import DAEMON, Actor
 from aileron.model.connectors import READ, WRITE, Finding, Sought
 from aileron.model.errors import AileronError, CapabilityDenied, Conflict, Paused, StoreUnavailable, VaultLocked
 from aileron.model.interfaces.governance import IReconciliation
+from aileron.model.people import Owner
 from aileron.model.queries import AuditQuery, RunQuery
 from aileron.model.runs import AttemptRow, Run, RunState, Transition
 
@@ -54,7 +55,7 @@ class Reconciler:
     _runs: RunRepository
     _planner: Planner
     _decisions: Decisions
-    _look_up: Callable[[PlannedStep, Sought, float], Awaitable[Finding]]
+    _look_up: Callable[[PlannedStep, Sought, Owner | None, float], Awaitable[Finding]]
     _late_answers: LateAnswers
     _effects: EffectGate
     _tasks: Tasks
@@ -181,7 +182,7 @@ class Reconciler:
 
     async def _ask(self, doubt: UncertainEffect, sought: Sought) -> Finding:
         try:
-            return await self._look_up(doubt.planned, sought, _LOOK_SECONDS)
+            return await self._look_up(doubt.planned, sought, doubt.run.owner, _LOOK_SECONDS)
         except (CapabilityDenied, VaultLocked):
             raise
         except AileronError as error:

@@ -21,6 +21,7 @@ from aileron.model.errors import (
     StateConflict,
     StoreUnavailable,
 )
+from aileron.model.people import Owner
 from aileron.model.reviews import Preview
 from aileron.model.runs import AWAITING, NOT_BEGUN, Approval, Run, RunState, Transition
 
@@ -117,7 +118,7 @@ class RunScheduler:
             return
         unlocked = self._effects.may_act()
         outline = await self._find_outline(run) if unlocked else None
-        lacking = None if outline is None else await self._find_lacking(outline)
+        lacking = None if outline is None else await self._find_lacking(outline, run.owner)
         if run.state in AWAITING and unlocked and not (lacking and run.state is RunState.AWAITING_CREDENTIAL):
             event = self._runs.event_of_run("run.resumed", run)
             run = await self._runs.apply(transition(run, RunState.APPROVED, self._runs.now(), event))
@@ -153,13 +154,13 @@ class RunScheduler:
         except AileronError:
             return None  # L{ApprovalGate.ready} or the attempt raises the error again
 
-    async def _find_lacking(self, outline: PlanOutline) -> CredentialNeedsYou | None:
+    async def _find_lacking(self, outline: PlanOutline, owner: Owner | None) -> CredentialNeedsYou | None:
         """Return the error about a credential that a person must renew before the run can begin.
 
         Return None if there is none, also if a credential could not be renewed for another reason.
         """
         try:
-            await self._executor.make_ready(outline)
+            await self._executor.make_ready(outline, owner)
         except CredentialNeedsYou as lacking:
             return lacking
         except AileronError:

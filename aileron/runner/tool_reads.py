@@ -12,6 +12,7 @@ from aileron.base.json import JSON
 from aileron.model.actions import Action, Offer, Step
 from aileron.model.connectors import FORWARD, FORWARD_READ, Outcome
 from aileron.model.errors import Forbidden
+from aileron.model.people import Owner
 from aileron.model.sessions import Session
 from aileron.model.streams import AnswerBody, AnswerCut, StreamedAnswer
 
@@ -40,7 +41,7 @@ class ToolReads:
     _offerings: Offerings
     _planner: Planner
     _effects: EffectGate
-    _send: Callable[[PlannedStep, float, str], Awaitable[Outcome | StreamedAnswer]]
+    _send: Callable[[PlannedStep, Owner | None, float, str], Awaitable[Outcome | StreamedAnswer]]
     _filters: SessionFilters
     _turns: DeferredSemaphore = field(factory=lambda: DeferredSemaphore(MOST_AT_ONCE), init=False)
 
@@ -84,8 +85,8 @@ class ToolReads:
         step = find_forwarding_step(offer.action)
         if step is None:
             raise Forbidden(f"The action {offer.action.name} sends no requests of tools.")
-        planned = self._planner.plan_read(step.connector, FORWARD_READ, inputs)
-        answer = await self._send(planned, TOOL_READ_SECONDS, session.id)
+        planned = self._planner.plan_read(step.connector, FORWARD_READ, inputs, session.owner)
+        answer = await self._send(planned, session.owner, TOOL_READ_SECONDS, session.id)
         binding = None if planned.binding is None else planned.binding.name
 
         async def record(forms: JSON) -> None:

@@ -13,6 +13,7 @@ from aileron.base.converter import to_json
 from aileron.credentials import DEFAULT_KIND
 from aileron.model.errors import AileronError, BindingFailed, Conflict, InvalidRequest, NotFound, VaultLocked
 from aileron.model.interfaces.vault import IBindings, ICredential, IVault
+from aileron.model.people import Owner
 from aileron.model.vault import Binding, NewBinding, Scope, VaultState
 
 from ._case import MixedIn
@@ -160,6 +161,14 @@ class BindingsContract(MixedIn):
         self.assertEqual(bindings.get(f"{DEFAULT_KIND}/slack/me"), made)
         self.assertEqual(bindings.for_connector("builtin://slack"), (made,))
         self.assertEqual(bindings.for_connector("builtin://other"), ())
+        self.assertEqual(opened(self, bindings.credential(made, example_scope())), CANARY)
+
+    def test_owner(self) -> None:
+        """A binding stores the account whose agents alone use it, and its credential opens for that binding alone."""
+        bindings, owner = self.make_bindings(), Owner("per_1", "alice")
+        made = self.set_up(bindings, attrs.evolve(new_binding(), owner=owner))
+        (listed,) = bindings.list()
+        self.assertEqual((made.owner, listed), (owner, made))
         self.assertEqual(opened(self, bindings.credential(made, example_scope())), CANARY)
 
     def test_unknown(self) -> None:

@@ -227,7 +227,9 @@ _VERSION_BEFORE = 1
 
 
 def _needed_version(document: VaultDocument) -> int:
-    return VERSION if document.ssh_keys or document.key_sources or document.people else _VERSION_BEFORE
+    owned = any(each.binding.owner for each in document.entries) or any(each.owner for each in document.grants)
+    parts = document.ssh_keys or document.key_sources or document.people
+    return VERSION if parts or owned else _VERSION_BEFORE
 
 
 def _to_json(document: VaultDocument) -> dict[str, JSON]:
@@ -348,6 +350,7 @@ _FORMAT.differ(KdfParameters, constants={"algorithm": "argon2id"}, salt=Member()
 _FORMAT.differ(Sealed, nonce=Member(), ciphertext=Member())
 _FORMAT.differ(Passkey, public_key=Member(), site=Member(optional=True), synced=Member(optional=True))
 _FORMAT.differ(Scope, settings=Member(optional=True))
+_FORMAT.differ(Binding, owner=Member(optional=True))
 _FORMAT.differ(VaultEntry, binding=INLINE, sealed=INLINE)
 _FORMAT.differ(Stretch, sealed=INLINE)
 _FORMAT.differ(OwnCap, cap=INLINE)
@@ -357,6 +360,7 @@ _FORMAT.differ(
     session_id=Member("session"),
     run_id=Member("run"),
     exact=Member(write=compact, read=_read_object),
+    owner=Member(optional=True),
 )
 _FORMAT.differ(Predicate, given=Member(write=compact, read=_read_text))
 

@@ -38,6 +38,7 @@ def binding_of(new: NewBinding, created_at: datetime, revision: int) -> Binding:
         new.base_url,
         new.account,
         new.scope,
+        new.owner,
     )
     check_binding(binding)
     return binding

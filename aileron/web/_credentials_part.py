@@ -71,7 +71,13 @@ def draw_credential(credential: ComparedBinding, users: Sequence[str] = ()) -> I
     if credential.state.surplus:
         yield quiet(visible(credential.state.surplus), " To sign in again for less:")
         yield command("aileron", "credential", "renew", binding.name)
-    known = [("Account", binding.account), ("Used for", binding.connector), ("Added", binding.created_at)]
+    owner = None if binding.owner is None else binding.owner.name
+    known = [
+        ("Account", binding.account),
+        ("For the agents of", owner),
+        ("Used for", binding.connector),
+        ("Added", binding.created_at),
+    ]
     known += [("Expires", credential.state.expires_at)] if credential.state.expires_at else []
     if wanted not in (None, binding.scope) and binding.address_problem is None:
         sides = _side("Sealed for", binding.scope, wanted), _side("Asked for now", wanted, binding.scope)

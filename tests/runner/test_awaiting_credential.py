@@ -68,7 +68,7 @@ class AwaitingCredentialTests(AwaitingCredentialCase):
     def test_replaced_meanwhile(self) -> None:
         """What is replaced just before the run stands there is noticed at the next look."""
         renewing: Deferred[None] = Deferred()
-        patch = self.patch(type(self.runner.submission._executor), "make_ready", lambda executor, plan: renewing)
+        patch = self.patch(type(self.runner.submission._executor), "make_ready", lambda executor, plan, owner: renewing)
         run = self.submit()
         self.approve(run)
         self.renew()
@@ -191,7 +191,7 @@ class TransientTests(AwaitingCredentialCase):
     def test_stopped(self) -> None:
         """A daemon that stops while a credential is renewed leaves the run approved."""
         self.bindings.needing.clear()
-        self.patch(type(self.runner.submission._executor), "make_ready", lambda executor, plan: Deferred())
+        self.patch(type(self.runner.submission._executor), "make_ready", lambda executor, plan, owner: Deferred())
         run = self.submit()
         self.approve(run)
         self.stop_late(1.0)

@@ -14,10 +14,11 @@ from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext, Sc
 from aileron.api.faults import Answer, answer
 from aileron.api.guard import READERS, Who
 from aileron.api.shapes.schemas import INTEGER, TEXT, VAULT_STATE, list_of, made_of, or_null, ref
-from aileron.api.shapes.values import optional_json
+from aileron.api.shapes.values import optional_json, to_json
 from aileron.base.json import JSON
 from aileron.model.audit import Event
 from aileron.model.errors import Conflict, NotFound, StoreUnavailable
+from aileron.model.people import Owner
 from aileron.model.vault import Binding, NewBinding
 
 from .scopes import Target, binding_payload, current_target, needed_scopes, trusted_target, wrong
@@ -84,6 +85,7 @@ _NEW = made_of(
         "base_url": _TEXT_OR_NULL,
         "variables": _VARIABLES,
         "account": _TEXT_OR_NULL,
+        "owner": {**_NAME, "description": "the account whose agents alone may use it; without it, all agents may"},
     },
 )
 
@@ -153,15 +155,17 @@ async def set_up_binding(context: RequestContext, deps: Dependencies) -> Answer:
     kind = context.text("kind") or target.kind
     if kind != target.kind and target.scope is not None:
         raise wrong("/kind", f"must be {target.kind}, which the connector asks for")
+    owner = await _find_owner(context, deps, connector)
     new = NewBinding(
         kind=kind,
         service=str(context.body["service"]),
-        identity=context.text("identity") or "default",
+        identity=context.text("identity") or ("default" if owner is None else owner.name),
         connector=connector,
         secret=str(context.body["secret"]).encode("utf-8"),
         base_url=target.base_url,
         account=context.text("account"),
         scope=target.scope,
+        owner=owner,
     )
     binding = await deps.bindings.set_up(new)
     try:
@@ -170,6 +174,22 @@ async def set_up_binding(context: RequestContext, deps: Dependencies) -> Answer:
         await deps.bindings.revoke(binding.name)  # every bound credential is on record
         raise
     return await _to_payload(deps, binding, 201)
+
+
+async def _find_owner(context: RequestContext, deps: Dependencies, connector: str) -> Owner | None:
+    """Return the account that the body of a request names as the owner of a credential, or None if it names none.
+
+    :raises InvalidRequest: if there is no such account, or the target is no connector.
+    """
+    name = context.text("owner")
+    if name is None:
+        return None
+    if deps.connectors.get(connector) is None:
+        raise wrong("/owner", "goes with a connector only: this credential is used for everybody")
+    owner = await deps.features.find_owner(name)
+    if owner is None:
+        raise wrong("/owner", "must be the name of an account")
+    return owner
 
 
 @TABLE.route(
@@ -256,6 +276,7 @@ def _event(context: RequestContext, deps: Dependencies, kind: str, binding: Bind
         "binding": binding.name,
         "revision": binding.revision,
         "base_url": binding.base_url,
+        **({} if binding.owner is None else {"owner": to_json(binding.owner)}),
         **more,
     }
     return Event(deps.ids(), kind, deps.now(), context.caller.actor, payload, connector=binding.connector)

@@ -20,7 +20,7 @@ from aileron.model.queries import Page
 from aileron.model.runs import Approval, AttemptRow, Run, RunState, StepRow
 from aileron.model.sessions import OperatorSession, Session
 from aileron.model.trust import Trusted, TrustItem
-from aileron.model.vault import BindingFlag
+from aileron.model.vault import Binding, BindingFlag
 from aileron.review import edits, find_title, find_trust_difference
 
 T = TypeVar("T")
@@ -133,7 +133,7 @@ ANSWERS.differ(
     computed={"id": _run_id, "approval_id": _run_id},
 )
 ANSWERS.differ(StandingGrant, grant=INLINE)
-ANSWERS.differ(Grant, used=OMITTED, computed={"left": attrgetter("left")})
+ANSWERS.differ(Grant, used=OMITTED, owner=Member(optional=True), computed={"left": attrgetter("left")})
 ANSWERS.differ(Offer, action=INLINE, own_hosts=OMITTED, tools_only=OMITTED)
 ANSWERS.differ(
     Action,
@@ -169,6 +169,7 @@ ANSWERS.differ(
     computed={"pruned": attrgetter("pruned"), "attributes": lambda record: _attributes(record.event)},
 )
 ANSWERS.differ(Event, id=Member("audit_id"), failure_class=Member("class"))
+ANSWERS.differ(Binding, owner=Member(optional=True))
 ANSWERS.differ(BindingFlag, binding=OMITTED, revision=OMITTED)
 ANSWERS.differ(
     ConnectorDescription,

@@ -284,7 +284,8 @@ def _binding(binding: ReviewedBinding | None) -> str:
     if binding is None:
         return "none"
     account = f", account {binding.account}" if binding.account else ""
-    return f"{binding.name} (revision {binding.revision}{account})"
+    owner = "" if binding.owner is None else f", of {binding.owner.name} alone"
+    return f"{binding.name} (revision {binding.revision}{account}{owner})"
 
 
 def _show_suggested(predicates: Any) -> None:

@@ -50,6 +50,7 @@ def list_bindings(command: OperatorCommand) -> None:
         "STATE": _state,
         "BASE URL": "base_url",
         "ACCOUNT": "account",
+        "FOR": lambda item: "everybody" if item.get("owner") is None else item["owner"]["name"],
         "SINCE": time_at("created_at"),
     }
     command.list(answer, columns, "No credentials yet. Add one: aileron credential setup CONNECTOR")
@@ -70,6 +71,8 @@ def _show_binding(found: Mapping[str, Any]) -> None:
     heading("{name}", name=found["name"])
     told = ("connector", "kind", "revision", "base_url", "account")
     known = {part.replace("_", " "): found[part] for part in told if found.get(part) is not None}
+    if found.get("owner") is not None:
+        known["for"] = f"agents of {found['owner']['name']} alone"
     values({"state": _state(found), **known, "created": when(found["created_at"])}, "  ")
     if found["scope"] is not None:
         say("  It can be used only for:")
@@ -79,7 +82,8 @@ def _show_binding(found: Mapping[str, Any]) -> None:
 
 @binding.command("setup")
 @click.argument("connector", shell_complete=_completion.bindable)
-@click.option("--identity", default="default", show_default=True, help="Name of the credential's owner.")
+@click.option("--identity", help="Name of the credential's owner.  [default: --owner, or default]")
+@click.option("--owner", metavar="NAME", help="The account whose agents alone may use it.  [default: all agents]")
 @click.option("--service", help="Name of the service.  [default: the last part of CONNECTOR]")
 @click.option("--kind", help="Kind of credential.  [default: what CONNECTOR asks for]")
 @click.option("--base-url", help="URL of the service, if the connector lets you set it.")

@@ -13,6 +13,7 @@ from aileron.model.interfaces.connectors import IConnectors
 from aileron.model.interfaces.runner import ISubmission
 from aileron.model.interfaces.vault import IBindings
 from aileron.model.own_tools import ToolDeclaration, is_address
+from aileron.model.vault import Binding
 
 from .action_file import name_action
 from .values import ToolRequest, ToolService
@@ -100,7 +101,7 @@ class ToolServices:
         used = next((each for each in self._list() if each.tools.service == name), None)
         if used is None:
             raise NotFound(f"{name} has no action that can be used now. Run `aileron own-tools check {name}`.")
-        if not self._bindings.for_connector(used.about.name):
+        if not _list_shared(self._bindings, used.about.name):
             fqn = used.about.name
             raise BindingRequired(f"No credential is bound to {fqn}. Run `aileron credential setup {fqn}`.")
         tools = used.tools
@@ -114,7 +115,7 @@ class ToolServices:
         """Return a connector with its own tools at the base URL of its only binding, with variables filled in."""
         if about.own_tools is None or not about.bindable:
             return about
-        bound = self._bindings.for_connector(about.name)
+        bound = _list_shared(self._bindings, about.name)
         base_url = bound[0].base_url if len(bound) == 1 and bound[0].address_problem is None else None
         return about.fill(base_url)
 
@@ -139,3 +140,8 @@ class ToolServices:
                 inputs = frozenset(each.name for each in offers[name].action.inputs)
                 found[about.name] = UsedService(about, about.own_tools, name, inputs)
         return [*found.values()]
+
+
+def _list_shared(bindings: IBindings, connector: str) -> list[Binding]:
+    """Return the credentials of a connector that every session may use."""
+    return [each for each in bindings.for_connector(connector) if each.owner is None]

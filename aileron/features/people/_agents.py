@@ -1,4 +1,4 @@
-"""Ends the sessions of an account that was removed, and withdraws what they requested."""
+"""Ends the sessions of an account that was removed, withdraws what they requested, and revokes its credentials."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from contextlib import suppress
 from attrs import evolve
 
 from aileron.api.endpoint import Dependencies
-from aileron.model.audit import Actor
+from aileron.api.shapes.values import to_json
+from aileron.base.json import JSON
+from aileron.model.audit import Actor, Event
 from aileron.model.errors import Conflict, NotFound
 from aileron.model.people import PersonAccount
 from aileron.model.queries import RunQuery
@@ -19,16 +21,24 @@ _AT_ONCE = 500
 
 
 async def end_agents(deps: Dependencies, account: PersonAccount, actor: Actor) -> None:
-    """End the sessions of a removed account, and withdraw its runs that have not begun.
+    """End the sessions of a removed account, revoke its credentials, and withdraw its runs that have not begun.
 
-    If this is interrupted, the sessions end within seconds all the same, and nothing of them begins: see
-    L{aileron.api._sessions.Leases} and L{aileron.runner.plan.Planner}.
+    If this is interrupted, the sessions end within seconds all the same, nothing of them begins, and nobody can use the
+    credentials: see L{aileron.api._sessions.Leases} and L{aileron.runner.plan.Planner}.
 
+    :raises VaultLocked, BindingFailed: if a credential cannot be revoked.
     :raises StoreUnavailable: if it cannot be stored.
     """
     for session in [each async for each in _list_sessions(deps, account)]:
         if await deps.leases.end_if_removed(session):
             deps.session_ended(session.id)
+    for binding in [each for each in deps.bindings.list() if each.owner == account.owner]:
+        await deps.bindings.revoke(binding.name)
+        payload: dict[str, JSON] = {"binding": binding.name, "revision": binding.revision}
+        payload["owner"] = to_json(account.owner)
+        await deps.audit.append(
+            Event(deps.ids(), "binding.revoked", deps.now(), actor, payload, connector=binding.connector)
+        )
     for run in [each async for each in _list_runs(deps, account)]:
         with suppress(Conflict, NotFound):  # it has ended meanwhile
             await deps.submission.withdraw(run.id, actor, f"The account {account.name} was removed.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 
 from attrs import field, frozen
 
@@ -10,7 +11,8 @@ from aileron.features.core import Core
 from aileron.features.feature import RunningFeature
 from aileron.features.phone.running import PublicAccounts, RunningPhone, StrangerLimit
 from aileron.features.phone.values import PhoneTls
-from aileron.model.people import PersonAccount
+from aileron.model.errors import Conflict, NotFound
+from aileron.model.people import Owner, PersonAccount
 from aileron.vault import stretch
 
 from ._accounts import Accounts
@@ -39,6 +41,11 @@ class RunningPeople(RunningFeature):
     def parts(self) -> tuple[object, ...]:  # type: ignore[override]
         """The objects that routes and pages look up by class: only this one."""
         return (self,)
+
+    async def find_owner(self, name: str) -> Owner | None:
+        with suppress(NotFound, Conflict):
+            return await self.accounts.find_owner(name)
+        return None
 
     def write_link(self, code: str) -> str:
         """Return the link by which a person sets the passphrase. The code is after the C{#}, so no server gets it."""

@@ -16,7 +16,9 @@ def account(binding: ReviewedBinding | None) -> str:
     """Return which credential a request is sent with, or that there is none."""
     if binding is None:
         return "no credential"
-    return f"credential {binding.name}" + (f" ({binding.account})" if binding.account else "")
+    whose = [binding.account, None if binding.owner is None else f"of {binding.owner.name} alone"]
+    known = ", ".join(filter(None, whose))
+    return f"credential {binding.name}" + (f" ({known})" if known else "")
 
 
 def preview_trouble(preview: Preview) -> str:

@@ -10,10 +10,12 @@ from aileron.api._sessions import CHECK_SECONDS
 from aileron.api.tokens import token_digest
 from aileron.base.json import utc
 from aileron.model.audit import Actor
+from aileron.model.connectors import CredentialNeed
 from aileron.model.people import Owner, Role
 from aileron.model.queries import AuditQuery
 from aileron.model.runs import Call, Run, RunState
 from aileron.model.sessions import Session
+from aileron.testing import MemoryConnectors, ScriptedConnector, scripted_description
 
 from .case import OPERATOR, PeopleCase
 
@@ -194,3 +196,43 @@ class FollowTests(AgentsCase):
         for owner in (BOB, None):
             self.assertFalse(evolve(later, owner=owner).follows(mine))
             self.assertFalse(mine.follows(evolve(later, owner=owner)))
+
+
+class CredentialTests(AgentsCase):
+    """Credentials of an account."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        need = CredentialNeed("api_key", "Authorization", "Bearer {key}")
+        self.build(connectors=MemoryConnectors.of([ScriptedConnector(scripted_description(credential=need))]))
+        self.joined()
+
+    def set_up(self, **more: str) -> Any:
+        """Bind a credential."""
+        body = {"service": "slack", "connector": "local://test/scripted", "secret": "canary-secret", **more}
+        return self.ask("POST", "/v1/bindings/setup", body)
+
+    def test_bound(self) -> None:
+        """It is named after the account, and listed and recorded with it; a shared one has no owner."""
+        made = self.set_up(owner="alice")
+        self.assertEqual(made.status, 201, made.text)
+        self.assertEqual((made.json["identity"], made.json["owner"]["name"]), ("alice", "alice"))
+        self.assertNotIn("owner", self.set_up().json)
+        self.assertEqual([each.owner for each in self.deps.bindings.list()], [self.account().owner, None])
+        records = self.now(self.store.audit.list(AuditQuery(types=("binding.created",)))).items
+        self.assertEqual([each.event.payload.get("owner", {}).get("name") for each in records], [None, "alice"])
+
+    def test_refused(self) -> None:
+        """An account that does not exist has none, and a target that is no connector is for everybody."""
+        self.assertEqual(self.set_up(owner="nobody").status, 400)
+        self.assertEqual(self.set_up(owner="alice", connector="gateway://openai").status, 400)
+        self.assertEqual(self.deps.bindings.list(), ())
+
+    def test_removed(self) -> None:
+        """With the account its credentials are revoked, on record; the shared one stays."""
+        self.set_up(owner="alice")
+        self.set_up()
+        self.assertEqual(self.ask("DELETE", "/v1/people/alice").status, 200)
+        self.assertEqual([each.identity for each in self.deps.bindings.list()], ["default"])
+        [record] = self.now(self.store.audit.list(AuditQuery(types=("binding.revoked",)))).items
+        self.assertEqual(record.event.payload["owner"]["name"], "alice")

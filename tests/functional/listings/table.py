@@ -27,6 +27,7 @@ _CLOUDFLARE = "needs an account of Cloudflare and a domain there: not tried"
 _PHONE = "needs a phone and a name for it: tests.functional.test_phone_name does it, in a browser"
 _GITHUB = "needs a token of GitHub: by hand"
 
+_PERSONAL = "needs an account at GitHub: tests.features.people.test_agents binds such a credential"
 NOT_RUN: Mapping[str, Mapping[str, str]] = {
     "another-user.md": {
         "useradd --create-home agent": _ROOT,
@@ -105,5 +106,6 @@ NOT_RUN: Mapping[str, Mapping[str, str]] = {
         "echo 'kernel.yama.ptrace_scope = 1' | sudo tee /etc/sysctl.d/60-ptrace.conf": _ROOT,
         "sudo sysctl --system": _ROOT,
     },
+    "team.md": {"aileron credential setup builtin://github --owner alice": _PERSONAL},
 }
 """Commands of a page that no test types, and for each the reason and what runs it, if anything does."""
