@@ -181,10 +181,10 @@ class OidcTests(PhonedTestCase):
         await self.log_in(self.page)
         await self.page.shows("No pending approvals.")
         for answer in (flood, redirect, show_portal):
-            self.provider.answer_with(lambda request, answer=answer: answer(request))
+            self.provider.answer_with(answer)
             await self.refused("could not be reached")
         self.provider.answer_with(hang)
-        await self.log_in(self.page)
+        await self.refused("could not be reached")
         self.provider.answer_with(lambda _: None)
         await self.page.open(f"{self.public}/approvals")
         await self.page.shows("No pending approvals.")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from attrs import field, frozen
-from twisted.internet.defer import DeferredLock
+from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.defer import TimeoutError as Overdue
 from twisted.internet.interfaces import IReactorTime
 
 from aileron.base.addresses import read_url
@@ -35,6 +36,12 @@ T = TypeVar("T")
 
 KEPT_SECONDS = 3600.0
 """The time after which metadata and keys are fetched again."""
+
+ANSWERED_SECONDS = 7.0
+"""The longest time for the requests before, and again for those after, the person was at the provider's page.
+
+Our page waits 15 seconds in all.
+"""
 
 BETWEEN_SECONDS = 10.0
 """The least time between two requests for the same document."""
@@ -143,7 +150,7 @@ class SignInProvider:
         :raises NetworkError, BindingFailed, SignInRefused: if the provider cannot be asked, or does not permit it.
         :raises VaultLocked: if the client secret cannot be read.
         """
-        client = await self._client()
+        client = await self._in_time(self._client())
         return BrowserSignIn(client, redirect_uri, attempt.state, attempt.verifier)
 
     async def redeem(self, sign_in: BrowserSignIn, code: str, nonce: str) -> VerifiedPerson:
@@ -152,9 +159,13 @@ class SignInProvider:
         :raises SignInRefused: if the provider refuses the code, or the ID token is not valid for this sign-in.
         :raises NetworkError, BindingFailed: if the provider cannot be asked.
         """
-        answer = await self._exchange(sign_in.token_request(code))
-        tokens = _read_tokens(sign_in.client, answer, self._now())
-        return await self._verify(tokens, nonce, is_renewed=False)
+
+        async def ask() -> VerifiedPerson:
+            answer = await self._exchange(sign_in.token_request(code))
+            tokens = _read_tokens(sign_in.client, answer, self._now())
+            return await self._verify(tokens, nonce, is_renewed=False)
+
+        return await self._in_time(ask())
 
     async def refresh(self, refresh_token: str, nonce: str) -> VerifiedPerson:
         """Exchange a refresh token for a new ID token, and return the person that it is about.
@@ -163,9 +174,23 @@ class SignInProvider:
         :raises NetworkError, BindingFailed: if the provider cannot be asked now.
         :raises VaultLocked: if the client secret cannot be read.
         """
-        client = await self._client()
-        answer = await self._exchange(client.request(CODE, "refresh_token", refresh_token=refresh_token))
-        return await self._verify(_read_tokens(client, answer, self._now()), nonce, is_renewed=True)
+
+        async def ask() -> VerifiedPerson:
+            client = await self._client()
+            answer = await self._exchange(client.request(CODE, "refresh_token", refresh_token=refresh_token))
+            return await self._verify(_read_tokens(client, answer, self._now()), nonce, is_renewed=True)
+
+        return await self._in_time(ask())
+
+    async def _in_time(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return the result of requests to the provider, which a browser waits for.
+
+        :raises NetworkError: if it is not there in time.
+        """
+        try:
+            return await Deferred.fromCoroutine(work).addTimeout(ANSWERED_SECONDS, self._clock)
+        except Overdue:
+            raise NetworkError(_SILENT) from None
 
     async def _verify(self, tokens: ProviderTokens, nonce: str, *, is_renewed: bool) -> VerifiedPerson:
         header = read_header(tokens.id_token)

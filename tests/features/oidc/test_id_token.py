@@ -141,7 +141,8 @@ class KeyTests(SynchronousTestCase):
 
     def test_document(self) -> None:
         """A document without a list of keys, or with too many, is refused. What is no object in it is skipped."""
-        for document in ({}, {"keys": {}}, {"keys": None}, {"keys": [{}] * 201}):
+        documents: tuple[Mapping[str, Any], ...] = ({}, {"keys": {}}, {"keys": None}, {"keys": [{}] * 201})
+        for document in documents:
             self.assertRaises(SignInRefused, read_keys, document)
         self.assertEqual(read_keys({"keys": [1, RSA, "x"]}), (RSA,))
 
@@ -219,7 +220,16 @@ class ClaimsTests(SynchronousTestCase):
     def test_audience(self) -> None:
         """Only a token for this client counts, and for no other beside it."""
         self.assertEqual(self.check(aud=[CLIENT_ID]), "u-1")
-        values = (None, "other", ["other"], [CLIENT_ID, "other"], [], [[CLIENT_ID]], {CLIENT_ID: 1}, f"{CLIENT_ID} ")
+        values: tuple[Any, ...] = (
+            None,
+            "other",
+            ["other"],
+            [CLIENT_ID, "other"],
+            [],
+            [[CLIENT_ID]],
+            {CLIENT_ID: 1},
+            f"{CLIENT_ID} ",
+        )
         self.refused("another application", *values, name="aud")
 
     def test_party(self) -> None:

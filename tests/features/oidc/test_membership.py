@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from attrs import evolve
@@ -19,7 +20,7 @@ SETTINGS = OidcSettings(
     "aileron",
     roles={"watch": Role.VIEWER, "ops": Role.APPROVER, "boss": Role.ADMINISTRATOR},
 )
-ADDRESS = {"email": "alice@example.org", "email_verified": True}
+ADDRESS: Mapping[str, Any] = {"email": "alice@example.org", "email_verified": True}
 
 
 class NameTests(SynchronousTestCase):
@@ -43,14 +44,15 @@ class NameTests(SynchronousTestCase):
     def test_words(self) -> None:
         """The name is plain, whatever the provider says."""
         account_id = "oidc_" + "0" * 32
-        for claims, words in (
+        told: tuple[tuple[Mapping[str, Any], str], ...] = (
             ({"preferred_username": "Zoë.O'Neil@example.org"}, "zoe-o-neil"),
             ({"preferred_username": 5, "email": "bob@example.org"}, "bob"),
             ({"preferred_username": "山田", "name": "Taro Yamada"}, "taro-yamada"),
             ({"name": "42"}, "person"),
             ({}, "person"),
-        ):
-            self.assertEqual(make_name(account_id, claims), f"{words}-00000000")  # type: ignore[arg-type]
+        )
+        for claims, words in told:
+            self.assertEqual(make_name(account_id, claims), f"{words}-00000000")
 
     @given(st.dictionaries(st.sampled_from(["preferred_username", "email", "name"]), st.text(max_size=300)))
     def test_any(self, claims: dict[str, Any]) -> None:
@@ -64,7 +66,7 @@ class RoleTests(SynchronousTestCase):
 
     def test_groups(self) -> None:
         """The highest role of the listed groups counts, by their exact names."""
-        for groups, role in (
+        told: tuple[tuple[Any, Role | None], ...] = (
             (["ops"], Role.APPROVER),
             (["boss", "watch", "ops"], Role.ADMINISTRATOR),
             (["watch", 5, None, ["boss"], {"boss": 1}], Role.VIEWER),
@@ -74,8 +76,9 @@ class RoleTests(SynchronousTestCase):
             (None, None),
             ({"ops": True}, None),
             (7, None),
-        ):
-            self.assertIs(find_role(SETTINGS, {"groups": groups}), role, groups)  # type: ignore[dict-item]
+        )
+        for groups, role in told:
+            self.assertIs(find_role(SETTINGS, {"groups": groups}), role, groups)
         self.assertIsNone(find_role(SETTINGS, {}))
 
     def test_place(self) -> None:
@@ -105,14 +108,15 @@ class RoleTests(SynchronousTestCase):
         settings = evolve(SETTINGS, domains=("example.org",))
         told = {**ADDRESS, "groups": ["ops"]}
         self.assertIs(find_role(settings, told), Role.APPROVER)
-        for changed in (
+        changes: tuple[Mapping[str, Any], ...] = (
             {"email": "alice@evil.example"},
             {"email": "alice@sub.example.org"},
             {"email": "alice@example.org@evil.example"},
             {"email_verified": False},
             {"email": None},
             {"hd": "evil.example"},
-        ):
+        )
+        for changed in changes:
             self.assertIsNone(find_role(settings, {**told, **changed}), changed)
 
     def test_google(self) -> None:

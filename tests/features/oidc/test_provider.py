@@ -12,7 +12,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.credentials import SignInRefused, TokenAnswer, TokenRequest
 from aileron.features.oidc._attempts import ProviderAttempt
-from aileron.features.oidc._provider import BETWEEN_SECONDS, KEPT_SECONDS, SignInProvider, VerifiedPerson
+from aileron.features.oidc._provider import (
+    ANSWERED_SECONDS,
+    BETWEEN_SECONDS,
+    KEPT_SECONDS,
+    SignInProvider,
+    VerifiedPerson,
+)
 from aileron.model.errors import NetworkError
 from tests.features.oidc.case import ISSUER, SETTINGS
 from tests.features.oidc.issuer import SECRET, Issuer
@@ -235,6 +241,28 @@ class KeyTests(ProviderCase):
         held.callback(self.now(self.issuer.exchange(TokenRequest(ISSUER + METADATA, False, (), None))))
         self.successResultOf(stays)
         self.assertEqual(len(asked), 1)
+
+
+class SlowTests(ProviderCase):
+    """A provider that does not answer."""
+
+    def test_slow(self) -> None:
+        """Nobody waits for long; what was asked for is kept when it arrives after all."""
+        held = Deferred[TokenAnswer]()
+
+        async def exchange(asked: TokenRequest) -> TokenAnswer:
+            self.requests.append(asked)
+            return await held if asked.body is None else await self.issuer.exchange(asked)
+
+        self.provider = SignInProvider(self.oidc, exchange, self.open_secret, self.clock)
+        waiting = Deferred.fromCoroutine(self.provider.open(ATTEMPT, RETURN))
+        self.clock.advance(ANSWERED_SECONDS - 1)
+        self.assertNoResult(waiting)
+        self.clock.advance(1)
+        self.failureResultOf(waiting, NetworkError)
+        held.callback(self.now(self.issuer.exchange(TokenRequest(ISSUER + METADATA, False, (), None))))
+        self.now(self.provider.open(ATTEMPT, RETURN))
+        self.assertEqual(len(self.requests), 1)
 
 
 class RefreshTests(ProviderCase):

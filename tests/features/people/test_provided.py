@@ -16,8 +16,8 @@ ID = "oidc_" + "a" * 32
 class ProvidedTests(PeopleCase):
     """An account whose ID follows from the provider's subject."""
 
-    def sign_in(self, role: Role = Role.APPROVER, name: str = "alice-aaaa") -> AccountLogin:
-        """Sign in."""
+    def vouch(self, role: Role = Role.APPROVER, name: str = "alice-aaaa") -> AccountLogin:
+        """Sign in, as the provider's answer has it."""
         login: AccountLogin = self.now(self.accounts.sign_in(ID, name, role, {"issuer": "https://a.example"}))
         return login
 
@@ -27,10 +27,10 @@ class ProvidedTests(PeopleCase):
 
     def test_made(self) -> None:
         """The account is made once, is in force, and has the role of the last sign-in."""
-        first = self.sign_in()
-        self.assertEqual(self.sign_in(name="other"), first)
+        first = self.vouch()
+        self.assertEqual(self.vouch(name="other"), first)
         self.assertIs(self.now(self.accounts.find_role(first)), Role.APPROVER)
-        second = self.sign_in(Role.VIEWER)
+        second = self.vouch(Role.VIEWER)
         self.assertIsNone(self.now(self.accounts.find_role(first)))
         self.assertIs(self.now(self.accounts.find_role(second)), Role.VIEWER)
         self.assertEqual([each.name for each in self.now(self.accounts.list())], ["alice-aaaa"])
@@ -38,7 +38,7 @@ class ProvidedTests(PeopleCase):
 
     def test_no_passphrase(self) -> None:
         """The operator gives it neither a passphrase nor a role, and no passphrase opens it."""
-        login = self.sign_in()
+        login = self.vouch()
         self.fails(Conflict, self.accounts.invite("alice-aaaa", OPERATOR))
         self.fails(Conflict, self.accounts.change_role("alice-aaaa", Role.ADMINISTRATOR, OPERATOR))
         self.assertIsNone(self.now(self.accounts.check("alice-aaaa", PASSPHRASE)))
@@ -46,7 +46,7 @@ class ProvidedTests(PeopleCase):
 
     def test_removed(self) -> None:
         """A removed person does not come back until the operator allows it, and the earlier login stays ended."""
-        login = self.sign_in()
+        login = self.vouch()
         self.now(self.accounts.remove("alice-aaaa", OPERATOR))
         self.assertIsNone(self.now(self.accounts.find_role(login)))
         self.fails(Forbidden, self.accounts.sign_in(ID, "alice-aaaa", Role.APPROVER, {}))
@@ -54,7 +54,7 @@ class ProvidedTests(PeopleCase):
         self.fails(NotFound, self.accounts.allow("bob"))
         self.now(self.accounts.allow("alice-aaaa"))
         self.clock.advance(1)
-        self.sign_in()
+        self.vouch()
         self.assertIsNone(self.now(self.accounts.find_role(login)))
 
     def test_removed_by_passphrase(self) -> None:
@@ -73,7 +73,7 @@ class ProvidedTests(PeopleCase):
 
     def test_raised(self) -> None:
         """A row whose role something else has raised is refused."""
-        self.sign_in()
+        self.vouch()
         account = self.account("alice-aaaa")
         raised = evolve(account, role=Role.ADMINISTRATOR, revision=2)
         self.now(self.store.people.change(raised, 1, ()))
