@@ -14,6 +14,7 @@ from aileron.base.json import timestamp
 from aileron.model.errors import (
     AileronError,
     ApprovalStale,
+    AuthorityChanged,
     Conflict,
     CredentialNeedsYou,
     LimitExceeded,
@@ -37,6 +38,7 @@ from .tasks import KeyedLocks, Tasks
 
 _log = Logger()
 _STORE_PAUSE_SECONDS = 1.0
+_TRIES_AT_ONCE = 3
 
 
 @frozen(eq=False)
@@ -88,12 +90,17 @@ class RunScheduler:
         """Execute the run if it may begin now. Otherwise store what it waits for, or request another approval.
 
         If the run is paused, do nothing. If the decision allows only a later start, start a timer. If the database
-        refuses, retry until it does not. If its state changed meanwhile, do nothing either.
+        refuses, retry until it does not. If its state changed meanwhile, do nothing either. If the operator decided
+        something on another daemon, which is known then, retry at once.
         """
+        at_once = _TRIES_AT_ONCE
         while True:
             try:
                 return await self._check_and_execute(await self._runs.run(run_id))
-            except StoreUnavailable:
+            except StoreUnavailable as error:
+                if isinstance(error, AuthorityChanged) and at_once:
+                    at_once -= 1
+                    continue
                 _log.warn("run {run} cannot be started yet: the database refuses", run=run_id)
                 await deferLater(self._tasks.clock, _STORE_PAUSE_SECONDS)
             except NotYet as early:  # the signed decision counts, whatever the run's row says

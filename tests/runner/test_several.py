@@ -11,7 +11,7 @@ from aileron.model.authority import LoopLimits, Pause
 from aileron.model.connectors import Outcome
 from aileron.model.errors import ApprovalDenied, AuthorityChanged, LimitExceeded, Paused
 from aileron.model.faults import Fault
-from aileron.model.runs import Run, RunState
+from aileron.model.runs import Run, RunState, Transition
 from aileron.runner import Runner
 from aileron.runner.pauses import PAUSED_ROW
 from aileron.testing import RunsProxy
@@ -197,6 +197,27 @@ class HeardTests(SeveralCase):
         self.fails(self.runner.submission.submit(self.call("open")), AuthorityChanged)
         self.submit("open")
         self.assertEqual((len(refusals), len(self.connector.sendings)), (0, 1))
+
+    def test_begins_again(self) -> None:
+        """An approved run that may not begin because of that is planned anew at once, and later after some tries."""
+        refusals = [AuthorityChanged("changed") for _ in range(6)]
+
+        class Refusing(RunsProxy):
+            async def apply(self, *transitions: Transition) -> Run:
+                if refusals and transitions[0].end is RunState.EXECUTING:
+                    raise refusals.pop()
+                return await self.original.apply(*transitions)  # type: ignore[no-any-return]
+
+        self.runner = self.build(runs=Refusing(self.store.runs))
+        self.sync(self.runner.start())
+        run = self.submit()
+        self.approve(run)
+        self.assertEqual((len(refusals), self.state(run)), (2, RunState.APPROVED))
+        self.clock.advance(1)
+        self.assertEqual((len(refusals), self.state(run)), (1, RunState.APPROVED))
+        self.clock.advance(1)
+        self.clock.advance(1)
+        self.assertEqual((len(self.connector.sendings), self.state(run)), (1, RunState.COMPLETED))
 
 
 class RateTests(SeveralCase):

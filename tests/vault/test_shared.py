@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-from attrs import define, field
+from attrs import define, evolve, field
 from twisted.internet.defer import Deferred
 
 from aileron.model.errors import Conflict, StoreUnavailable, VaultDamaged
@@ -119,6 +119,19 @@ class SharedTests(VaultCase):
         self.assertEqual(self.one.sealed(), (6, "six"))
         self.other.refresh()
         self.assertTrue(all(each.spent(mark) for each in (self.one, self.other) for mark in (b"a", b"b", b"c")))
+
+    def test_revoked(self) -> None:
+        """A grant is revoked, or another one issued, though the other daemon has just used one."""
+        self.one.grants.put(example_grant(uses=9))
+        self.other.refresh()
+        self.one.grants.use("grant-1", 7, "seven")
+        self.other.grants.put(evolve(example_grant(), id="grant-2"))
+        self.one.grants.use("grant-1", 8, "eight")
+        self.assertIsNotNone(self.other.grants.revoke("grant-1", NOON).revoked_at)
+        self.one.refresh()
+        left = {grant.id: (grant.left, grant.revoked_at is None) for grant in self.one.grants.all()}
+        self.assertEqual(left["grant-1"], (7, False))
+        self.assertIn("grant-2", left)
 
     def test_sealed(self) -> None:
         """The sealed end of the log does not go back, if a daemon read it before another one sealed a later end."""
