@@ -44,6 +44,7 @@ class Site:
     :ivar in_band_key: of the agent's session.
     :ivar key: with which decisions are signed.
     :ivar seconds: the time by the daemon's clock.
+    :ivar patience: how many seconds an answer may take.
     """
 
     url: str
@@ -51,6 +52,7 @@ class Site:
     in_band_key: str = ""
     key: TerminalKey | None = None
     seconds: Callable[[], float] = time.time
+    patience: float = _SECONDS
 
     async def get(self, path: str) -> Said:
         """Look."""
@@ -84,7 +86,7 @@ class Site:
         self, method: str, path: str, body: Mapping[str, Any] | None, wait: int | None = None, lines: str = ""
     ) -> Said:
         try:
-            return await asyncio.wait_for(self._asked(method, path, body, wait, lines), _SECONDS)
+            return await asyncio.wait_for(self._asked(method, path, body, wait, lines), self.patience)
         except TimeoutError:
             raise AssertionError(f"{method} {path} got no answer") from None
         except (OSError, EOFError) as error:

@@ -113,8 +113,12 @@ class ToolUse:
         if got.body.get("done") and not self.world.steps_of(text):
             self.broke(WRONG, f"{text}: its tool was told that it happened")
         if got.code not in _AGAIN or (got.run and not got.code):
-            self.owed.remove(text)
-            self.answered += 1
+            self.settle(text)
+
+    def settle(self, text: str) -> None:
+        """A write has its answer."""
+        self.owed.remove(text)
+        self.answered += 1
 
     async def decide(self, operator: Site, item: Mapping[str, Any], word: str = "") -> None:
         """Say yes or no to an approval of a tool's write."""
@@ -137,9 +141,13 @@ class ToolUse:
 
     def hold(self, root: Path, runs: Iterable[Run]) -> Iterator[Broken]:
         """Yield what does not hold of the runs of a home that nobody serves."""
+        yield from ((WRONG, each) for each in unsound_claims(root))
+        yield from self.hold_runs(runs)
+
+    def hold_runs(self, runs: Iterable[Run]) -> Iterator[Broken]:
+        """Yield what does not hold of runs that nobody serves."""
         own = {run.id: run for run in runs if run.action == TOOL}
         yield from ((LOST, f"{text} of a tool: the run is gone") for run, text in self.told.items() if run not in own)
-        yield from ((WRONG, each) for each in unsound_claims(root))
         done, doubtful = Counter[str](), Counter[str]()
         for run in own.values():
             text = _text_of(run.arguments)

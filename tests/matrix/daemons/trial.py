@@ -1,4 +1,4 @@
-"""Some homes whose daemons share one database, their kills, and the promises that must hold for all of them."""
+"""Some homes whose daemons share one database, what strikes them, and the promises that must hold for all of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -19,76 +20,93 @@ from attrs import define, evolve, field
 
 from aileron.home.discovery import Discovery
 from aileron.home.paths import Home
+from aileron.model.audit import Event
 from aileron.store import read_address
 from aileron.vault.keys import DataKey
 from tests.functional.postgresql import Server
 from tests.matrix.crash.beyond import Beyond
-from tests.matrix.crash.book import BY_NAME, LOST, Book, Call
-from tests.matrix.crash.furnished import KINDS, furnish, trust_all
+from tests.matrix.crash.book import BY_NAME, LOST, UNASKED, WRONG, Book
+from tests.matrix.crash.furnished import furnish, limit, trust_all
 from tests.matrix.crash.lives import Life, Nursery
-from tests.matrix.crash.load import Load
+from tests.matrix.crash.model import Model
 from tests.matrix.crash.nursery import Birth
 from tests.matrix.crash.record import read_store, unsound_store
 from tests.matrix.crash.sites import GoneError, Site, agent, every_run, operator
 from tests.matrix.crash.tally import SOUND, STUCK, Tally
+from tests.matrix.crash.tooling import TOOL
 from tests.matrix.crash.trial import AT_RANDOM, Points, spelled
+from tests.matrix.crash.wall import Wall
 from tests.matrix.crash.world import World
+from tests.matrix.tools.home import CLAIMS, unsound_rows
+
+from .people import DaemonGoverning, DaemonLoad, DaemonTool, Deciding, Quiet, allow
+from .strikes import Disk, Strikes
 
 LEASE_SECONDS = 2
+STOPPED, WRONG_CLOCK = "stopped for longer than its lease", "a clock one hour off"
 _ROUND_SECONDS = (0.3, 2.5)
-_DRAIN_SECONDS = 90.0
-_SERVER, _STOPPED = "the server restarted", "stopped for longer than its lease"
-_KINDS = tuple(kind for kind in KINDS if not kind.is_limited)
-
-
-class _Quiet:
-    """An operator who only decides."""
-
-    locked = False
-
-    async def run(self, operator: Site, more: Any) -> None:
-        """Do nothing."""
-
-
-@define(eq=False)
-class _Load(Load):
-    """Agents and the operator at one of the daemons."""
-
-    def _fresh(self) -> Call:
-        text = f"t{len(self.book.calls)}"
-        key = None if self.chance.random() < 0.3 else f"key-{text}"
-        call = self.book.calls[text] = Call(text, self.chance.choice(_KINDS), key)
-        return call
+_DRAIN_SECONDS = 120.0
+_PATIENCE_SECONDS = 60.0  # an answer may wait for a database that stands still
+_NEW_CALLS, _TURN_SECONDS = 4, 1.0
+_OFF_SECONDS, _FAR_SECONDS = 3600.0, 600.0
+_KILLED_MEANWHILE = 0.4
+_ENDED = ("completed", "failed", "denied", "cancelled", "expired")
+_COPIED_NOT = ("daemon.*", "run", "ports.json", "log")
 
 
 @define(eq=False)
 class _Place:
-    """One home, and the present life of its daemon."""
+    """One home, and the present life of its daemon.
+
+    :ivar who: the operator's login there.
+    """
 
     root: Path
     nursery: Nursery
+    tool: DaemonTool
+    wall: Path | None = None
     life: Life | None = None
     using: asyncio.Task[None] | None = None
+    who: Site | None = None
+
+    @property
+    def lives(self) -> bool:
+        """Whether its daemon runs."""
+        return self.life is not None and not self.life.death.done()
+
+    def seconds(self) -> float:
+        """The time by its daemon's clock."""
+        return time.time() if self.wall is None else Wall(self.wall).seconds()
+
+    def end(self, how: int) -> None:
+        """Send its daemon a signal, if it runs."""
+        if self.life is not None and self.lives:
+            self.life.end(how)
 
 
 @define(eq=False)
 class Trial:
     """Homes under trial.
 
-    :param count: how many daemons there are.
+    :param count: how many daemons there are. The last one's clock is sometimes wrong.
     """
 
     root: Path
     server: Server
     tally: Tally
     chance: random.Random
+    disk: Disk
     count: int = 3
     database: str = field(init=False)
+    strikes: Strikes = field(init=False)
     points: Points = field(init=False)
     world: World = field(init=False)
+    model: Model = field(factory=Model, init=False)
     book: Book = field(init=False)
+    governing: DaemonGoverning = field(init=False)
+    deciding: Deciding = field(factory=Deciding, init=False)
     key: DataKey = field(init=False)
-    agent: Site = field(init=False)
+    agent: Site | None = field(default=None, init=False)
     places: list[_Place] = field(factory=list, init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -96,191 +114,282 @@ class Trial:
         self.world = World(self.chance, self._kill_any)
         self.book = Book(self.world)
         self.world.heard = self.book.heard
-        self.database = self.server.make_database()
+        self.database = self._make_database()
+        self.strikes = Strikes(self.server, self.database, self.disk, self.chance, 2.0 * LEASE_SECONDS)
+        self.governing = DaemonGoverning(
+            self.book, self.chance, partial(self.tally.broke, AT_RANDOM), self._sites, self.deciding
+        )
 
     @property
     def url(self) -> str:
         return self.server.url(self.database)
 
-    async def run(self, kills: int) -> None:
-        """Furnish, end daemons C{kills} times, let all that is left end, and look at the record."""
+    async def run(self, strikes: int) -> None:
+        """Furnish, strike C{strikes} times, let all that is left end, and look at the record."""
         await self.world.open()
+        await self.model.open()
         await self._settle_in()
         for place in self.places:
             await self._begin(place)
-        for number in range(kills):
+        governing = asyncio.create_task(self.governing.run_at_any())
+        for number in range(strikes):
             await self._one(number)
+        governing.cancel()
         await self._end_well()
-        for what in unsound_store(read_address(self.url)):
+        self._look_at_record()
+        tools = [place.tool for place in self.places]
+        for world in (self.world, tools[0].world, self.model):
+            world.close()
+        self.tally.count(len(self.book.calls) + sum(tool.writes for tool in tools), self.world, tools[0].world)
+
+    def _look_at_record(self) -> None:
+        address = read_address(self.url)
+        for what in unsound_store(address):
             self.tally.broke(AT_RANDOM, SOUND, what)
-        runs, events = read_store(read_address(self.url))
-        for promise, how in Beyond(self.book, BY_NAME, runs, events).all():
+        runs, events = read_store(address)
+        by_tool = {run.id for run in runs if run.action == TOOL}
+        others = [run for run in runs if run.id not in by_tool], [each for each in events if each.run_id not in by_tool]
+        found = (
+            *Beyond(self.book, BY_NAME, *others).all(),
+            *self.places[0].tool.hold_runs(runs),
+            *self.governing.hold(events),
+            *_begun_elsewhen(events),
+            *((WRONG, each) for each in self._unsound_claims()),
+        )
+        for promise, how in found:
             self.tally.broke(AT_RANDOM, promise, how)
         self.tally.told.update(event.type for event in events)
-        self.world.close()
-        self.tally.calls += len(self.book.calls)
-        self.tally.effects += sum(self.world.effects.values())
-        self.tally.requests += sum(self.world.requests.values())
+
+    def _unsound_claims(self) -> Sequence[str]:
+        with self.server.connect(self.database) as connection:
+            return list(unsound_rows(connection.execute(CLAIMS).fetchall()))
 
     # the homes ---------------------------------------------------------------------------------------------------
 
+    def _make_database(self) -> str:
+        if self.disk.path is None:
+            return self.server.make_database()
+        with self.server.connect() as admin:
+            admin.execute(f"CREATE TABLESPACE small LOCATION '{self.disk.path}'")
+        return self.server.make_database("TABLESPACE small")
+
     async def _settle_in(self) -> None:
         """One home is furnished, trusted, and moved to the server; the others are copies of it."""
-        first = self.root / "home-0"
-        self.key = furnish(first, self.world.port, _KINDS)
-        config = Home(first).config
-        config.write_text(f"store:\n  url: {self.url}\n  daemons: several\n  lease_seconds: {LEASE_SECONDS}\n")
-        config.chmod(0o600)
-        nursery = await Nursery.open()
+        first, nursery, tool = self.root / "home-0", await Nursery.open(), self._tool(0)
+        self.key = furnish(first, self.world.port)
+        await tool.furnish(first)
+        with Home(first).config.open("a") as config:
+            config.write(f"store:\n  url: {self.url}\n  daemons: several\n  lease_seconds: {LEASE_SECONDS}\n")
         life = await nursery.begin(self._born(first))
         found = await life.found()
         assert found is not None, "the daemon does not start"
-        await trust_all(await operator(found, self.key))
+        who = await operator(found, self.key)
+        await trust_all(who)
+        await limit(who)
+        await tool.settle_in(who)
         life.end(signal.SIGTERM)
         await life.death
-        command = (sys.executable, "-m", "aileron", "store", "migrate", "--to", self.url)
-        subprocess.run(
-            command,
-            check=True,
-            stdout=subprocess.DEVNULL,
-            env={**os.environ, "AILERON_HOME": str(first)},
-            cwd=self.root,
-        )
-        self.places = [_Place(first, nursery)]
+        self._migrate(first)
+        self.places = [_Place(first, nursery, tool)]
         for number in range(1, self.count):
             root = self.root / f"home-{number}"
-            shutil.copytree(first, root, ignore=shutil.ignore_patterns("daemon.*", "run", "ports.json", "log"))
-            self.places.append(_Place(root, await Nursery.open()))
-        found = await self._begin(self.places[0])
-        self.agent = await agent(found)
+            shutil.copytree(first, root, ignore=shutil.ignore_patterns(*_COPIED_NOT))
+            other = self._tool(number)
+            other.share(tool)
+            self.places.append(_Place(root, await Nursery.open(), other))
+        self.places[-1].wall = self.root / "wall"
+        Wall(self.root / "wall")
+        self.agent = await agent(await self._begin(self.places[0]))
 
-    def _born(self, root: Path, point: str = "", times: int = 1, delay: float = -1.0) -> Birth:
-        return Birth(str(root), spelled(self.key), point, times, delay)
+    def _tool(self, number: int) -> DaemonTool:
+        return DaemonTool(self.chance, self._kill_any, partial(self.tally.broke, AT_RANDOM), number)
+
+    def _migrate(self, home: Path) -> None:
+        command = (sys.executable, "-m", "aileron", "store", "migrate", "--to", self.url)
+        environment = {**os.environ, "AILERON_HOME": str(home)}
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment, cwd=self.root)
+
+    def _born(
+        self, root: Path, point: str = "", times: int = 1, delay: float = -1.0, wall: Path | None = None
+    ) -> Birth:
+        model = f"http://127.0.0.1:{self.model.port}"
+        at = "" if wall is None else str(wall)
+        return Birth(str(root), spelled(self.key), point, times, delay, wall=at, model=model, tools=True)
 
     async def _begin(self, place: _Place, *, fated: bool = False) -> Discovery:
         """Begin a life, perhaps one that ends at a point, and let it be used.
 
         :raises AssertionError: if it does not come so far, unless it was to end before.
         """
-        if place.life is not None and not place.life.death.done():
+        if place.life is not None and place.lives:
             found = await place.life.found()
             assert found is not None
             return found
-        birth = self._born(place.root)
+        birth = self._born(place.root, wall=place.wall)
         if fated and self.points.reached and self.chance.random() < 0.6:
-            birth = self._born(place.root, *self.points.next())
+            birth = self._born(place.root, *self.points.next(), wall=place.wall)
         place.life = await place.nursery.begin(birth)
         found = await place.life.found()
         if found is None:
-            self.points.saw((await place.life.death).points)
+            self._saw((await place.life.death).points)
             return await self._begin(place)
-        place.using = asyncio.create_task(self._use(place.life, found))
+        place.using = asyncio.create_task(self._use(place, place.life, found))
         return found
 
-    async def _use(self, life: Life, found: Discovery) -> None:
-        """What agents and the operator do at one daemon, until it is gone."""
+    def _saw(self, points: tuple[str, ...]) -> None:
+        self.points.saw(tuple(point for point in points if "trust" not in point))
+
+    async def _use(self, place: _Place, life: Life, found: Discovery) -> None:
+        """What agents, their tools and the operator do at one daemon, until it is gone."""
         while not life.death.done():
             try:
-                if not hasattr(self, "agent"):
+                if self.agent is None:
                     await asyncio.sleep(0.05)
                     continue
-                who = await operator(found, self.key)
-                await self._load(evolve(self.agent, url=found.url), who, new=4).run()
+                who = evolve(await operator(found, self.key, place.seconds), patience=_PATIENCE_SECONDS)
+                asking = evolve(self.agent, url=found.url, patience=_PATIENCE_SECONDS)
+                place.who, load = who, self._load(asking, who, place.tool, _NEW_CALLS)
+                await asyncio.gather(load.run(), place.tool.run(found), asyncio.sleep(_TURN_SECONDS))
             except GoneError:
                 await asyncio.sleep(0.05)
             except KeyError:  # it could not even be logged in, while the server is away
                 await asyncio.sleep(0.2)
             except AssertionError as error:
-                self.tally.broke(AT_RANDOM, LOST, f"{error}")
+                try:
+                    allow(error, (503,))
+                except AssertionError:
+                    self.tally.broke(AT_RANDOM, LOST, f"{error}")
                 await asyncio.sleep(0.2)
 
-    def _load(self, asking: Site, who: Site, new: int) -> _Load:
-        """The agents and the operator at one daemon: he only decides, and there is no tool of their own."""
-        quiet: Any = _Quiet()
-        tool: Any = None
-        return _Load(self.book, self.chance, asking, who, quiet, tool, new)
+    def _load(self, asking: Site, who: Site, tool: DaemonTool, new: int) -> DaemonLoad:
+        """The agents and the operator at one daemon: he only decides there."""
+        quiet: Any = Quiet()
+        return DaemonLoad(self.book, self.chance, asking, who, quiet, tool, new, self.deciding)
 
-    # kills -------------------------------------------------------------------------------------------------------
+    def _sites(self) -> Sequence[Site]:
+        return [place.who for place in self.places if place.who is not None and place.lives]
+
+    # what strikes ------------------------------------------------------------------------------------------------
 
     def _kill_any(self) -> None:
         """End the daemon that is at the service, which is not known: any."""
-        self._end(self.chance.choice(self.places), signal.SIGKILL)
-
-    def _end(self, place: _Place, how: int) -> None:
-        if place.life is not None and not place.life.death.done():
-            place.life.end(how)
+        self.chance.choice(self.places).end(signal.SIGKILL)
 
     async def _one(self, number: int) -> None:
-        """Kill one daemon, or stop one for a while, or restart the server; then all are there again."""
+        """Kill one daemon, or strike one or the database; then all are there again."""
         place = self.chance.choice(self.places)
         await asyncio.sleep(self.chance.uniform(*_ROUND_SECONDS))
-        what = AT_RANDOM
-        if number % 10 == 4:
-            what = _SERVER
-            await self._restart_server()
-        elif number % 10 == 8:
-            what = _STOPPED
-            self._end(place, signal.SIGSTOP)
-            await asyncio.sleep(3 * LEASE_SECONDS)
-            self._end(place, signal.SIGCONT)
-        self._end(place, signal.SIGKILL) if what == AT_RANDOM else await asyncio.sleep(0.5)
+        what = self._choose(number)
+        if what == AT_RANDOM:
+            place.end(signal.SIGKILL)
+            if place.life is not None:
+                await place.life.death
+        else:
+            meanwhile = [self._kill_meanwhile(place)] if self.chance.random() < _KILLED_MEANWHILE else []
+            await asyncio.gather(self._strike(what, place), *meanwhile)
+            await asyncio.sleep(0.5)
         self.tally.rows[what].kills += 1
         for each in self.places:
-            if each.life is not None and (each.life.death.done() or (each is place and what == AT_RANDOM)):
-                death = await each.life.death
-                self.points.saw(tuple(point for point in death.points if "trust" not in point))
-                if death.status != -signal.SIGKILL:
-                    self.tally.broke(what, STUCK, f"a daemon ended by itself: {death.status}")
-                if each.using is not None and not each.using.done():
-                    each.using.cancel()
-                elif each.using is not None:
-                    each.using.result()
-                await self._begin(each, fated=True)
-        print(f"{number + 1} kills, {len(self.tally.faults)} faults", file=sys.stderr, flush=True)
+            if each.life is not None and each.life.death.done():
+                await self._begin_again(each, what)
+        print(f"{number + 1} strikes ({what}), {len(self.tally.faults)} faults", file=sys.stderr, flush=True)
 
-    async def _restart_server(self) -> None:
-        how = self.chance.choice(("immediate", "fast"))
-        control = partial(asyncio.get_running_loop().run_in_executor, None, self.server.control)
-        await control("stop", "-m", how)
-        await asyncio.sleep(self.chance.random() * 2 * LEASE_SECONDS)
-        await control("start")
+    def _choose(self, number: int) -> str:
+        names = self.strikes.names()
+        if number % 5 == 4:
+            return names[number // 5 % len(names)]
+        return {3: STOPPED, 8: WRONG_CLOCK}.get(number % 10, AT_RANDOM)
+
+    async def _strike(self, what: str, place: _Place) -> None:
+        if what == STOPPED:
+            place.end(signal.SIGSTOP)
+            await asyncio.sleep(3 * LEASE_SECONDS)
+            place.end(signal.SIGCONT)
+        elif what == WRONG_CLOCK:
+            await self._set_clock()
+        else:
+            await self.strikes.strike(what)
+
+    async def _kill_meanwhile(self, place: _Place) -> None:
+        await asyncio.sleep(self.chance.uniform(0.0, LEASE_SECONDS))
+        place.end(signal.SIGKILL)
+        self.tally.rows[AT_RANDOM].kills += 1
+
+    async def _set_clock(self) -> None:
+        """The last daemon's clock goes wrong for some leases."""
+        path = self.places[-1].wall
+        assert path is not None
+        wall = Wall(path)
+        wall.set(self.chance.choice((_OFF_SECONDS, -_OFF_SECONDS)))
+        try:
+            await asyncio.sleep(self.chance.uniform(1, 2 * LEASE_SECONDS))
+        finally:
+            wall.set(0.0)
+
+    async def _begin_again(self, place: _Place, what: str) -> None:
+        assert place.life is not None
+        death = await place.life.death
+        self._saw(death.points)
+        if death.status != -signal.SIGKILL:
+            self.tally.broke(what, STUCK, f"a daemon ended by itself: {death.status}")
+        place.who = None
+        if place.using is not None and not place.using.done():
+            place.using.cancel()
+        elif place.using is not None:
+            place.using.result()
+        await self._begin(place, fated=True)
 
     # the end -----------------------------------------------------------------------------------------------------
 
     async def _end_well(self) -> None:
         """All daemons are killed, and one more life, which nothing kills, brings what is left to its end."""
-        self.world.calm = True
+        self.world.calm = self.places[0].tool.world.calm = True
         last = self.places[0]
-        for place in self.places:
-            self._end(place, signal.SIGKILL)
-            if place.life is not None:
-                await place.life.death
-        found = await self._begin(last)
         for place in self.places:
             if place.using is not None:
                 place.using.cancel()
+            place.end(signal.SIGKILL)
+            if place.life is not None:
+                await place.life.death
+        found = await self._begin(last)
+        assert last.using is not None
+        last.using.cancel()
+        assert self.agent is not None
         asking, who = evolve(self.agent, url=found.url), await operator(found, self.key)
-        await self._drain(asking, self._load(asking, who, new=0))
-        self._end(last, signal.SIGTERM)
+        if self.book.words.is_paused and not (await who.get("/v1/status")).body["paused"]:
+            self.tally.broke(AT_RANDOM, LOST, "it was paused, and nobody resumed it")
+        await self.governing.resume(who)
+        await self._drain(asking, self._load(asking, who, last.tool, new=0))
+        last.end(signal.SIGTERM)
         assert last.life is not None
         await last.life.death
         for place in self.places:
             await place.nursery.close()
 
-    async def _drain(self, asking: Site, load: _Load) -> None:
+    async def _drain(self, asking: Site, load: DaemonLoad) -> None:
         """Decide and settle until every run has ended."""
-        assert load.operator is not None
-        until = asyncio.get_running_loop().time() + _DRAIN_SECONDS
+        clock = asyncio.get_running_loop().time
+        until = clock() + _DRAIN_SECONDS
         while left := [run async for run in self._left(asking)]:
-            if asyncio.get_running_loop().time() > until:
+            if clock() > until:
                 for run in left:
                     self.tally.broke(AT_RANDOM, STUCK, f"{run['id']} is {run['state']}")
                 break
-            for item in (await load.operator.get("/v1/action-approvals?limit=100")).body["items"]:
-                await load.decide(item, "approve")
-            for call in self.book.by_run().values():
-                if call.state == "unknown":
-                    await load.settle(load.operator, call)
+            await self._press(load)
+
+    async def _press(self, load: DaemonLoad) -> None:
+        assert load.operator is not None
+        for item in (await load.operator.get("/v1/action-approvals?limit=100")).body["items"]:
+            run = item["run"]
+            if run["action"] == TOOL:
+                await load.tool.decide(load.operator, item, "approve")
+                continue
+            call = self.book.of(run["id"], run["arguments"]["text"], run["parent_id"])
+            full = call.kind.is_limited and call.approvals
+            await load.decide(item, "deny" if full or run["parent_id"] is not None else "approve")
+        for call in self.book.by_run().values():
+            if call.state == "unknown":
+                await load.settle(load.operator, call)
 
     async def _left(self, asking: Site) -> Any:
         await asyncio.sleep(0.2)
@@ -289,10 +398,10 @@ class Trial:
         for promise, how in self._hold(runs, before):
             self.tally.broke(AT_RANDOM, promise, how)
         for run in runs.values():
-            if run["state"] not in ("completed", "failed", "denied", "cancelled", "expired"):
+            if run["state"] not in _ENDED:
                 yield run
 
-    def _hold(self, runs: Any, before: Any) -> Iterator[tuple[str, str]]:
+    def _hold(self, runs: Mapping[str, Any], before: Mapping[str, set[str]]) -> Iterator[tuple[str, str]]:
         """The broken promises. Of a request that several daemons decided in different ways at once, any may count."""
         for call in self.book.calls.values():
             if len(call.asked & {"approve", "deny", "withdraw", "edit"}) > 1:
@@ -300,15 +409,33 @@ class Trial:
         yield from self.book.hold(runs, before)
 
 
-async def _run(kills: int, seed: int, server: Server, root: Path, tally: Tally) -> None:
+def _begun_elsewhen(events: Sequence[Event]) -> Iterator[tuple[str, str]]:
+    """Yield what a daemon began whose clock was wrong. The record is in the order of what happened."""
+    latest = 0.0
+    for event in events:
+        if event.type == "execution.started":
+            at = event.at.timestamp()
+            if latest and abs(at - latest) > _FAR_SECONDS:
+                yield UNASKED, f"{event.run_id} was begun by a daemon whose clock was wrong"
+            else:
+                latest = at
+
+
+async def _run(strikes: int, seed: int, server: Server, root: Path, tally: Tally, disk: Disk) -> None:
     with suppress(asyncio.CancelledError):
-        await Trial(root, server, tally, random.Random(seed)).run(kills)
+        await Trial(root, server, tally, random.Random(seed), disk).run(strikes)
 
 
-def strike_daemons(kills: int, seed: int, root: Path) -> Tally:
-    """Kill so often, and return what came of it."""
+def strike_daemons(strikes: int, seed: int, root: Path) -> Tally:
+    """Strike so often, and return what came of it."""
     from tests.functional.postgresql import start_server
 
-    tally = Tally()
-    asyncio.run(_run(kills, seed, start_server(), root, tally))
+    tally, disk = Tally(), Disk.mount()
+    server = start_server()
+    if disk.path is None:
+        print("nothing can be mounted here, so no disk gets full", file=sys.stderr)
+    try:
+        asyncio.run(_run(strikes, seed, server, root, tally, disk))
+    finally:
+        disk.unmount()
     return tally

@@ -35,12 +35,14 @@ class Race:
     :ivar holds: what must hold, in words.
     :ivar begin: prepares a home, and returns what the two do.
     :ivar check: given the home and what each was told (L{None}: refused), says what does not hold.
+    :ivar home: where they act.
     """
 
     name: str
     holds: str
     begin: Callable[[Home], tuple[Act, Act]]
     check: Callable[[Home, list[Any]], str | None]
+    home: type[Home] = Home
 
 
 @frozen(order=True)
@@ -117,7 +119,7 @@ def explore(race: Race, most: int = _ANY, switches: int = _ANY) -> Explored:
 
 
 def _one(race: Race, order: Order) -> str | None:
-    home = Home()
+    home = race.home()
     home.setUp()
     try:
         first, second = race.begin(home)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from aileron.features.own_tools.action_file import write_action
 from aileron.home.paths import Home, prepare
@@ -40,6 +41,11 @@ errors = "message"
 method = "GET"
 path = "/look"
 effect = "read"
+"""
+
+CLAIMS = """
+    SELECT run_id, told, given, runs.id, sessions.id FROM tool_claims
+    LEFT JOIN runs ON runs.id = run_id LEFT JOIN sessions ON sessions.id = tool_claims.session_id
 """
 
 
@@ -85,14 +91,19 @@ def unsound_claims(root: Path) -> Iterator[str]:
         for (said,) in database.execute("PRAGMA integrity_check"):
             if said != "ok":
                 yield f"the database: {said}"
-        for run_id, told, given, run, session in database.execute(
-            "SELECT run_id, told, given, runs.id, sessions.id FROM tool_claims"
-            " LEFT JOIN runs ON runs.id = run_id LEFT JOIN sessions ON sessions.id = tool_claims.session_id"
-        ):
-            if run is None or session is None:
-                yield f"the claim on {run_id} has no run or no session"
-            if not all(isinstance(each, list) for each in (json.loads(told), json.loads(given))):
-                yield f"the callers of the claim on {run_id} cannot be read"
+        yield from unsound_rows(database.execute(CLAIMS))
+
+
+def unsound_rows(rows: Iterable[Any]) -> Iterator[str]:
+    """Return what is wrong with claims.
+
+    :param rows: what C{CLAIMS} finds.
+    """
+    for run_id, told, given, run, session in rows:
+        if run is None or session is None:
+            yield f"the claim on {run_id} has no run or no session"
+        if not all(isinstance(each, list) for each in (json.loads(told), json.loads(given))):
+            yield f"the callers of the claim on {run_id} cannot be read"
 
 
 def claims(root: Path) -> dict[str, bool]:
