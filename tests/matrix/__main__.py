@@ -18,7 +18,7 @@ from tests.matrix.daemons.trial import strike_daemons
 from tests.matrix.faults import small
 from tests.matrix.faults.matrix import strike
 from tests.matrix.machine import EXAMPLES, play
-from tests.matrix.races.report import MOST, report
+from tests.matrix.races.report import MOST, MOST_OF_TWO, report
 from tests.matrix.tools.matrix import strike_tools
 
 KILLS = 1000
@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--only", default="", help="of the faults and of tools: those whose name holds it")
     given = parser.parse_args(arguments)
     if given.part == "races":
-        return max([_told(*each) for each in report(given.count or MOST)])
+        return max([_told(*each) for each in report(given.count or MOST, given.count or MOST_OF_TWO)])
     if given.part == "faults" and small.is_needed():
         return small.run_again(arguments)
     if given.part == "faults":

@@ -62,6 +62,7 @@ class ToolUse:
     denied: set[str] = field(factory=set, init=False)
     answered: int = field(default=0, init=False)
     writes: int = field(default=0, init=False)
+    hold_seconds: int = field(default=_HOLD_SECONDS, init=False)
     _session: ToolSession | None = field(default=None, init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -71,7 +72,7 @@ class ToolUse:
     async def furnish(self, root: Path) -> None:
         """Listen, and add the service to a home."""
         await self.world.open()
-        write_service(Home(root), self.world.port, hold_seconds=_HOLD_SECONDS, name=_CONNECTOR)
+        write_service(Home(root), self.world.port, hold_seconds=self.hold_seconds, name=_CONNECTOR)
 
     async def settle_in(self, operator: Site) -> None:
         """Bind the service's credential."""

@@ -89,6 +89,7 @@ class Trial:
     """Homes under trial.
 
     :param count: how many daemons there are. The last one's clock is sometimes wrong.
+    :param busy: whether agents and the operator use the daemons by themselves.
     """
 
     root: Path
@@ -97,6 +98,7 @@ class Trial:
     chance: random.Random
     disk: Disk
     count: int = 3
+    busy: bool = True
     database: str = field(init=False)
     strikes: Strikes = field(init=False)
     points: Points = field(init=False)
@@ -128,9 +130,9 @@ class Trial:
         """Furnish, strike C{strikes} times, let all that is left end, and look at the record."""
         await self.world.open()
         await self.model.open()
-        await self._settle_in()
+        await self.settle_in()
         for place in self.places:
-            await self._begin(place)
+            await self.begin(place)
         governing = asyncio.create_task(self.governing.run_at_any())
         for number in range(strikes):
             await self._one(number)
@@ -173,9 +175,9 @@ class Trial:
             admin.execute(f"CREATE TABLESPACE small LOCATION '{self.disk.path}'")
         return self.server.make_database("TABLESPACE small")
 
-    async def _settle_in(self) -> None:
+    async def settle_in(self) -> None:
         """One home is furnished, trusted, and moved to the server; the others are copies of it."""
-        first, nursery, tool = self.root / "home-0", await Nursery.open(), self._tool(0)
+        first, nursery, tool = self.root / "home-0", await Nursery.open(), self.make_tool(0)
         self.key = furnish(first, self.world.port)
         await tool.furnish(first)
         with Home(first).config.open("a") as config:
@@ -194,14 +196,14 @@ class Trial:
         for number in range(1, self.count):
             root = self.root / f"home-{number}"
             shutil.copytree(first, root, ignore=shutil.ignore_patterns(*_COPIED_NOT))
-            other = self._tool(number)
+            other = self.make_tool(number)
             other.share(tool)
             self.places.append(_Place(root, await Nursery.open(), other))
         self.places[-1].wall = self.root / "wall"
         Wall(self.root / "wall")
-        self.agent = await agent(await self._begin(self.places[0]))
+        self.agent = await agent(await self.begin(self.places[0]))
 
-    def _tool(self, number: int) -> DaemonTool:
+    def make_tool(self, number: int) -> DaemonTool:
         return DaemonTool(self.chance, self._kill_any, partial(self.tally.broke, AT_RANDOM), number)
 
     def _migrate(self, home: Path) -> None:
@@ -216,7 +218,7 @@ class Trial:
         at = "" if wall is None else str(wall)
         return Birth(str(root), spelled(self.key), point, times, delay, wall=at, model=model, tools=True)
 
-    async def _begin(self, place: _Place, *, fated: bool = False) -> Discovery:
+    async def begin(self, place: _Place, *, fated: bool = False) -> Discovery:
         """Begin a life, perhaps one that ends at a point, and let it be used.
 
         :raises AssertionError: if it does not come so far, unless it was to end before.
@@ -232,8 +234,9 @@ class Trial:
         found = await place.life.found()
         if found is None:
             self._saw((await place.life.death).points)
-            return await self._begin(place)
-        place.using = asyncio.create_task(self._use(place, place.life, found))
+            return await self.begin(place)
+        if self.busy:
+            place.using = asyncio.create_task(self._use(place, place.life, found))
         return found
 
     def _saw(self, points: tuple[str, ...]) -> None:
@@ -337,7 +340,7 @@ class Trial:
             place.using.cancel()
         elif place.using is not None:
             place.using.result()
-        await self._begin(place, fated=True)
+        await self.begin(place, fated=True)
 
     # the end -----------------------------------------------------------------------------------------------------
 
@@ -351,7 +354,7 @@ class Trial:
             place.end(signal.SIGKILL)
             if place.life is not None:
                 await place.life.death
-        found = await self._begin(last)
+        found = await self.begin(last)
         assert last.using is not None
         last.using.cancel()
         assert self.agent is not None
