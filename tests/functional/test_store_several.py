@@ -12,13 +12,15 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.json import utc
 from aileron.base.unthreaded import UnthreadedPool
 from aileron.model.audit import NO_CHECKPOINT, Checkpoint
 from aileron.model.authority import PendingLimits
 from aileron.model.daemons import ProcessFacts
-from aileron.model.errors import AuthorityChanged, StateConflict, StoreUnavailable
+from aileron.model.errors import AuthorityChanged, LimitExceeded, StateConflict, StoreUnavailable
 from aileron.model.queries import AuditQuery
 from aileron.model.runs import Run, RunState, Transition
+from aileron.model.tool_claims import ToolClaim
 from aileron.store import News, Store, Tuning, _daemons
 from aileron.store._bulletin import read_notice
 from aileron.store._daemons import Daemons, Decided, LeaseEnded
@@ -26,7 +28,15 @@ from aileron.store._dialect import Cursor
 from aileron.store._engine import DatabaseRefused
 from aileron.store._listener import _LEADER_LOCK, LOOK_SECONDS
 from aileron.store._vaults import SharedVaults
-from aileron.testing import check_chain, example_event, example_run, example_transition, unopened_store
+from aileron.testing import (
+    check_chain,
+    example_ask,
+    example_event,
+    example_run,
+    example_session,
+    example_transition,
+    unopened_store,
+)
 from aileron.testing._case import StoreCase
 from tests.functional.postgresql import OnServer
 
@@ -295,6 +305,38 @@ class OrderTests(SeveralCase):
         first = self.receive(self.one, example_run("a", idempotency_key="k"), _begun("a")[0])
         stored, created = self.do(self.other.runs.receive(example_run("b", idempotency_key="k"), (), _LIMITS))
         self.assertEqual((stored.id, created), (first.id, False))
+
+    def ask(self, number: int, session: str = "session-1", claim: ToolClaim | None = None) -> Any:
+        """A request for approval, in turn at both daemons."""
+        run = example_run(f"run-{number}", session_id=session)
+        asked = example_transition(run, RunState.PENDING, ask=example_ask(), claim=claim)
+        return (self.one, self.other)[number % 2].runs.receive(run, (asked,), PendingLimits(2, 3))
+
+    def test_limits(self) -> None:
+        """How many requests may wait counts those of all daemons: of one session, and of all."""
+        for number in (0, 1):
+            self.do(self.ask(number))
+        self.assertIn("session", self.refused(self.ask(2), LimitExceeded).message)
+        self.do(self.ask(3, "b"))
+        for number in (4, 5):
+            self.assertEqual(
+                self.refused(self.ask(number, "c"), LimitExceeded).message, "Too many approvals wait for a decision."
+            )
+
+    def test_claims(self) -> None:
+        """The requests of tools that wait, and their bytes, are those of all daemons, and so are the claims on them."""
+        event = example_event("session.started")
+        self.do(self.one.sessions.open(example_session(), b"t" * 32, b"g" * 32, (event,)))
+        for number in (0, 1):
+            self.do(
+                self.ask(
+                    number,
+                    claim=ToolClaim(f"run-{number}", "session-1", "form", 10 + number, utc(self.clock.seconds())),
+                )
+            )
+        for store in (self.one, self.other):
+            self.assertEqual(self.do(store.tool_claims.count_open()), {"session-1": (2, 21)})
+            self.assertEqual(len(self.do(store.tool_claims.of_session("session-1"))), 2)
 
     def test_checkpoints(self) -> None:
         """Of two checkpoints that follow the same one, the first is stored: the checkpoints of all are one chain."""

@@ -46,7 +46,6 @@ LEASE_SECONDS = 2
 STOPPED, WRONG_CLOCK = "stopped for longer than its lease", "a clock one hour off"
 _ROUND_SECONDS = (0.3, 2.5)
 _DRAIN_SECONDS = 120.0
-_PATIENCE_SECONDS = 60.0  # an answer may wait for a database that stands still
 _NEW_CALLS, _TURN_SECONDS = 4, 1.0
 _OFF_SECONDS, _FAR_SECONDS = 3600.0, 600.0
 _KILLED_MEANWHILE = 0.4
@@ -249,9 +248,8 @@ class Trial:
                 if self.agent is None:
                     await asyncio.sleep(0.05)
                     continue
-                who = evolve(await operator(found, self.key, place.seconds), patience=_PATIENCE_SECONDS)
-                asking = evolve(self.agent, url=found.url, patience=_PATIENCE_SECONDS)
-                place.who, load = who, self._load(asking, who, place.tool, _NEW_CALLS)
+                place.who = who = await operator(found, self.key, place.seconds)
+                load = self._load(evolve(self.agent, url=found.url), who, place.tool, _NEW_CALLS)
                 await asyncio.gather(load.run(), place.tool.run(found), asyncio.sleep(_TURN_SECONDS))
             except GoneError:
                 await asyncio.sleep(0.05)
