@@ -19,6 +19,7 @@ import treq
 from treq.client import HTTPClient
 from twisted.internet.defer import Deferred
 from twisted.web.client import Agent, HTTPConnectionPool
+from twisted.web.http_headers import Headers
 
 from aileron.home.lock import running_pid
 from aileron.home.paths import Home as State
@@ -214,7 +215,7 @@ class NewsTests(SeveralCase):
         self.stream = Listened()
         url, key = self.found(0)["operator_url"], self.found(0)["local_key"]
         client = HTTPClient(Agent(self.reactor, pool=HTTPConnectionPool(self.reactor, persistent=False)))
-        headers = {"Authorization": f"Bearer {key}", "Host": urlsplit(url).netloc}
+        headers = Headers({"Authorization": [f"Bearer {key}"], "Host": [urlsplit(url).netloc]})
         at = f"http://127.0.0.1:{urlsplit(url).port}/v1/events"
         response = await client.get(at, headers=headers)
         self.assertEqual(response.code, 200)
@@ -226,7 +227,12 @@ class NewsTests(SeveralCase):
         call at the first one learn of the decision and of the outcome."""
         answer = Deferred.fromCoroutine(self.call(0, self.agents, GATED, wait=60, summary=f"call {number}"))
         answered: list[float] = []
-        answer.addCallback(lambda reply: answered.append(time.time()) or reply)
+
+        def note(reply: Reply) -> Reply:
+            answered.append(time.time())
+            return reply
+
+        answer.addCallback(note)
         (pending,) = await self.waiting()
         await self.at(1, "approval", "approve", pending["approval_id"], "--yes")
         reply = await answer
