@@ -47,7 +47,7 @@ _FIELDS = {
     *(f"prompts.{name}" for name in PromptSettings.__annotations__),
     *(f"prompts.rules.{name}" for name in ("allow", "ask", "deny", "project", "reason")),
     *(f"wake.{name}" for name in WakeSettings.__annotations__),
-    *(f"notifications.{name}" for name in ("desktop", "desktop.command", "apprise", "contents")),
+    *(f"notifications.{name}" for name in ("desktop", "desktop.command", "apprise", "people", "contents")),
     *(f"notifications.webhooks.<name>.{name}" for name in ("url", "signed")),
 }
 

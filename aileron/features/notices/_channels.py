@@ -52,10 +52,12 @@ def build_channels(
         for each in settings.channels:
             secret = partial(open_secret, bindings, each)
             if each.url is None:
-                yield NoticeChannel(each.name, "apprise", AppriseThread(secret, in_thread).deliver)
+                apprise = AppriseThread(secret, in_thread).deliver
+                yield NoticeChannel(each.name, "apprise", apprise, settings.people.get(each.name))
             else:
                 signing = secret if each.signed else None
-                yield NoticeChannel(each.name, "webhook", partial(post_message, each.url, reactor, signing))
+                post = partial(post_message, each.url, reactor, signing)
+                yield NoticeChannel(each.name, "webhook", post, settings.people.get(each.name))
 
     return tuple(build())
 

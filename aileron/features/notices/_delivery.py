@@ -47,11 +47,13 @@ class NoticeChannel:
     :ivar kind: C{desktop}, C{webhook} or C{apprise}.
     :ivar deliver: delivers a message in one attempt, and can be cancelled. It raises L{Undelivered} unless the delivery
         was confirmed. Of any other exception only the class is reported.
+    :ivar person: the name of the account that the channel belongs to, or None for the operator.
     """
 
     name: str
     kind: str
     deliver: Callable[[Message], Coroutine[Any, Any, None]] = field(repr=False)
+    person: str | None = None
 
 
 @define(eq=False)

@@ -13,14 +13,16 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from aileron.base.json import utc
+from aileron.model.errors import AileronError
 from aileron.model.features import NoticeRule
 from aileron.model.interfaces.store import IAudit, IWatermarks
 
 from ._composer import MessageComposer
 from ._delivery import DeliveryQueue, NoticeChannel
+from ._recipients import Address, address_nobody
 from ._record_follower import RecordFollower
 from .rules import TEST
-from .values import ChannelState, INotifier, Notice
+from .values import ChannelState, INotifier, Message, Notice
 
 GATHER_SECONDS = 2.0
 PAUSES_SECONDS = (15.0, 30.0, 60.0, 120.0, 300.0)
@@ -111,6 +113,7 @@ class Notifier:
     _clock: IReactorTime
     _channels: Sequence[NoticeChannel]
     _rules: Mapping[str, NoticeRule]
+    _address: Address = address_nobody
     _leads: Callable[[], bool] = lambda: True
     _queues: tuple[DeliveryQueue, ...] = field(init=False)
     _coalescer: Coalescer = field(init=False)
@@ -160,10 +163,11 @@ class Notifier:
         channels have given up, or no notice applies any more.
         """
         message = await self._composer.compose(notices, more)
-        if message is None:
+        addressed = [] if message is None else await self._address_all(message)
+        left = len(addressed)
+        if not left:
             await self._follower.mark_notified(sequence)
             return
-        left = len(self._queues)
 
         def done(arrived: bool) -> None:
             nonlocal left
@@ -171,8 +175,25 @@ class Notifier:
             if arrived or left == 0:
                 self._keep(self._follower.mark_notified(sequence))
 
-        for queue in self._queues:
-            queue.put(message, done)
+        for queue, each in addressed:
+            queue.put(each, done)
+
+    async def _address_all(self, message: Message) -> list[tuple[DeliveryQueue, Message]]:
+        """Return what each channel is told. A channel of an account is left out if the account may decide nothing."""
+        found = list[tuple[DeliveryQueue, Message]]()
+        for channel, queue in zip(self._channels, self._queues, strict=True):
+            told = message if channel.person is None else await self._address_person(channel.person, message)
+            if told is not None:
+                found.append((queue, told))
+        return found
+
+    async def _address_person(self, person: str, message: Message) -> Message | None:
+        """Return what an account is told, or None for nothing, also if the accounts cannot be read. That is logged."""
+        try:
+            return await self._address(person, message)
+        except AileronError as error:
+            _log.warn("{person} is not notified: {why}", person=person, why=error.message)
+            return None
 
     def _keep(self, coroutine: Coroutine[Any, Any, None]) -> None:
         work = Deferred.fromCoroutine(coroutine)

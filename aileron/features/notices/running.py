@@ -17,6 +17,7 @@ from aileron.review import RequestReview, review_requests
 from ._channels import build_channels
 from ._composer import MessageComposer
 from ._notifier import Notifier
+from ._recipients import Recipients
 from .browser import BrowserNotices
 from .rules import CORE_RULES
 from .values import ChannelSettings, INotifier, NoticeSettings
@@ -83,6 +84,13 @@ def start_notices(core: Core, settings: NoticeSettings) -> RunningNotices:
     channels = build_channels(
         settings, bindings=core.vault, reactor=process.reactor, in_thread=process.in_thread(), environ=os.environ
     )
+    recipients = Recipients(
+        people=store.people,
+        runs=store.runs,
+        list_in_force=core.vault.people,
+        list_offers=core.runner.submission.offering,
+        public_urls=process.public_urls,
+    )
     notifier = Notifier(
         audit=store.audit,
         watermarks=store.watermarks,
@@ -90,6 +98,7 @@ def start_notices(core: Core, settings: NoticeSettings) -> RunningNotices:
         clock=process.reactor,
         channels=channels,
         rules={**CORE_RULES, **core.notices},
+        address=recipients.address,
         leads=lambda: store.leads,
     )
     process.life.at_end(notifier.stop)

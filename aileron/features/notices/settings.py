@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from aileron.base.yaml_keys import (
@@ -19,6 +20,7 @@ from aileron.base.yaml_keys import (
     scalar,
     switch,
 )
+from aileron.model.people import NAME
 
 from .values import ChannelSettings, NoticeSettings
 
@@ -38,7 +40,39 @@ def _notices(keys: Keys, node: Node, name: str, _line: int) -> NoticeSettings:
         raise NotConfig(f"each of {name} must have a name of its own", line_of(node))
     if len(names) > _MOST_CHANNELS:
         raise NotConfig(f"{name} may have {_MOST_CHANNELS} channels at most", line_of(node))
-    return NoticeSettings(read.get("contents", False), channels=channels, **read.get("desktop", {}))
+    people = _owners_of_channels(read.get("people", {}), names, line_of(node))
+    return NoticeSettings(read.get("contents", False), channels=channels, people=people, **read.get("desktop", {}))
+
+
+def _owners_of_channels(people: Mapping[str, Sequence[str]], names: Sequence[str], line: int) -> Mapping[str, str]:
+    """Return the account that each channel belongs to, by the channel's name.
+
+    :raises NotConfig: if a channel is unknown, or belongs to two accounts.
+    """
+    found = dict[str, str]()
+    for person, channels in people.items():
+        for each in channels:
+            if each not in names:
+                raise NotConfig(f"notifications.people.{person} names {each}, which is no webhook and no apprise", line)
+            if each in found:
+                raise NotConfig(f"notifications.people names {each} twice", line)
+            found[each] = person
+    return found
+
+
+def _people(node: Node, name: str, _line: int) -> dict[str, list[str]]:
+    return {
+        _check_person(person, line): [
+            scalar(each, "str") or "" for each in items(node_of, f"{name}.{person}", line, _MOST_CHANNELS, "channels")
+        ]
+        for person, (node_of, line) in entries(node, name).items()
+    }
+
+
+def _check_person(name: str, line: int) -> str:
+    if re.fullmatch(NAME, name) is None:
+        raise NotConfig("notifications.people must have names of accounts", line)
+    return name
 
 
 def _desktop(node: Node, name: str, line: int) -> dict[str, Any]:
@@ -81,6 +115,9 @@ _KEYS: Keys = {
     "desktop": Key(_desktop, "whether desktop notifications are shown", _NOTICE_DEFAULT.desktop, _OF_DESKTOP),
     "webhooks": Section(_webhooks, _OF_WEBHOOK, ".<name>"),
     "apprise": Key(_apprise, "names of apprise addresses in the vault", "none"),
+    "people": Key(
+        _people, "channels of [accounts](team.md): each is told only how many requests wait that it may decide", "none"
+    ),
     "contents": Key(switch, "whether webhooks and apprise are sent the arguments of calls", _NOTICE_DEFAULT.contents),
 }
 NOTICES = Section(_notices, _KEYS)

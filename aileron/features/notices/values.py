@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
 
-from attrs import frozen
+from attrs import field, frozen
 from zope.interface import Interface
 
 from aileron.base.converter import OMITTED, Member, differ
@@ -149,12 +150,15 @@ class NoticeSettings:
     :ivar desktop: True if there are desktop notifications.
     :ivar desktop_command: the program that shows them, or None for the usual paths of C{notify-send}.
     :ivar channels: the other channels, with distinct names.
+    :ivar people: the accounts, by name, that a channel belongs to, by the channel's name. Other channels are the
+        operator's.
     """
 
     contents: bool = False
     desktop: bool = False
     desktop_command: Path | None = None
     channels: tuple[ChannelSettings, ...] = ()
+    people: Mapping[str, str] = field(factory=dict)
 
     def bound_by(self, fqn: str) -> ChannelSettings | None:
         """Return the channel whose secret is bound to C{notice://<name>}, or None if no such channel needs a secret."""
