@@ -9,7 +9,7 @@ from attrs import evolve
 
 from aileron.base.tables import FileTable, TextRule, quote
 from aileron.model.actions import ApprovalRule, Cap, PreviewRule, Step
-from aileron.model.people import NAME, Role
+from aileron.model.people import MOST_NEEDED, is_approver
 
 from ._references import is_path
 from ._steps import Place, StepScope, capability_faults, read_inputs_of
@@ -30,10 +30,10 @@ _GATED_KEYS = (
     "on_repeat",
     "by",
     "not_requester",
+    "count",
     "preview",
 )
 MAX_APPROVERS = 32
-_is_name = re.compile(NAME).fullmatch
 
 
 def read_approval(table: FileTable) -> ApprovalRule:
@@ -49,6 +49,7 @@ def read_approval(table: FileTable) -> ApprovalRule:
         replaced_on_repeat=table.choice("on_repeat", ("replace", "keep"), "keep") == "replace",
         by=_read_approvers(table),
         not_requester=table.flag("not_requester", default=False),
+        count=table.integer("count", 1, MOST_NEEDED) or 1,
     )
     for key in _GATED_KEYS:
         if key in table.values and not rule.gated:
@@ -64,8 +65,8 @@ def _read_approvers(table: FileTable) -> tuple[str, ...]:
     if len(names) > MAX_APPROVERS:
         table.fault("by", f"has more than {MAX_APPROVERS} names")
     for name in names:
-        if not _is_name(name) or name == Role.VIEWER:
-            table.fault("by", f"has {quote(name)}, which is no account and no role that decides")
+        if not is_approver(name):
+            table.fault("by", f"has {quote(name)}, which is no account, no group and no role that decides")
     return names
 
 

@@ -10,9 +10,10 @@ from attrs import define, field
 from aileron.base.converter import from_json
 from aileron.base.domains import encode_domain
 from aileron.base.json import JSON, canonical, loads_strict
-from aileron.model.audit import ROW, Break, Row
+from aileron.model.audit import ROW, Actor, Break, Row
 from aileron.model.authority import Predicate, PredicateKind, read_signed_grant
 from aileron.model.errors import InvalidRequest
+from aileron.model.people import OPERATOR
 from aileron.model.signing import KeyKind, SignedDecisions, Statement, begins_as_signed
 
 _LOGIN, _RAISED = "operator.login", "operator.login_raised"
@@ -20,7 +21,8 @@ _ADDED, _REMOVED = "operator.passkey_added", ("operator.passkey_removed", "opera
 _SSH_KEY_ADDED, _SSH_KEY_REMOVED = "operator.approver_added", "operator.approver_removed"
 _ISSUED, _GRANT = "grant.issued", ("predicates", "uses", "not_after")
 _MOST_DEPTH = 64
-_DECIDED = {"approval.approved": "approved", "approval.denied": "denied"}
+_APPROVED, _VOTED = "approval.approved", "approval.voted"
+_DECIDED = {_APPROVED: "approved", _VOTED: "approved", "approval.denied": "denied"}
 _TYPES = frozenset((_LOGIN, _RAISED, _ADDED, *_REMOVED, _SSH_KEY_ADDED, _SSH_KEY_REMOVED, _ISSUED, *_DECIDED))
 _SEQUENCE, _TYPE, _AT, _ACTOR_TYPE, _ACTOR, _RUN, _PAYLOAD = (
     ROW.index(name) for name in ("sequence", "type", "at", "actor_type", "actor_id", "run_id", "payload")
@@ -50,11 +52,14 @@ class DecisionCheck:
     _removed: set[str] = field(factory=set, init=False)
     _grants: set[str] = field(factory=set, init=False)
     _are_grants_known: bool = field(init=False)
+    _votes: dict[str, tuple[str, str, str]] = field(factory=dict, init=False)  # by digest: run, what, and whose
+    _are_votes_known: bool = field(init=False)
     _have_keys: bool = field(default=False, init=False)
     _taken: set[tuple[str, str, str]] = field(factory=set, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._are_passkeys_known = self._are_ssh_keys_known = self._are_grants_known = self.is_whole
+        self._are_votes_known = self.is_whole
 
     def check(self, rows: Sequence[Row]) -> Break | None:
         """Check the decisions in C{rows}, whose chain is valid. Return the first fault, or None if there is none."""
@@ -87,6 +92,9 @@ class DecisionCheck:
             self._take_ssh_key(payload, is_removed=row[_TYPE] == _SSH_KEY_REMOVED)
         elif payload is not None:
             self._take_decision(row, payload)
+            self._take_votes(row, payload)
+        elif row[_TYPE] == _VOTED:
+            self._are_votes_known = False
 
     def _take_login(self, session: str, payload: Mapping[str, Any] | None) -> None:
         if payload is None:
@@ -150,7 +158,7 @@ class DecisionCheck:
 
     def _take_decision(self, row: Row, payload: Mapping[str, Any]) -> None:
         if payload.get("signed") is None:
-            if row[_TYPE] == "approval.approved":
+            if row[_TYPE] in (_APPROVED, _VOTED):
                 self._require_no_signature(row, payload)
             return
         signed, statement = _verify(payload["signed"])
@@ -158,6 +166,31 @@ class DecisionCheck:
         self._require_enrolled(str(row[_ACTOR]), signed)
         self._have_keys = True
         self.proved += 1
+
+    def _take_votes(self, row: Row, payload: Mapping[str, Any]) -> None:
+        """Remember the approval of one of several people, or compare the last one with those that it counted.
+
+        :raises _Unproved: if one that was counted is not in the log, is for something else, or is of the same person.
+        """
+        run, what, whose = str(row[_RUN]), str(payload.get("digest")), _name_person(row)
+        if row[_TYPE] == _VOTED:
+            self._votes[str(payload.get("decision_digest"))] = run, what, whose
+        if row[_TYPE] != _APPROVED or "votes" not in payload:
+            return
+        people, votes = {whose}, payload["votes"]
+        for each in map(str, votes if isinstance(votes, list | tuple) else ()):
+            if each not in self._votes and not self._are_votes_known:
+                people.add(each)
+                continue
+            found = self._votes.get(each, ("", "", ""))
+            # guard of roles: an approval that nobody gave is noticed -> audit.test_decisions.VoteTests.test_unknown
+            if found[:2] != (run, what):
+                raise _Unproved("an approval that it counts was not given")
+            people.add(found[2])
+        needed = payload.get("needed")
+        # guard of roles: too few people are noticed -> audit.test_decisions.VoteTests.test_same_person
+        if not isinstance(needed, int) or len(people) < needed:
+            raise _Unproved("fewer people approved than were needed")
 
     def _require_no_signature(self, row: Row, payload: Mapping[str, Any]) -> None:
         """Check that an approval needs no signature: a recorded grant approved it, or a version that did not sign yet.
@@ -228,6 +261,11 @@ class DecisionCheck:
         if recorded is None:  # an earlier version recorded no key: the first signature tells it
             self._passkeys[passkey] = signed.public_key
         return recorded in (None, signed.public_key)
+
+
+def _name_person(row: Row) -> str:
+    """Return the name of the account that acted, or C{operator}."""
+    return Actor(str(row[_ACTOR_TYPE]), str(row[_ACTOR])).person or OPERATOR
 
 
 def _verify(given: Any) -> tuple[SignedDecisions, Statement]:

@@ -24,6 +24,7 @@ from aileron.runner import Collaborators, OtherDaemons, build, remember_older
 from aileron.store import SharedStore, Store
 from aileron.vault import Approvers, Operators, Passkeys, Renewals, SshKeys, Vault
 
+from ._approver_rules import TrustedRules
 from ._config_file import ConfigFile
 from ._connectors import ConnectorMaker
 from ._log import DaemonLog
@@ -135,9 +136,7 @@ async def _start_services(
     files = config_file.features.trusted_files(settings.home, vault)
     root, strays = str(settings.home.root), report_strays(reactor, store)
     maker = ConnectorMaker(reactor, own.transport, root, strays, features=config_file.features)
-    life.at_end(maker.loop.stop)
-    life.at_end(maker.servers.stop)
-    vault.locked().addCallback(lambda _: maker.servers.forget_credentials())
+    _stop_with(maker, vault, life)
     connectors = Registry(settings.home.connectors, maker.workshop, settings.config.connector_packages)
     logins = _make_logins(reactor, vault, own)
     catalogue = DirectoryCatalogue(str(settings.home.actions), int(reactor.seconds() * 1000))
@@ -163,6 +162,8 @@ async def _start_services(
         approvers=logins.approvers,
         may_send=store.may_send,
         is_removed=vault.is_removed,
+        accounts=vault.people,
+        approver_rules=TrustedRules(vault, config_file, store.contents.get).load,
         others=None if store.shared is None else _find_others(store.shared, vault),
     )
     runner = build(around(collaborators) if around else collaborators)
@@ -186,6 +187,13 @@ async def _start_services(
 
 def _find_others(shared: SharedStore, vault: Vault) -> OtherDaemons:
     return OtherDaemons(refresh_vault=vault.refresh, rate_limits=shared.rate_limits, call_counts=shared.call_counts)
+
+
+def _stop_with(maker: ConnectorMaker, vault: Vault, life: Life) -> None:
+    """Stop local servers of connectors with the daemon. They forget credentials when the vault is locked."""
+    life.at_end(maker.loop.stop)
+    life.at_end(maker.servers.stop)
+    vault.locked().addCallback(lambda _: maker.servers.forget_credentials())
 
 
 def _make_logins(reactor: Any, vault: Vault, own: _Own) -> LoginServices:

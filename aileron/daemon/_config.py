@@ -23,10 +23,12 @@ from aileron.base.yaml_keys import (
     read_keys,
     scalar,
     section,
+    switch,
 )
 from aileron.features import FeatureSet
 from aileron.model.authority import PendingLimits
 from aileron.model.errors import InvalidRequest
+from aileron.model.people import MOST_NEEDED, ApproverRule, OperatorRule, is_approver
 from aileron.store import read_address
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ _MOST_UID = 2**32 - 2
 _OPERATOR_HOST = re.compile("fresh|localhost")
 _DAEMONS = re.compile("one|several")
 _LOG_FORMAT = re.compile("text|json")
+_ACTION = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\*?|\*", re.ASCII)
 _WEBHOOK = re.compile(r"https?://[!-~]{1,2000}", re.ASCII)
 
 
@@ -86,6 +89,7 @@ class Config:
     :ivar clients: the names of clients that may open their own sessions.
     :ivar connector_packages: the Python packages that are searched for connectors.
     :ivar pending: the limits on pending approvals.
+    :ivar approvals: the operator's rules about who approves. Those of the trusted text hold: see L{TrustedRules}.
     :ivar features: True or False for each feature that is switched on or off, by name.
     :ivar of_features: the features' own settings, by key.
     :ivar log: the format of the log, C{text} or C{json}.
@@ -104,6 +108,7 @@ class Config:
     log: str = "text"
     audit: AuditSettings = field(factory=AuditSettings)
     store: StoreSettings = field(factory=StoreSettings)
+    approvals: tuple[OperatorRule, ...] = ()
     features: Mapping[str, bool] = field(factory=dict)
     of_features: Mapping[str, Any] = field(factory=dict)
 
@@ -140,6 +145,20 @@ def read_switches(text: str) -> Mapping[str, bool]:
     root = parse_yaml(text)
     said = {} if root is None or scalar(root, "null") is not None else entries(root, "the file")
     return _features(*said["features"]) if "features" in said else {}
+
+
+def read_approver_rules(text: str) -> tuple[OperatorRule, ...]:
+    """Return the operator's rules about who approves. Parse no other key.
+
+    :raises NotConfig: if the text is not YAML, or the rules are malformed.
+    """
+    root = parse_yaml(text)
+    said = {} if root is None or scalar(root, "null") is not None else entries(root, "the file")
+    if "approvals" not in said:
+        return ()
+    node, line = said["approvals"]
+    rules: tuple[OperatorRule, ...] = _CORE_KEYS["approvals"].read(node, "approvals", line)
+    return rules
 
 
 def _features(node: Node, line: int) -> Mapping[str, bool]:
@@ -206,6 +225,40 @@ def _audit(anchor: Mapping[str, Any] | None = None, **others: Any) -> AuditSetti
     return AuditSettings(**{f"anchor_{key}": value for key, value in (anchor or {}).items()}, **others)
 
 
+def _rules(node: Node, name: str, line: int) -> tuple[OperatorRule, ...]:
+    return tuple(
+        _rule(each, f"each of {name}", line_of(each)) for each in items(node, name, line, _MOST_LISTED, "rules")
+    )
+
+
+def _rule(node: Node, name: str, line: int) -> OperatorRule:
+    read = read_keys(node, name, _OF_RULE)
+    if "action" not in read:
+        raise NotConfig(f"{name} must have the key action", line)
+    by = read.get("by", ())
+    rule = ApproverRule((by,) if by else (), read.get("not_requester", False), read.get("count", 1))
+    return OperatorRule(read["action"], rule)
+
+
+def _action(node: Node, name: str, line: int) -> str:
+    problem = (
+        f"{name} must be the name of an action, such as send_mail, or the beginning of names and *, such as mail_*"
+    )
+    return match_text(node, _ACTION, line, problem)[0]
+
+
+def _approvers(node: Node, name: str, line: int) -> tuple[str, ...]:
+    names = [scalar(each, "str") or "" for each in items(node, name, line, _MOST_LISTED, "names")]
+    for each in names:
+        if not is_approver(each):
+            raise NotConfig(
+                f"{name} must be names of accounts, roles that decide, or groups, such as group:finance", line
+            )
+    if not names:
+        raise NotConfig(f"{name} must have a name", line)
+    return tuple(names)
+
+
 def _webhook(node: Node, name: str, line: int) -> str:
     return match_text(node, _WEBHOOK, line, f"{name} must be an address such as https://example.com/anchor")[0]
 
@@ -249,6 +302,20 @@ _OF_AUDIT: Keys = {
     "keep_payloads_days": Key(WholeNumber(36_500), "days after which events keep only who, what and when", "never"),
     "anchor": section(dict, _OF_ANCHOR),
 }
+_OF_RULE: Keys = {
+    "action": Key(_action, "name of an action, or the beginning of names and `*`, such as `pay_*`", "must be set"),
+    "by": Key(_approvers, "accounts, roles and groups that may approve, such as `group:finance`", "whoever may decide"),
+    "count": Key(WholeNumber(MOST_NEEDED), "how many different people must approve", 1),
+    "not_requester": Key(switch, "whether somebody else than the requester must approve", "`false`"),
+}
+_OF_APPROVALS: Keys = {
+    "rules": Key(
+        _rules,
+        "list of rules about [who may approve](team.md#rules-of-your-own), beside those of action files",
+        "none",
+        _OF_RULE,
+    ),
+}
 _OF_STORE: Keys = {
     "url": Key(
         _database,
@@ -281,6 +348,7 @@ _CORE_KEYS: Keys = {
     "pending": section(PendingLimits, _OF_PENDING),
     "metrics": section(lambda token_sha256=None: token_sha256, _OF_METRICS),
     "log": section(lambda **keys: keys.get("format", "text"), _OF_LOG),
+    "approvals": section(lambda rules=(): rules, _OF_APPROVALS),
     "audit": section(_audit, _OF_AUDIT),
     "store": section(StoreSettings, _OF_STORE),
 }

@@ -124,7 +124,10 @@ def render_status(body: Mapping[str, Any]) -> ToolResult:
         lines = ("status: approved, not started", f"{begins} Nothing was sent yet.", _render_edited(body))
         return ToolResult(_lines(*lines))
     again = _render_again(body.get("failure"))
-    return ToolResult(_lines(f"status: {status}", _WORDS.get(status), again, _render_edited(body), _reason(body)))
+    progress = f"It has {body['progress']}." if body.get("progress") else None
+    return ToolResult(
+        _lines(f"status: {status}", _WORDS.get(status), progress, again, _render_edited(body), _reason(body))
+    )
 
 
 def read_status_call(arguments: Mapping[str, JSON], longest_seconds: float) -> tuple[str, float] | ToolResult:

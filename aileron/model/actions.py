@@ -102,6 +102,7 @@ class ApprovalRule:
     :ivar replaced_on_repeat: True if an identical later request, of any session, withdraws the run while it is pending.
     :ivar by: see L{ApproverRule}.
     :ivar not_requester: see L{ApproverRule}.
+    :ivar count: see L{ApproverRule}.
     """
 
     gated: bool = False
@@ -113,11 +114,12 @@ class ApprovalRule:
     replaced_on_repeat: bool = False
     by: tuple[str, ...] = ()
     not_requester: bool = False
+    count: int = 1
 
     @property
     def approvers(self) -> ApproverRule:
         """The rule about the people who may approve."""
-        return ApproverRule(self.by, self.not_requester)
+        return ApproverRule((self.by,) if self.by else (), self.not_requester, self.count)
 
 
 @frozen

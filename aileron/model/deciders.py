@@ -1,12 +1,29 @@
-"""Decides whether a person may decide a request."""
+"""Decides whether a person may decide a request, and how many people must approve it."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 
 from .audit import Actor
 from .errors import Forbidden
 from .people import OPERATOR, AccountLogin, ApproverRule, Owner, PersonAccount, Role
+from .runs import Vote
 
 _GONE = "Your account was just changed or removed. Nothing was decided."
+
+
+def combine_rules(rules: Iterable[ApproverRule]) -> ApproverRule:
+    """Return the rule that is as strict as all of these together.
+
+    The person needs one name of each list, C{not_requester} holds if one rule has it, and the largest count holds.
+    """
+    found = tuple(rules)
+    lists = dict.fromkeys(names for rule in found for names in rule.by)
+    # guard of roles: of two rules the stricter one holds -> runner.test_approvers.StrictestTests.test_combined,
+    #    instead return found[0]
+    return ApproverRule(
+        tuple(lists), any(rule.not_requester for rule in found), max((rule.count for rule in found), default=1)
+    )
 
 
 def check_may_decide(
@@ -57,19 +74,38 @@ def find_objection(login: AccountLogin | None, owner: Owner | None, rule: Approv
     """Return why a person may not approve a request, as a sentence, or None if the person may.
 
     A request of an account is approved by its own person, by administrators, by the operator, and by those whom the
-    action's rule names. A request of the operator is approved by everybody who may decide.
+    rule names; by everybody who may decide if the rule asks for several people. So is a request of the operator.
 
     :param login: the account as it was when the person signed in, or None for the operator.
     :param owner: the owner of the request, or None for the operator.
     """
     name, role = (OPERATOR, Role.ADMINISTRATOR) if login is None else (login.name, login.role)
-    objection = rule.find_objection(name, role, is_requester=_is_own(login, owner))
+    groups = () if login is None else login.groups
+    objection = rule.find_objection(name, role, groups, is_requester=_is_own(login, owner))
     if objection is not None:
         return objection
     is_concerned = owner is None or _is_own(login, owner) or role.covers(Role.ADMINISTRATOR)
     # guard of roles: an approver approves no request of another person -> runner.test_owners.OwnerTests.test_default
-    if owner is not None and not is_concerned and not rule.names(name, role):
+    if owner is not None and not is_concerned and not rule.asks_others:
         return f"This is a request of {owner.name}, who approves it."
+    return None
+
+
+def find_shortage(votes: Sequence[Vote], owner: Owner | None, rule: ApproverRule) -> str | None:
+    """Return why these votes are not the approvals that a rule requires, as a sentence, or None if they are.
+
+    :param owner: the owner of the request, or None for the operator.
+    """
+    for vote in votes:
+        # guard of roles: each of the people is one who may approve -> runner.test_votes.RuleTests.test_stricter
+        objection = find_objection(vote.account, owner, rule)
+        if objection is not None:
+            return objection
+    # guard of roles: one person counts once, also in the last check
+    #    -> runner.test_votes.ShortageTests.test_same_person,
+    #    instead if len(votes) < rule.count
+    if len({vote.person for vote in votes}) < rule.count:
+        return f"This action needs the approvals of {rule.count} people."
     return None
 
 

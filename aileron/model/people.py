@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from datetime import datetime
 from enum import StrEnum
 
 from attrs import field, frozen
 
 from aileron.base.converter import Member, differ, to_json
-from aileron.base.json import digest, timestamp
+from aileron.base.json import JSON, digest, timestamp
 
 NAME = r"^[a-z][a-z0-9-]{0,31}$"
 """The pattern of an account's name. It has no dot, which ends the name in the ID of a login."""
@@ -30,6 +32,15 @@ class Role(StrEnum):
         return order.index(self) >= order.index(least)
 
 
+GROUP = "group:"
+"""The beginning of a name in a rule that stands for a group of accounts, such as C{group:finance}."""
+
+MOST_GROUPS = 16
+"""The most groups of one account."""
+
+MOST_NEEDED = 10
+"""The most approvals that a rule can require."""
+
 OPERATOR = "operator"
 """The name of the operator among those who may approve. No account has it. The operator has the role administrator."""
 
@@ -50,32 +61,43 @@ signed in with a provider. The account's name follows. The next sign-in of the s
 
 @frozen
 class ApproverRule:
-    """The rule of an action file about the people who may approve its runs.
+    """A rule about the people who may approve, and how many of them must.
 
-    :ivar by: names of accounts and of roles, of which the person needs one; empty for everybody who may decide.
+    :ivar by: lists of names of accounts, roles and groups. The person needs one name of each list.
     :ivar not_requester: True if the person for whom the request was made may not approve it.
+    :ivar count: how many different people must approve before the run begins.
     """
 
-    by: tuple[str, ...] = ()
+    by: tuple[tuple[str, ...], ...] = ()
     not_requester: bool = False
+    count: int = 1
 
-    def names(self, name: str, role: Role) -> bool:
-        """Return whether the rule lists an account's name or its role."""
-        return name in self.by or role.value in self.by
+    @property
+    def digest(self) -> str | None:
+        """The digest of the rule, or None if everybody who may decide may approve alone."""
+        return None if self == ApproverRule() else digest(to_json(self))
 
-    def find_objection(self, name: str, role: Role, *, is_requester: bool) -> str | None:
+    @property
+    def asks_others(self) -> bool:
+        """True if the rule names people, or asks for several: then others than the requester may approve."""
+        return bool(self.by) or self.count > 1
+
+    def find_objection(self, name: str, role: Role, groups: Collection[str] = (), *, is_requester: bool) -> str | None:
         """Return why a person may not approve, as a sentence, or None if the person may.
 
         :param name: the name of the account, or C{operator}.
+        :param groups: the groups of the account.
         :param is_requester: True if the request was made for this person.
         """
         # guard of roles: the requester approves nothing that the rule excepts
         #    -> runner.test_approvers.RuleTests.test_not_requester
         if self.not_requester and is_requester:
             return "This action needs an approval by somebody else than the requester."
-        # guard of roles: only those whom the rule names approve -> runner.test_approvers.RuleTests.test_named
-        if self.by and not self.names(name, role):
-            return f"This action needs an approval by: {', '.join(self.by)}."
+        passes_for = {name, role.value, *(f"{GROUP}{group}" for group in groups)}
+        for names in self.by:
+            # guard of roles: only those whom the rule names approve -> runner.test_approvers.RuleTests.test_named
+            if passes_for.isdisjoint(names):
+                return f"This action needs an approval by: {', '.join(names)}."
         return None
 
 
@@ -88,6 +110,29 @@ class Owner:
 
     account: str
     name: str
+
+
+@frozen
+class OperatorRule:
+    """A rule of the operator's in C{config.yaml}, beside those of action files.
+
+    :ivar action: the name of an action, or the beginning of names and C{*}.
+    """
+
+    action: str
+    rule: ApproverRule
+
+    def covers(self, action: str) -> bool:
+        """Return whether the rule is about an action."""
+        return action.startswith(self.action[:-1]) if self.action.endswith("*") else action == self.action
+
+
+_is_name = re.compile(NAME).fullmatch
+
+
+def is_approver(name: str) -> bool:
+    """Return whether a rule can have this name: an account's, C{operator}, a role that decides, or C{group:NAME}."""
+    return name != Role.VIEWER and _is_name(name.removeprefix(GROUP)) is not None
 
 
 @frozen
@@ -124,6 +169,7 @@ class PersonAccount:
     :ivar revision: a number that grows with each change. Logins of an earlier revision are refused.
     :ivar verifier: the stored passphrase, or None if none was set yet.
     :ivar invitation: the link that sets the passphrase, or None if it was used.
+    :ivar groups: the groups of the account, sorted. Rules can name them.
     """
 
     id: str
@@ -133,6 +179,7 @@ class PersonAccount:
     created_at: datetime
     verifier: Verifier | None = field(default=None, repr=False)
     invitation: Invitation | None = None
+    groups: tuple[str, ...] = ()
 
     @property
     def is_by_provider(self) -> bool:
@@ -142,8 +189,11 @@ class PersonAccount:
     @property
     def digest(self) -> str:
         """The digest of the whole account, which the vault stores for the accounts in force."""
+        # an account without groups has the digest that earlier versions computed
+        groups: dict[str, JSON] = {"groups": list(self.groups)} if self.groups else {}
         return digest(
             {
+                **groups,
                 "id": self.id,
                 "name": self.name,
                 "role": self.role.value,
@@ -157,7 +207,7 @@ class PersonAccount:
     @property
     def login(self) -> AccountLogin:
         """The account as a login names it."""
-        return AccountLogin(self.id, self.name, self.role, self.digest)
+        return AccountLogin(self.id, self.name, self.role, self.digest, self.groups)
 
     @property
     def owner(self) -> Owner:
@@ -177,8 +227,10 @@ class AccountLogin:
     name: str
     role: Role
     digest: str = field(repr=False)
+    groups: tuple[str, ...] = ()
 
 
-# Both are written into the database, which an account as a whole is not: no answer may have them.
+# They are written into the database, which an account as a whole is not: no answer may have them.
 differ(Invitation, code_digest=Member())
+differ(AccountLogin, digest=Member())
 differ(Verifier, salt=Member(), key=Member())

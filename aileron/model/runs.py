@@ -8,12 +8,12 @@ from enum import StrEnum
 
 from attrs import evolve, field, frozen
 
-from aileron.base.json import JSON
+from aileron.base.json import JSON, digest_of_bytes
 
 from .actions import Offer
 from .audit import Actor, Event
 from .faults import Fault
-from .people import AccountLogin, ApproverRule, Owner
+from .people import OPERATOR, AccountLogin, ApproverRule, Owner
 from .reviews import Card, Review
 from .sessions import Session
 from .signing import SignedDecisions
@@ -185,6 +185,45 @@ class Change:
 
 
 @frozen
+class Vote:
+    """One approval of a run that needs the approvals of several people. It counts only with its mark.
+
+    :ivar person: the ID of the account, or C{operator}. A person has one vote.
+    :ivar account: the account as it was at the login, or None for the operator.
+    :ivar mark: the vault's authentication of the vote.
+    :ivar has_lapsed: True if the account was removed or changed since. The store finds this when it reads the vote.
+    """
+
+    run_id: str
+    person: str
+    digest: str
+    decided_by: str
+    decided_at: datetime
+    not_after: datetime
+    reason: str | None = None
+    not_before: datetime | None = None
+    mark: bytes | None = field(default=None, repr=False)
+    signed: SignedDecisions | None = None
+    account: AccountLogin | None = None
+    has_lapsed: bool = False
+
+    @property
+    def approved(self) -> bool:
+        """True: a denial is no vote, but ends the run."""
+        return True
+
+    @property
+    def mark_digest(self) -> str:
+        """The SHA-256 of the mark, by which decisions and audit events name the vote."""
+        return digest_of_bytes(self.mark or b"")
+
+    @property
+    def name(self) -> str:
+        """The name of the account, or C{operator}."""
+        return OPERATOR if self.account is None else self.account.name
+
+
+@frozen
 class Approval:
     """The approval of one gated run: the request to the operator, and the decision.
 
@@ -195,6 +234,11 @@ class Approval:
     :ivar grant_id: the standing grant that approved it, or None.
     :ivar mark: the authentication of the decision. Without a valid mark the decision does not count.
     :ivar signed: the signed list that contains the decision. None if a grant or an earlier version decided.
+    :ivar votes: the approvals of single people, if several are needed. The store returns all that it has, valid or not.
+    :ivar approvers: the rule about the people who may approve, or None if it is not known here.
+    :ivar approvers_digest: the digest of that rule when it was decided. See L{ApproverRule.digest}.
+    :ivar counted: the digests of the votes that the decision counted.
+    :ivar forced: True if an administrator approved alone, whatever the rule says.
     """
 
     run: Run
@@ -213,6 +257,24 @@ class Approval:
     changes: tuple[Change, ...] = ()
     grant_id: str | None = None
     signed: SignedDecisions | None = None
+    votes: tuple[Vote, ...] = ()
+    approvers: ApproverRule | None = None
+    approvers_digest: str | None = None
+    counted: tuple[str, ...] = ()
+    forced: bool = False
+
+    def find_counted(self) -> tuple[Vote, ...]:
+        """Return the votes that the decision counted, as far as they are there."""
+        return tuple(vote for vote in self.votes if vote.mark_digest in self.counted)
+
+    @property
+    def progress(self) -> str:
+        """The count of several needed approvals, and whose there are: C{1 of 2 approvals: ada}. Else an empty text."""
+        needed = 1 if self.approvers is None else self.approvers.count
+        if needed == 1 or self.forced:
+            return ""
+        names = f": {', '.join(vote.name for vote in self.votes)}" if self.votes else ""
+        return f"{len(self.votes)} of {needed} approvals{names}"
 
 
 @frozen
@@ -254,6 +316,9 @@ class Decision:
     :ivar decided_at: when it was decided. The runner sets this field and the following fields.
     :ivar same_as: the id of the denied run that is identical, if this denial follows from its denial.
     :ivar account: the account of the person who decides, as it was at the login, or None for the operator.
+    :ivar forced: True if an administrator approves alone, whatever the rule says. It needs a reason.
+    :ivar approvers_digest: see L{Approval}. The runner sets this field and the following one.
+    :ivar counted: see L{Approval}.
     """
 
     approved: bool
@@ -269,6 +334,9 @@ class Decision:
     signed: SignedDecisions | None = None
     same_as: str | None = None
     account: AccountLogin | None = None
+    forced: bool = False
+    approvers_digest: str | None = None
+    counted: tuple[str, ...] = ()
 
 
 @frozen
@@ -368,7 +436,8 @@ class Transition:
     :ivar charges: the counts that the transition adds. If one is full, the transition is refused.
     :ivar note: a note on another run, stored in the same transaction.
     :ivar claim: the claim to store with a new run, or None.
-    :ivar approvers: the action's rule about the people who may approve, or None if nothing is approved.
+    :ivar approvers: the rule about the people who may approve, or None if nothing is approved.
+    :ivar vote: the approval of one person to store, if the run needs several. With the last one, there is a decision.
     :ivar verify: a function that is called in the transaction with the stored row. If it raises, nothing is stored.
     """
 
@@ -393,6 +462,7 @@ class Transition:
     note: RepetitionNote | None = None
     claim: ToolClaim | None = None
     approvers: ApproverRule | None = None
+    vote: Vote | None = None
 
     def applied(self, run: Run) -> Run:
         """Return C{run} after this transition."""

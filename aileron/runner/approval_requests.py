@@ -33,6 +33,7 @@ from .plan import Plan, Planner
 from .previews import PREVIEW_SECONDS, PreviewReader, lacks_preview
 from .runs import RunRepository, Verify, transition
 from .tasks import ResultWaiters, Tasks, Timers
+from .votes import Votes
 
 _log = Logger()
 _MOST_PLANS, _LARGE = 200, ""
@@ -52,6 +53,7 @@ class ApprovalRequests:
     _runs: RunRepository
     _planner: Planner
     _decisions: Decisions
+    _votes: Votes
     _timers: Timers
     _plans: dict[str, tuple[Run, object, Plan]] = field(
         factory=dict, init=False
@@ -231,7 +233,8 @@ class ApprovalRequests:
         plan = self._planner.plan_run(edited, preview)
         # guard of roles: nobody approves alone what the requester may not approve, by editing it first
         #    -> runner.test_approvers.EditTests.test_not_requester
-        check_may_edit(actor, edited.owner, plan.action.approval.approvers)
+        check_may_edit(actor, edited.owner, await self._votes.find_rule(plan.action))
+        await self._withdraw_votes(approval)
         ask = Ask(plan.digest(edited), plan.review(), approval.requested_at, approval.expires_at)
         await self._runs.apply_or_refuse(self._change(approval, edited, ask, actor))
 
@@ -315,9 +318,20 @@ class ApprovalRequests:
         return None if seconds is None else self._runs.now() + timedelta(seconds=seconds)
 
     async def _put(self, approval: Approval, ask: Ask, *events: Event, flags: tuple[BindingFlag, ...] = ()) -> None:
+        await self._withdraw_votes(approval)
         run, now, unless_changed = approval.run, self._runs.now(), require_digest(approval.digest)
         change = transition(run, RunState.PENDING, now, *events, ask=ask, verify=unless_changed, flags=flags)
         await self._runs.apply(change)
+
+    async def _withdraw_votes(self, approval: Approval) -> None:
+        """Withdraw the approvals of single people before something else is shown, so that they never count again.
+
+        The same could be shown once more, after another edit.
+        """
+        # guard of roles: an approval does not return with what it was for -> runner.test_votes.EditTests.test_back,
+        #    instead if False
+        if approval.votes:
+            await self._decisions.give_up(approval.run)
 
 
 def describe_approval(approval: Approval) -> Mapping[str, JSON]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -9,8 +10,10 @@ from attrs import define, evolve
 
 from aileron.base.converter import to_json
 from aileron.base.json import timestamp
-from aileron.model.actions import ApprovalRule
+from aileron.model.actions import Action, ApprovalRule
+from aileron.model.audit import Actor
 from aileron.model.authority import NewGrant
+from aileron.model.deciders import check_may_approve
 from aileron.model.errors import (
     AileronError,
     ApprovalStale,
@@ -20,8 +23,9 @@ from aileron.model.errors import (
     StateConflict,
     StoreUnavailable,
 )
+from aileron.model.people import ApproverRule
 from aileron.model.reviews import Preview
-from aileron.model.runs import Approval, Decision, Run, RunState, Transition
+from aileron.model.runs import Approval, Decision, Run, RunState, Transition, Vote
 from aileron.model.signing import SignedDecisions
 
 from .approval_requests import ApprovalRequests, describe_approval, describe_difference, require_digest
@@ -32,23 +36,28 @@ from .decisions import (
     Decisions,
     DecisionWithdrawn,
     EarlierKey,
-    GrantCheck,
     NoDecision,
     NotYet,
     check_signed,
     decision_digest,
     get_decider,
+    get_person,
 )
 from .pauses import Pauses
 from .plan import Plan, Planner, PlanOutline
 from .previews import PreviewReader
 from .runs import RunRepository, Verify, make_conflict, transition
+from .votes import Votes, VotesChanged, refuse_second, require_votes
 
 _OTHERWISE = "What would run has just changed."
 _INTERRUPTED = (
     "The approval no longer counts: the request was being denied or updated when it was given, or when Aileron last "
     "stopped."
 )
+_NOT_LAST = (
+    "This would not be the last approval that is needed, so nothing was decided and no grant was issued: {told}."
+)
+_MOST_TRIES = 5
 
 
 class SignatureCheck(Protocol):
@@ -88,8 +97,8 @@ class ApprovalGate:
     _decisions: Decisions
     _reader: PreviewReader
     _pauses: Pauses
-    _grants: GrantCheck
     _approvers: SignatureCheck
+    _votes: Votes
 
     async def admit(self, run_id: str, decision: Decision, wish: NewGrant | None = None) -> Decision:
         """Verify the signature that comes with a decision, and return the decision with the verified signature.
@@ -127,32 +136,91 @@ class ApprovalGate:
             return None
         return await self._fetch(approval.run)
 
-    async def decide(self, run_id: str, decision: Decision, preview: Preview | None) -> Approval:
+    async def decide(
+        self, run_id: str, decision: Decision, preview: Preview | None, *, must_be_last: bool = False
+    ) -> Approval:
         """Verify, sign and record one decision. The caller must hold the run's lock.
 
+        If the run needs the approvals of several people, an approval is stored as a vote until there are enough.
+
         :param preview: the preview from L{seen_before_decision}.
-        :return: the decided approval.
-        :raises NotFound, Conflict: if no approval is pending.
+        :param must_be_last: True to refuse an approval after which the run still needs others.
+        :return: the approval after the decision. Its run is still pending if it needs the approvals of others.
+        :raises NotFound, Conflict: if no approval is pending, or the person approved it already.
         :raises ApprovalStale: if the decision is for another digest, or the run cannot start as the approval shows.
         :raises Forbidden: if the key that signed, or the person, may not approve this action.
         :raises InvalidRequest: if the start time is too far ahead.
         :raises Paused: if the decision approves and runs of the session are paused.
         :raises VaultLocked, BindingFailed, StoreUnavailable: if the decision cannot be signed or recorded now.
         """
+        _check_time(decision, self._runs.now())
+        tries = _MOST_TRIES
+        while True:
+            tries -= 1
+            try:
+                return await self._decide(run_id, decision, preview, must_be_last)
+            except VotesChanged:  # on another daemon
+                if not tries:
+                    raise
+
+    async def _decide(self, run_id: str, decision: Decision, preview: Preview | None, must_be_last: bool) -> Approval:
         looked = self._runs.now()
-        _check_time(decision, looked)
         approval, plan = await self.open(run_id, decision.digest)
         self.refuse_unsigned(approval, decision)
-        undo_seconds, approvers = 0.0, None
-        if decision.approved:
-            await self._refuse_repetition(approval.run)
-            rule = await self._confirm(approval, plan, preview)
-            undo_seconds, approvers = rule.undo_seconds, rule.approvers
-            self._pauses.refuse(approval.run.session_id)
-        else:
+        if not decision.approved:
             await self._decisions.outdate(approval.run, looked - TICK)  # an approval recorded meanwhile remains valid
-        signed = self._decisions.signed(approval.run, decision, undo_seconds)
-        decided = evolve(self._find_decided(approval, signed), approvers=approvers)
+            return await self._record(approval, self._decisions.signed(approval.run, decision))
+        await self._refuse_repetition(approval.run)
+        action = await self._confirm(approval, plan, preview)
+        approvers = await self._votes.find_rule(action)
+        self._pauses.refuse(approval.run.session_id)
+        undo_seconds, decision = action.approval.undo_seconds, evolve(decision, approvers_digest=approvers.digest)
+        if approvers.count == 1:
+            signed = self._decisions.signed(approval.run, decision, undo_seconds)
+            return await self._record(approval, signed, approvers)
+        return await self._vote(evolve(approval, approvers=approvers), decision, undo_seconds, must_be_last)
+
+    async def _vote(self, approval: Approval, decision: Decision, undo_seconds: float, must_be_last: bool) -> Approval:
+        """Record one approval of several. The last one approves the run.
+
+        :raises Conflict: if the person approved it already, or others are missing and this one must be the last.
+        """
+        approvers = approval.approvers or ApproverRule()
+        counting = evolve(approval, votes=self._votes.count(approval, approvers))
+        refuse_second(decision, counting)
+        vote = self._decisions.sign_vote(approval.run, decision)
+        votes = (*counting.votes, vote)
+        # guard of roles: fewer people than the rule requires approve nothing -> runner.test_votes.CountTests.test_first
+        if len(votes) < approvers.count:
+            if must_be_last:
+                raise Conflict(_NOT_LAST.format(told=counting.progress))
+            await self._runs.apply_or_refuse(self._find_voted(approval, vote, votes))
+            return evolve(await self._runs.approval(approval.run.id), approvers=approvers, votes=votes)
+        begins = max(filter(None, (each.not_before for each in votes)), default=None)
+        counted = tuple(each.mark_digest for each in votes)
+        signed = self._decisions.signed(
+            approval.run, evolve(decision, not_before=begins, counted=counted), undo_seconds
+        )
+        return evolve(await self._record(approval, signed, approvers, vote), votes=votes)
+
+    async def _record(
+        self,
+        approval: Approval,
+        signed: Decision,
+        approvers: ApproverRule | None = None,
+        vote: Vote | None = None,
+    ) -> Approval:
+        """Store a signed decision that approves or denies the run, and return the approval with it.
+
+        :param approvers: the rule about the people who may approve, or None for a denial.
+        :param vote: the last vote, which is stored as well, or None if one person approves alone.
+        """
+        verify = (
+            self._require_decided(signed)
+            if vote is None
+            else _both(self._require_decided(signed), require_votes(approval.votes))
+        )
+        decided = evolve(self._find_decided(approval, signed), approvers=approvers, vote=vote, verify=verify)
         decided = await self._runs.note_superseded(decided, approval.run)
         run = await self._runs.apply_or_refuse(decided)
         return evolve(
@@ -166,7 +234,29 @@ class ApprovalGate:
             not_after=signed.not_after,
             mark=signed.mark,
             signed=signed.signed,
+            approvers_digest=signed.approvers_digest,
+            counted=signed.counted,
+            forced=signed.forced,
         )
+
+    def _find_voted(self, approval: Approval, vote: Vote, votes: Sequence[Vote]) -> Transition:
+        """Return the transition that stores a vote after which others are missing. The run stays pending."""
+        run, approvers = approval.run, approval.approvers or ApproverRule()
+        event = self._runs.event_of_run(
+            "approval.voted",
+            run,
+            Actor("human", vote.decided_by),
+            digest=vote.digest,
+            decision_digest=vote.mark_digest,
+            reason=vote.reason,
+            not_before=None if vote.not_before is None else timestamp(vote.not_before),
+            person=vote.person,
+            given=len(votes),
+            needed=approvers.count,
+            **_signature_payload(vote),
+        )
+        verify = _both(self._require_decided(vote), require_votes(approval.votes))
+        return transition(run, RunState.PENDING, vote.decided_at, event, verify=verify, vote=vote, approvers=approvers)
 
     async def open(self, run_id: str, digest: str | None) -> tuple[Approval, Plan | None]:
         """Return the pending approval of a run, after checking that its digest is C{digest} unless that is None.
@@ -183,6 +273,23 @@ class ApprovalGate:
                 "What would run is no longer what was shown. Review it again.", describe_approval(approval)
             )
         return approval, plan
+
+    async def check_may_grant(self, approval: Approval, action: Action, decision: Decision) -> None:
+        """Check that a person may issue a grant with an approval.
+
+        The rule must let the person approve, and no other approval may be missing.
+
+        :raises Forbidden: if the rule does not let the person approve.
+        :raises Conflict: if the run would still need the approvals of others.
+        :raises ApprovalStale, VaultLocked, BindingFailed, StoreUnavailable: if this cannot be found out now.
+        """
+        approvers = await self._votes.find_rule(action)
+        check_may_approve(decision.account, approval.run.owner, approvers)
+        votes = self._votes.count(approval, approvers) if approvers.count > 1 else ()
+        # guard of roles: a grant needs the last approval -> runner.test_votes.GrantTests.test_last
+        if len(votes) + 1 < approvers.count:
+            counting = evolve(approval, approvers=approvers, votes=votes)
+            raise Conflict(_NOT_LAST.format(told=counting.progress))
 
     def granted(self, approval: Approval, decision: Decision, rule: ApprovalRule) -> Transition:
         """Return the transition by which a standing grant approves the run. The caller must count the use before.
@@ -237,11 +344,13 @@ class ApprovalGate:
             approval = await self._sound(run)
             await self._refuse_repetition(run)
             plan = self._as_approved(approval, preview)
-            self._grants.check(approval, plan)
+            self._decisions.check_again(approval, plan)
+            approvers = await self._votes.find_rule(plan.action)
+            self._votes.verification(approvers)(approval.run, approval)
         except ApprovalStale as found:
             await self._requests.ask_anew(run, found, preview)
             return None
-        return plan, approval
+        return plan, evolve(approval, approvers=approvers)
 
     def verification(self, run: Run, plan: Plan, approval: Approval) -> Verify:
         """Return a check for the transaction that commits C{executing}: decision and grant must still be valid.
@@ -249,13 +358,16 @@ class ApprovalGate:
         :raises VaultLocked, BindingFailed: if the decision cannot be verified now.
         """
         decided = self._decisions.verification(plan.digest(run), approval.mark)
+        is_enough = self._votes.verification(approval.approvers or ApproverRule())
 
         def verify(run: Run, found: Approval | None) -> None:
             decided(run, found)
             # guard of signing: the signature is verified in the transaction that begins the effect
             #    -> runner.test_signed.SignedTests.test_meanwhile
             self._check_signature(run, found)
-            self._grants.in_force(found)
+            # guard of roles: the votes are verified in the transaction that begins the effect
+            #    -> runner.test_votes.ForgedTests.test_meanwhile
+            is_enough(run, found)
 
         return verify
 
@@ -280,7 +392,7 @@ class ApprovalGate:
         :raises AileronError: if the use cannot be recorded.
         """
         try:
-            await self._decisions.spend(approval, self._grants.in_force)
+            await self._decisions.spend(approval)
         except Conflict:
             raise
         except AileronError:
@@ -347,7 +459,7 @@ class ApprovalGate:
             raise NoDecision("The audit log has no such decision, or has something after it.")
         self._check_signature(approval.run, approval)
 
-    def _require_decided(self, decision: Decision) -> Verify:
+    def _require_decided(self, decision: Decision | Vote) -> Verify:
         """Return the check for the transaction that commits a decision: of the row's digest and of the signature."""
         unless_changed, signed = require_digest(decision.digest), decision.signed
 
@@ -358,7 +470,7 @@ class ApprovalGate:
             #    -> runner.test_signed.PasskeySignedTests.test_removed_meanwhile
             if removed is not None:
                 raise ApprovalStale(f"It was signed with {removed} that was just removed. Nothing was decided.")
-            if signed is not None and decision.same_as is None:
+            if signed is not None and not (isinstance(decision, Decision) and decision.same_as is not None):
                 check_signed(signed, run.id, decision)
 
         return verify
@@ -380,6 +492,7 @@ class ApprovalGate:
             wait_ms=waited,
             not_before=None if decision.not_before is None else timestamp(decision.not_before),
             grant=decision.grant_id,
+            **_votes_payload(decision),
             **_signature_payload(decision),
         )
         end = RunState.APPROVED if decision.approved else RunState.DENIED
@@ -394,8 +507,8 @@ class ApprovalGate:
             start_after=decision.not_before,
         )
 
-    async def _confirm(self, approval: Approval, opened: Plan | None, preview: Preview | None) -> ApprovalRule:
-        """Check that the run could start now exactly as the approval shows it, and return the action's approval rule.
+    async def _confirm(self, approval: Approval, opened: Plan | None, preview: Preview | None) -> Action:
+        """Check that the run could start now exactly as the approval shows it, and return its action.
 
         :param opened: the plan that the approval's digest covers, from L{open}, or None if there was none.
         :param preview: the preview that was just fetched, or None.
@@ -420,7 +533,7 @@ class ApprovalGate:
             raise ApprovalStale(f"{_OTHERWISE} Review it again.", describe_approval(approval))
         if plan.lacks is not None:
             raise ApprovalStale(plan.lacks, describe_approval(approval))
-        return plan.action.approval
+        return plan.action
 
     def _as_approved(self, approval: Approval, preview: Preview | None) -> Plan:
         """Plan the run with this preview, and return the plan if its digest is the approved one.
@@ -437,13 +550,34 @@ class ApprovalGate:
         return plan
 
 
-def _signature_payload(decision: Decision) -> dict[str, Any]:
+def _votes_payload(decision: Decision) -> dict[str, Any]:
+    """Return who else approved for the event's payload, or an empty dict if one person decided alone.
+
+    The votes before the last one are named as their events name them.
+    """
+    if not decision.counted:
+        return {}
+    return {"votes": decision.counted[:-1], "needed": len(decision.counted), "person": get_person(decision)}
+
+
+def _both(first: Verify, second: Verify) -> Verify:
+    """Return a check that makes both checks."""
+
+    def verify(run: Run, approval: Approval | None) -> None:
+        first(run, approval)
+        second(run, approval)
+
+    return verify
+
+
+def _signature_payload(decision: Decision | Vote) -> dict[str, Any]:
     """Return the signature for the event's payload, or an empty dict if nobody signed, for example for a grant.
 
     The signature on a twin's denial is that of another run, whose id is added.
     """
     signed = {} if decision.signed is None else {"signed": to_json(decision.signed)}
-    return signed if decision.same_as is None else {**signed, "same_as": decision.same_as}
+    same_as = decision.same_as if isinstance(decision, Decision) else None
+    return signed if same_as is None else {**signed, "same_as": same_as}
 
 
 def _check_time(decision: Decision, now: datetime) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from attrs import field, frozen
 from twisted.internet.interfaces import IReactorTime
@@ -42,6 +42,7 @@ from .shared_pauses import SharedPauses
 from .submission import Proposals, Submission
 from .tasks import KeyedLocks, ResultWaiters, Tasks, Timers
 from .tool_reads import ToolReads
+from .votes import LoadRules, Votes, find_no_rules
 
 
 @frozen(eq=False)
@@ -162,6 +163,8 @@ class Collaborators:
     :param monotonic: returns the seconds of a monotonic clock. If it is None, C{clock} is used.
     :param may_send: returns False if another daemon may have taken the runs that this one is executing.
     :param others: the objects for sharing a database with other daemons. None if no others use it.
+    :param accounts: returns the digest of each account in force, by the account's ID.
+    :param approver_rules: returns the operator's rules about who approves.
     :param probe: called with the name of each point at which tests simulate a crash.
     :param is_removed: returns whether an owner's account was removed. By default there are no accounts.
     """
@@ -190,6 +193,8 @@ class Collaborators:
     others: OtherDaemons | None = None
     may_send: Callable[[], bool] = lambda: True
     is_removed: Callable[[Owner], bool] = lambda _: True
+    accounts: Callable[[], Mapping[str, str]] = dict
+    approver_rules: LoadRules = find_no_rules
 
 
 def build(with_: Collaborators) -> Runner:
@@ -265,9 +270,21 @@ class _Assembly:
     def _build_approvals(self) -> None:
         given = self.given
         self.undo = UndoWindow(timers=self.timers, events=self.runs.events, monotonic=self.monotonic)
-        self.decisions = Decisions(control=given.control, audit=given.audit, events=self.runs.events, undo=self.undo)
+        self.decisions = Decisions(
+            control=given.control,
+            audit=given.audit,
+            events=self.runs.events,
+            undo=self.undo,
+            grants=GrantCheck(grants=given.grants, events=self.runs.events),
+        )
+        self.votes = Votes(
+            decisions=self.decisions,
+            offerings=self.offerings,
+            accounts=given.accounts,
+            load_rules=given.approver_rules,
+        )
         self.requests = ApprovalRequests(
-            runs=self.runs, planner=self.planner, decisions=self.decisions, timers=self.timers
+            runs=self.runs, planner=self.planner, decisions=self.decisions, votes=self.votes, timers=self.timers
         )
         self.late_answers = LateAnswers(runs=self.runs, tasks=self.tasks)
         self.executor = Executor(
@@ -298,8 +315,8 @@ class _Assembly:
             decisions=self.decisions,
             reader=self.reader,
             pauses=self.pauses,
-            grants=GrantCheck(grants=given.grants, events=self.runs.events),
             approvers=given.approvers,
+            votes=self.votes,
         )
 
     def _build_reconciler(self) -> Reconciler:
@@ -341,6 +358,7 @@ class _Assembly:
             tasks=self.tasks,
             locks=self.locks,
             contents=self.given.contents,
+            votes=self.votes,
         )
 
     def _build_trust(self, rollbacks: RollbackDetector) -> TrustService:

@@ -32,6 +32,7 @@ from .offerings import TrustedTexts
 from .previews import PreviewReader, lacks_preview
 from .runs import RunRepository
 from .tasks import KeyedLocks, Tasks, shielded
+from .votes import Votes
 
 REPEATED_WITHIN = timedelta(days=1)
 """A request is warned about if another session completed an identical call within this time."""
@@ -64,6 +65,7 @@ class DecisionService:
     _tasks: Tasks
     _locks: KeyedLocks
     _contents: TrustedTexts
+    _votes: Votes
 
     async def approval(self, run_id: str, *, only_read: bool = False) -> Approval:
         self._requests.read_files()
@@ -72,6 +74,7 @@ class DecisionService:
             found = self._requests.compute(await self._previews.wait_under_way(kept))
         else:
             found = await self._previews.fetch_for_display(await self._requests.show(kept))
+        found = await self._votes.show(found)
         return evolve(found, changes=tuple([await self._find_texts(each) for each in found.changes]))
 
     async def _find_texts(self, change: Change) -> Change:
@@ -89,10 +92,16 @@ class DecisionService:
         page = await self._runs.list_approvals(query)
         found = []
         for approval in page.items:
-            found.append(self._requests.compute(approval) if only_read else await self._requests.show(approval))
+            shown = self._requests.compute(approval) if only_read else await self._requests.show(approval)
+            found.append(await self._votes.show(shown))
             if heavy(approval.run.arguments):
                 await deferLater(self._tasks.clock, 0)  # a large approval takes milliseconds: let the reactor run
         return Page(tuple(found), page.cursor)
+
+    async def progress(self, run: Run) -> str:
+        if run.state is not RunState.PENDING or not await self._votes.need_several(run.action):
+            return ""
+        return (await self._votes.show(await self._runs.approval(run.id))).progress
 
     async def pending(self, session_id: str | None) -> int:
         return await self._runs.count_runs(RunQuery(states=(RunState.PENDING,), session_id=session_id))
@@ -165,6 +174,8 @@ class DecisionService:
         return approval, grant
 
     def _note_decided(self, approval: Approval) -> Approval:
+        if approval.run.state is RunState.PENDING:  # the approvals of others are missing
+            return approval
         self._requests.forget(approval.run.id)
         if approval.run.state is RunState.DENIED:
             self._denials.note(approval)

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from attrs import define, evolve, field
 from twisted.logger import Logger
 
+from aileron.base.converter import to_json
 from aileron.base.json import JSON, digest_of_bytes, timestamp
 from aileron.model.audit import Actor
 from aileron.model.authority import Grant, GrantState, verdict_of
@@ -23,8 +24,9 @@ from aileron.model.errors import (
 )
 from aileron.model.interfaces.authority import IControl, IGrants
 from aileron.model.interfaces.store import IAudit
+from aileron.model.people import OPERATOR
 from aileron.model.queries import AuditQuery
-from aileron.model.runs import Approval, Decision, Run
+from aileron.model.runs import Approval, Decision, Run, Vote
 from aileron.model.signing import SignedDecisions, begins_as_signed
 from aileron.model.trust import Mark
 
@@ -40,6 +42,9 @@ APPROVAL_HOLDS = timedelta(hours=24)
 
 MOST_AHEAD = timedelta(days=30)
 """The longest delay that the operator can set for the start of an approved run."""
+
+_VOTE_HOLDS = timedelta(days=7)
+"""The time in which the approval of one person counts while those of others are missing."""
 
 _REMEMBERED = MOST_AHEAD + timedelta(days=2)
 """The time for which a withdrawal is stored. It is longer than the lifetime of any decision."""
@@ -66,7 +71,7 @@ _UNREADABLE = (
 )
 TICK = timedelta(microseconds=1)
 _NOTHING = (0, "")  # the end of an audit log that was emptied: the next start reports it as tampering
-_TAG, _SIGNED_TAG = "aileron.decision.v1", "aileron.decision-mark.v2"
+_TAG, _SIGNED_TAG, _VOTE_TAG = "aileron.decision.v1", "aileron.decision-mark.v2", "aileron.vote.v1"
 
 _BY = "grant:"
 
@@ -94,6 +99,56 @@ class EarlierKey(ApprovalStale):
 
 
 @define(eq=False)
+class GrantCheck:
+    """Verifies that the grant which approved a run still allows the run. Runs that a person approved always pass."""
+
+    _grants: IGrants
+    _events: EventFactory
+
+    def check(self, approval: Approval, plan: Plan) -> None:
+        """Verify that the grant allows the run as planned now, unless a person approved the run.
+
+        :raises NoDecision: if the vault has no such grant, or the grant never allowed these arguments or this session.
+        :raises ApprovalStale: if the grant no longer allows the run.
+        """
+        grant = self._in_force(approval)
+        if grant is None:
+            return
+        if not allows(grant, plan.arguments) or not grant.is_meant_for(approval.run.owner, approval.run.session_id):
+            raise NoDecision("The grant that approved it does not allow it.")
+        why = describe_changes(grant.bound, bounds_of_plan(plan))
+        if why is not None:
+            raise ApprovalStale(f"The grant that allowed it no longer does. {why}")
+
+    def in_force(self, approval: Approval | None) -> None:
+        """Verify that the grant which approved the run is neither revoked nor expired. Can be called in any thread.
+
+        If a person approved the run, or C{approval} is None, do nothing.
+
+        :raises NoDecision: if the vault has no such grant, or the row names another grant than the decision.
+        :raises ApprovalStale: if the grant was revoked or has expired.
+        """
+        if approval is not None:
+            self._in_force(approval)
+
+    def _in_force(self, approval: Approval) -> Grant | None:
+        by = approval.decided_by or ""
+        named = by.removeprefix(_BY) if by.startswith(_BY) else None
+        if named != approval.grant_id:
+            raise NoDecision("The row names a different grant than the decision.")
+        if named is None:
+            return None
+        grant = self._grants.get(named)
+        if grant is None:
+            raise NoDecision("The grant that approved it is not in the vault.")
+        state = grant.state(self._events.now())
+        if state in (GrantState.REVOKED, GrantState.OVER):
+            how = "was revoked" if state is GrantState.REVOKED else "is over"
+            raise ApprovalStale(f"The grant that allowed it {how}.")
+        return grant
+
+
+@define(eq=False)
 class Decisions:
     """Signs and verifies decisions, and records their use in the vault, where no database row can undo it."""
 
@@ -101,6 +156,7 @@ class Decisions:
     _audit: IAudit
     _events: EventFactory
     _undo: UndoWindow
+    _grants: GrantCheck
     _owed: dict[str, datetime] = field(factory=dict, init=False)  # by run, withdrawals not yet written to the vault
 
     def signed(self, run: Run, decision: Decision, undo_seconds: float = 0.0) -> Decision:
@@ -111,17 +167,72 @@ class Decisions:
         :param undo_seconds: how long the operator can undo the decision.
         :raises VaultLocked, BindingFailed: if the vault is not unlocked, or its file was altered.
         """
-        at = now = self._events.now()
-        begins = _begins_at(decision, now, timedelta(seconds=undo_seconds))
-        outdated, forgotten = self._control.outdated(run.id), self._control.forgotten()
-        if outdated is not None:
-            at = max(at, outdated - _REMEMBERED + TICK)  # later than the decision that it replaces
-        if forgotten is not None:
-            at = max(at, forgotten - APPROVAL_HOLDS + TICK)
+        begins = _begins_at(decision, self._events.now(), timedelta(seconds=undo_seconds))
+        at = self._find_time(run)
         while self._control.spent(mark := self._control.sign(_statement(run, _add_times(decision, at, begins)))):
             at += TICK  # an equal decision was made and used at the same time
         self._undo.hold(run.id, undo_seconds)  # before the commit, so that nothing begins between the two
         return evolve(_add_times(decision, at, begins), mark=mark)
+
+    def sign_vote(self, run: Run, decision: Decision) -> Vote:
+        """Return a person's approval as a vote on a run that needs several approvals, with its times and mark.
+
+        :raises VaultLocked, BindingFailed: if the vault is not unlocked, or its file was altered.
+        """
+        at = self._find_time(run)
+        vote = Vote(
+            run.id,
+            get_person(decision),
+            decision.digest,
+            decision.decided_by,
+            at,
+            at + _VOTE_HOLDS,
+            decision.reason,
+            decision.not_before,
+            signed=decision.signed,
+            account=decision.account,
+        )
+        return evolve(vote, mark=self._control.sign(_vote_statement(run, vote)))
+
+    def is_valid_vote(self, approval: Approval, vote: Vote) -> bool:
+        """Return whether a vote is a valid one on what an approval shows, neither expired nor used nor withdrawn.
+
+        :raises VaultLocked, BindingFailed: if the vault is not unlocked, or its file was altered.
+        """
+        if vote.not_after <= self._events.now() or self.was_used(approval.run, vote):
+            return False
+        return self.vote_verification()(approval, vote)
+
+    def was_used(self, run: Run, vote: Vote) -> bool:
+        """Return whether a vote was used or withdrawn.
+
+        :raises VaultLocked, BindingFailed: if the vault is not unlocked, or its file was altered.
+        """
+        is_spent = vote.mark is not None and self._control.spent(vote.mark)
+        return is_spent or self._is_outdated(run, vote)
+
+    def vote_verification(self) -> Callable[[Approval, Vote], bool]:
+        """Return a function that tells whether a vote is authentic and on what an approval shows. Safe in any thread.
+
+        :raises VaultLocked, BindingFailed: if the vault is not unlocked, or its file was altered.
+        """
+        verifier = self._control.verifier()
+
+        def verify(approval: Approval, vote: Vote) -> bool:
+            run = approval.run
+            # guard of roles: a vote is for what was shown -> runner.test_votes.ForgedTests.test_other_digest
+            if vote.run_id != run.id or vote.digest != approval.digest:
+                return False
+            return verifier(_vote_statement(run, vote), vote.mark) is Mark.SOUND
+
+        return verify
+
+    def _find_time(self, run: Run) -> datetime:
+        """Return the present time, or a later one if every decision up to it was withdrawn."""
+        at, outdated, forgotten = self._events.now(), self._control.outdated(run.id), self._control.forgotten()
+        if outdated is not None:
+            at = max(at, outdated - _REMEMBERED + TICK)  # later than the decision that it replaces
+        return at if forgotten is None else max(at, forgotten - APPROVAL_HOLDS + TICK)
 
     def check(self, run: Run, approval: Approval) -> None:
         """Verify that C{approval} contains a valid decision on C{run} that was neither used nor withdrawn.
@@ -147,7 +258,7 @@ class Decisions:
         verdict = self._control.verifier()(_statement(run, approval), approval.mark)
         return approval.approved is True and verdict is Mark.SOUND
 
-    def _is_outdated(self, run: Run, approval: Approval) -> bool:
+    def _is_outdated(self, run: Run, approval: Approval | Vote) -> bool:
         decided_at, ends = approval.decided_at, approval.not_after
         if decided_at is None or ends is None:
             return True
@@ -188,6 +299,8 @@ class Decisions:
     def verification(self, digest: str, mark: bytes | None) -> Verify:
         """Return a check for the transaction that commits C{executing}: the row must still contain this decision.
 
+        If a grant made the decision, it must still be in force.
+
         :param digest: the digest that the decision must be for.
         :param mark: the signature of the decision.
         :raises VaultLocked, BindingFailed: if the vault is not unlocked, or its file was altered.
@@ -198,13 +311,28 @@ class Decisions:
             found = _check_mark(verifier, now, run, approval)
             if found.digest != digest or found.mark != mark:
                 raise NoDecision("The recorded decision is for something else.")
+            self._grants.in_force(approval)
 
         return verify
 
-    async def spend(self, approval: Approval, last_check: Callable[[Approval], None]) -> None:
+    def check_again(self, approval: Approval, plan: Plan) -> None:
+        """Verify that what approved the run still does: the grant, or the votes of people, none of which was used.
+
+        :raises NoDecision: if a vote was used, or the vault has no such grant.
+        :raises ApprovalStale: if the grant no longer allows the run.
+        :raises VaultLocked, BindingFailed: if this cannot be verified now.
+        """
+        self._grants.check(approval, plan)
+        for vote in approval.find_counted():
+            # guard of roles: a vote is used once -> runner.test_votes.ForgedTests.test_used_vote
+            if self.was_used(approval.run, vote):
+                raise NoDecision("An approval of a person was used already, or withdrawn.")
+
+    async def spend(self, approval: Approval) -> None:
         """Record in the vault that the decision is used, before anything is sent.
 
-        :param last_check: a last check, called immediately before the use. If it raises, nothing is recorded.
+        If a grant that made it is not in force any more, nothing is recorded.
+
         :raises NoDecision: if there is no decision.
         :raises Conflict: if the decision was already used.
         :raises VaultLocked, BindingFailed, StoreUnavailable: if the use could not be recorded.
@@ -212,7 +340,9 @@ class Decisions:
         head = await self._audit.head()
         if approval.mark is None or approval.not_after is None or head is None:
             raise NoDecision("No decision is recorded.")
-        last_check(approval)
+        self._grants.in_force(approval)
+        if approval.counted:  # the votes of others as well, whose marks are not that of the decision
+            self._control.outdate(approval.run.id, self._events.now() + _REMEMBERED, *head)
         # guard of promise 3: a decision is used before anything is sent -> StillTests.test_once_while_it_begins,
         #    instead self._control.seal(*head)
         self._control.spend(approval.mark, approval.not_after, *head)
@@ -256,6 +386,11 @@ def decision_digest(decided: Approval | Decision) -> str:
     return digest_of_bytes(decided.mark or b"")
 
 
+def get_person(decision: Decision) -> str:
+    """Return the person who decides: the ID of the account, or C{operator}, whatever the login and the key."""
+    return OPERATOR if decision.account is None else decision.account.account
+
+
 def _begins_at(decision: Decision, now: datetime, undo: timedelta) -> datetime | None:
     """Return when the approved run may start, by the wall clock.
 
@@ -276,11 +411,44 @@ def _statement(run: Run, decided: Approval | Decision) -> Mapping[str, JSON]:
 
     If a person's key has signed the decision, the digest of that signature is one of them.
     """
-    unsigned = _unsigned_statement(run, decided)
+    unsigned = {**_unsigned_statement(run, decided), **_several_statement(decided)}
     # guard of signing: a mark binds the signature -> runner.test_signed.SignedTests.test_row
     if decided.signed is not None:
         return {**unsigned, "tag": _SIGNED_TAG, "signed": decided.signed.digest}
     return unsigned
+
+
+def _vote_statement(run: Run, vote: Vote) -> Mapping[str, JSON]:
+    """Return the values that the vault's mark of a vote covers. No mark of a decision is one of a vote."""
+    return {
+        "tag": _VOTE_TAG,
+        "run": run.id,
+        "effect_key": run.effect_key,
+        "digest": vote.digest,
+        # guard of roles: a vote is that of one person -> runner.test_votes.ForgedTests.test_other_person
+        "person": vote.person,
+        "decided_by": vote.decided_by,
+        "decided_at": timestamp(vote.decided_at),
+        "not_before": _moment(vote.not_before),
+        "not_after": timestamp(vote.not_after),
+        "reason": vote.reason,
+        "signed": None if vote.signed is None else vote.signed.digest,
+        # guard of roles: a vote is that of an account with its role -> runner.test_votes.ForgedTests.test_other_role
+        "account": None if vote.account is None else to_json(vote.account),
+    }
+
+
+def _several_statement(decided: Approval | Decision) -> dict[str, JSON]:
+    """Return what the mark of a decision covers about the other people. It is empty if one person decides alone."""
+    told: dict[str, JSON] = {}
+    if decided.approvers_digest is not None:
+        told["approvers"] = decided.approvers_digest
+    if decided.counted:
+        told["votes"] = list(decided.counted)
+    # guard of roles: a row that says that it was forced was forced -> runner.test_votes.ForgedTests.test_forced
+    if decided.forced:
+        told["forced"] = True
+    return told
 
 
 def _unsigned_statement(run: Run, decided: Approval | Decision) -> Mapping[str, JSON]:
@@ -378,56 +546,6 @@ class UndoWindow:
         return max(run.start_after or now, now + timedelta(seconds=left))
 
 
-@define(eq=False)
-class GrantCheck:
-    """Verifies that the grant which approved a run still allows the run. Runs that a person approved always pass."""
-
-    _grants: IGrants
-    _events: EventFactory
-
-    def check(self, approval: Approval, plan: Plan) -> None:
-        """Verify that the grant allows the run as planned now, unless a person approved the run.
-
-        :raises NoDecision: if the vault has no such grant, or the grant never allowed these arguments or this session.
-        :raises ApprovalStale: if the grant no longer allows the run.
-        """
-        grant = self._in_force(approval)
-        if grant is None:
-            return
-        if not allows(grant, plan.arguments) or not grant.is_meant_for(approval.run.owner, approval.run.session_id):
-            raise NoDecision("The grant that approved it does not allow it.")
-        why = describe_changes(grant.bound, bounds_of_plan(plan))
-        if why is not None:
-            raise ApprovalStale(f"The grant that allowed it no longer does. {why}")
-
-    def in_force(self, approval: Approval | None) -> None:
-        """Verify that the grant which approved the run is neither revoked nor expired. Can be called in any thread.
-
-        If a person approved the run, or C{approval} is None, do nothing.
-
-        :raises NoDecision: if the vault has no such grant, or the row names another grant than the decision.
-        :raises ApprovalStale: if the grant was revoked or has expired.
-        """
-        if approval is not None:
-            self._in_force(approval)
-
-    def _in_force(self, approval: Approval) -> Grant | None:
-        by = approval.decided_by or ""
-        named = by.removeprefix(_BY) if by.startswith(_BY) else None
-        if named != approval.grant_id:
-            raise NoDecision("The row names a different grant than the decision.")
-        if named is None:
-            return None
-        grant = self._grants.get(named)
-        if grant is None:
-            raise NoDecision("The grant that approved it is not in the vault.")
-        state = grant.state(self._events.now())
-        if state in (GrantState.REVOKED, GrantState.OVER):
-            how = "was revoked" if state is GrantState.REVOKED else "is over"
-            raise ApprovalStale(f"The grant that allowed it {how}.")
-        return grant
-
-
 def name_decider(grant: Grant) -> str:
     """Return the name of C{grant} as the decider, which the decision's signature covers."""
     return f"{_BY}{grant.id}"
@@ -438,7 +556,7 @@ def get_decider(decision: Decision) -> Actor:
     return Actor("human" if decision.grant_id is None else "service", decision.decided_by)
 
 
-def check_signed(signed: SignedDecisions, run_id: str, decided: Approval | Decision) -> None:
+def check_signed(signed: SignedDecisions, run_id: str, decided: Approval | Decision | Vote) -> None:
     """Verify that a signature is valid and for this decision on a run. Cheap, and safe in any thread.
 
     :raises NoDecision: if it is not.

@@ -13,7 +13,6 @@ from aileron.base.converter import to_json
 from aileron.base.json import JSON, timestamp
 from aileron.model.audit import Actor, Event
 from aileron.model.authority import Grant, GrantState, NewGrant, StandingGrant
-from aileron.model.deciders import check_may_approve
 from aileron.model.errors import AileronError, Conflict, InvalidRequest, NotFound, VaultLocked
 from aileron.model.interfaces.authority import IGrants
 from aileron.model.interfaces.governance import IGrantService
@@ -223,7 +222,8 @@ class GrantService:
         :param wish: the grant that the operator asked for.
         :param preview: the preview from L{ApprovalGate.seen_before_decision}.
         :raises InvalidRequest: if the wish cannot be granted.
-        :raises Forbidden: if the action's rule does not let the person approve. No grant is issued.
+        :raises Forbidden: if the rule does not let the person approve. No grant is issued.
+        :raises Conflict: if the run would still need the approvals of others. No grant is issued.
         :raises AileronError: if the run cannot be approved. See L{ApprovalGate.decide}.
         :return: the decided approval, and the grant.
         """
@@ -232,7 +232,7 @@ class GrantService:
         plan = self._planner.plan_run(approval.run) if opened is None else opened
         # guard of roles: who may not approve has no grant in force, not even until the approval is refused
         #    -> runner.test_approvers.GrantTests.test_never_in_force
-        check_may_approve(decision.account, approval.run.owner, plan.action.approval.approvers)
+        await self._gate.check_may_grant(approval, plan.action, decision)
         grant = self._new(approval.run, plan, self._check(wish, approval.run, plan), decision.decided_by)
         actor = Actor("human", decision.decided_by)
         signed = {} if decision.signed is None else {"signed": to_json(decision.signed)}
@@ -240,7 +240,7 @@ class GrantService:
         self._grants.put(grant)
         decided = False
         try:
-            approved = await self._gate.decide(run_id, decision, preview)
+            approved = await self._gate.decide(run_id, decision, preview, must_be_last=True)
             decided = True
         finally:
             if not decided:

@@ -298,7 +298,7 @@ _Key = tuple[TrustKind, str]
 
 
 class TrustedTexts(Protocol):
-    """A store of trusted texts by their digest, for showing changes. No decision depends on them."""
+    """A store of trusted texts by their digest, for showing changes, and for the rules about who approves."""
 
     async def put(self, text: str) -> str:
         """Store C{text} and return its digest. Idempotent.

@@ -38,6 +38,7 @@ TRANSITIONS: tuple[tuple[RunState, str, RunState, str], ...] = (
     (_R.PENDING, "approval.previewed", _R.PENDING, "service"),
     (_R.PENDING, "approval.stale", _R.PENDING, "daemon"),
     (_R.PENDING, "approval.modified", _R.PENDING, "operator"),
+    (_R.PENDING, "approval.voted", _R.PENDING, "operator"),
     (_R.PENDING, "approval.approved", _R.APPROVED, "operator or grant"),
     (_R.PENDING, "approval.denied", _R.DENIED, "operator"),
     (_R.PENDING, "run.cancelled", _R.CANCELLED, "agent or operator"),

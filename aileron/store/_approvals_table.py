@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from datetime import datetime
 
+from attrs import evolve
+
 from aileron.base.converter import from_json, to_json
 from aileron.base.json import compact
 from aileron.model.errors import InvalidRequest
@@ -16,10 +18,15 @@ from aileron.model.signing import SignedDecisions
 from ._dialect import Cursor, ResultRow
 from ._runs_table import RUNS, SIZE, fitting, matching
 from ._table import FLAG, MOMENT, PLAIN, Codec, Table, moment, value
+from ._votes import HAS_VOTES, select_votes
 
 _CHANGES = Codec(
     lambda changes: compact([to_json(change) for change in changes]) if changes else None,
     lambda text: () if text is None else tuple(from_json(Change, change) for change in json.loads(text)),
+)
+_TEXTS = Codec(
+    lambda texts: compact(list(texts)) if texts else None,
+    lambda text: () if text is None else tuple(map(str, json.loads(text))),
 )
 
 
@@ -50,12 +57,16 @@ _COLUMNS = {
     "changes": _CHANGES,
     "grant_id": PLAIN,
     "signed": Codec(lambda signed: compact(to_json(signed)), _read_signed).or_null(),
+    "approvers_digest": PLAIN,
+    "counted": _TEXTS,
+    "forced": FLAG,
 }
 _NAMES = {"decision_mark": "mark"}
 APPROVALS = Table("approvals", Approval, _COLUMNS, _NAMES)
 _WRITTEN = Table("approvals", Approval, {"run_id": PLAIN, **_COLUMNS}, _NAMES)
 _PUT = _WRITTEN.overwriting("run_id")
-_SELECTION = f"{RUNS.selection}, {APPROVALS.selection}"
+_OWN = f"{APPROVALS.selection}, {HAS_VOTES}"
+_SELECTION = f"{RUNS.selection}, {_OWN}"
 _BOTH = "FROM approvals JOIN runs ON runs.id = approvals.run_id"
 _SIZE = f"{SIZE} + length(approvals.review) + coalesce(length(approvals.changes), 0)"
 _DENIED = "WHERE approvals.approved = 0 AND approvals.decided_at > ? ORDER BY approvals.decided_at DESC LIMIT ?"
@@ -74,8 +85,9 @@ def put(cursor: Cursor, approval: Approval) -> None:
 def of_run(cursor: Cursor, run: Run) -> Approval | None:
     """Return the approval of C{run}, or None if there is none."""
     cursor.settle("approvals", "run_id", run.id)
-    row = cursor.execute(f"SELECT {APPROVALS.selection} FROM approvals WHERE run_id = ?", (run.id,)).fetchone()
-    return None if row is None else APPROVALS.value_of(row, run=run)
+    cursor.settle("votes", "run_id", run.id)
+    row = cursor.execute(f"SELECT {_OWN} FROM approvals WHERE run_id = ?", (run.id,)).fetchone()
+    return None if row is None else _with_votes(cursor, APPROVALS.value_of(row, run=run), row)
 
 
 def select(cursor: Cursor, query: RunQuery, key: int | None) -> tuple[list[tuple[int, Approval]], int]:
@@ -87,13 +99,13 @@ def select(cursor: Cursor, query: RunQuery, key: int | None) -> tuple[list[tuple
     tail = f"{_BOTH} {where} ORDER BY runs.ordinal LIMIT ?"
     limit = fitting(cursor, _SIZE, tail, values, query)
     rows = cursor.execute(f"SELECT runs.ordinal, {_SELECTION} {tail}", (*values, limit + 1))
-    return [(row["ordinal"], _join(row)) for row in rows], limit
+    return [(row["ordinal"], _join(cursor, row)) for row in rows.fetchall()], limit
 
 
 def denials(cursor: Cursor, since: datetime, most: int) -> tuple[Approval, ...]:
     """Return the newest C{most} approvals that were denied after C{since}, oldest first."""
     rows = cursor.execute(f"SELECT {_SELECTION} {_BOTH} {_DENIED}", (moment(since), most)).fetchall()
-    return tuple(_join(row) for row in reversed(rows))
+    return tuple(_join(cursor, row) for row in reversed(rows))
 
 
 def unshown(cursor: Cursor) -> tuple[str, ...]:
@@ -105,5 +117,9 @@ def unshown(cursor: Cursor) -> tuple[str, ...]:
     return tuple(row["id"] for row in cursor.execute(statement, (RunState.PENDING.value,)))
 
 
-def _join(row: ResultRow) -> Approval:
-    return APPROVALS.value_of(row, run=RUNS.value_of(row))
+def _join(cursor: Cursor, row: ResultRow) -> Approval:
+    return _with_votes(cursor, APPROVALS.value_of(row, run=RUNS.value_of(row)), row)
+
+
+def _with_votes(cursor: Cursor, approval: Approval, row: ResultRow) -> Approval:
+    return evolve(approval, votes=select_votes(cursor, approval.run.id)) if row["has_votes"] else approval

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from attrs import frozen
 
+from aileron.base.json import compact
 from aileron.model.audit import Actor, Event
 from aileron.model.deciders import check_may_decide
 from aileron.model.people import Invitation, Owner, PersonAccount, Role, Verifier
-from aileron.model.runs import Transition
+from aileron.model.runs import Decision, Transition
 
 from ._audit import Seals
 from ._connections import Readers, shielded
 from ._dialect import Cursor
-from ._table import MOMENT, PLAIN, Table, enum, value
+from ._table import MOMENT, PLAIN, Codec, Table, enum, value
 from ._writer import Writer
 
+_NAMES = Codec(
+    lambda names: compact(list(names)) if names else None,
+    lambda text: () if text is None else tuple(map(str, json.loads(text))),
+)
 PEOPLE = Table(
     "people",
     PersonAccount,
@@ -28,7 +34,9 @@ PEOPLE = Table(
         "created_at": MOMENT,
         "verifier": value(Verifier).or_null(),
         "invitation": value(Invitation).or_null(),
+        "group_names": _NAMES,
     },
+    {"group_names": "groups"},
 )
 MOST_PEOPLE = 500
 """The most accounts in one database."""
@@ -37,9 +45,12 @@ _ALL = f"SELECT {PEOPLE.selection} FROM people ORDER BY name"
 _ONE = f"SELECT {PEOPLE.selection} FROM people WHERE id = ?"
 _NAMED = "SELECT 1 FROM people WHERE name = ?"
 _COUNT = "SELECT count(*) AS number FROM people"
-_CHANGE = "UPDATE people SET role = ?, revision = ?, verifier = ?, invitation = ? WHERE id = ? AND revision = ?"
+_CHANGE = """
+    UPDATE people SET role = ?, revision = ?, verifier = ?, invitation = ?, group_names = ?
+    WHERE id = ? AND revision = ?
+"""
 _REMOVE = "DELETE FROM people WHERE id = ? AND revision = ?"
-_CHANGED = ("role", "revision", "verifier", "invitation")
+_CHANGED = ("role", "revision", "verifier", "invitation", "group_names")
 
 
 @frozen
@@ -56,7 +67,7 @@ class SQLPeople:
 
     async def get(self, account_id: str) -> PersonAccount | None:
         """Return an account, or None if there is none with this ID."""
-        return await self._readers.read(_select_one, account_id)
+        return await self._readers.read(find_account, account_id)
 
     async def add(self, account: PersonAccount, events: Sequence[Event]) -> bool:
         """Store a new account and the events that record it, in one transaction.
@@ -88,7 +99,8 @@ def _select(cursor: Cursor) -> tuple[PersonAccount, ...]:
     return tuple(PEOPLE.value_of(row) for row in cursor.execute(_ALL))
 
 
-def _select_one(cursor: Cursor, account_id: str) -> PersonAccount | None:
+def find_account(cursor: Cursor, account_id: str) -> PersonAccount | None:
+    """Return an account, or None if there is none with this ID."""
     return next((PEOPLE.value_of(row) for row in cursor.execute(_ONE, (account_id,))), None)
 
 
@@ -100,12 +112,12 @@ def check_decider(cursor: Cursor, transition: Transition, owner: Owner | None) -
     :param owner: the owner of the run.
     :raises Forbidden: if the person may not decide. See L{check_may_decide}.
     """
-    decision = transition.decision
-    if decision is None or decision.grant_id is not None:
+    decided = transition.vote or transition.decision
+    if decided is None or (isinstance(decided, Decision) and decided.grant_id is not None):
         return
-    login = decision.account
-    account = None if login is None else _select_one(cursor, login.account)
-    is_operator = login is None and Actor("human", decision.decided_by).person is None
+    login = decided.account
+    account = None if login is None else find_account(cursor, login.account)
+    is_operator = login is None and Actor("human", decided.decided_by).person is None
     check_may_decide(login, account, owner, transition.approvers, is_operator=is_operator)
 
 

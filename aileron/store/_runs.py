@@ -28,6 +28,7 @@ from ._people import check_decider
 from ._runs_table import RUNS
 from ._table import make_page, read_cursor
 from ._tool_claims import insert_claim
+from ._votes import put_vote
 from ._writer import Writer
 
 _KEY_LIVES = timedelta(days=7)
@@ -204,6 +205,8 @@ def _store_rest(cursor: Cursor, seals: Seals, approval: Approval | None, transit
     """
     if approval is not None and any(each.ask or each.decision for each in transitions):
         approvals_table.put(cursor, approval)
+    for vote in filter(None, (transition.vote for transition in transitions)):
+        put_vote(cursor, vote)
     for transition in transitions:
         runs_table.charge(cursor, transition.charges, transition.at)
         _keep_details(cursor, transition)
@@ -240,7 +243,7 @@ def _find_standing(cursor: Cursor, transitions: Sequence[Transition]) -> _Standi
     :raises NotFound: if there is no such run.
     """
     run = _find_known(cursor, transitions[0].run_id)
-    about_it = any(each.verify or each.ask or each.decision for each in transitions)
+    about_it = any(each.verify or each.ask or each.decision or each.vote for each in transitions)
     return _Standing(run, approvals_table.of_run(cursor, run) if about_it else None)
 
 
@@ -314,4 +317,7 @@ def _decide(approval: Approval, decision: Decision, transition: Transition) -> A
         mark=decision.mark,
         grant_id=decision.grant_id,
         signed=decision.signed,
+        approvers_digest=decision.approvers_digest,
+        counted=decision.counted,
+        forced=decision.forced,
     )

@@ -352,6 +352,10 @@ class ScriptedRunner(ScriptedTrust):
         self._runs[run_id] = evolve(parent, fault=fault.with_details(run_again=child.id), reason=note)
         return child
 
+    async def progress(self, run: Run) -> str:
+        """Return how many of several needed approvals there are, or an empty text."""
+        return self._approvals[run.id].progress if run.id in self._approvals else ""
+
     async def pending(self, session_id: str | None) -> int:
         """Return the number of pending runs of one session, or of all."""
         return len(list(self._find_matching(self._runs.values(), RunQuery((RunState.PENDING,), session_id))))

@@ -194,8 +194,9 @@ def _asks(rule: ApprovalRule) -> str:
     cancelled = "; cancelled when the agent cancels its call" if rule.withdrawn_on_cancel else ""
     replaced = "; replaced by an identical later request" if rule.replaced_on_repeat else ""
     by = f"; by {', '.join(rule.by)}" if rule.by else ""
+    several = f" of {rule.count} people" if rule.count > 1 else ""
     other = "; not by the requester" if rule.not_requester else ""
-    return f"Required{by}{other}{shown}{undo}{ends}{cancelled}{replaced}"
+    return f"Required{several}{by}{other}{shown}{undo}{ends}{cancelled}{replaced}"
 
 
 def _input(declared: Input) -> tuple[Cell, ...]:

@@ -76,6 +76,7 @@ EVENTS: Mapping[str, EventName] = {
             "approval.previewed": "Preview fetched",
             "approval.shown": "Opened in the browser",
             "approval.modified": "Arguments edited",
+            "approval.voted": "Approved, others missing",
             "approval.approved": "Approved",
             "approval.denied": "Denied",
             "approval.forgiven": "Denial lifted",

@@ -30,8 +30,9 @@ from aileron.model.authority import (
 )
 from aileron.model.connectors import ConnectorDescription, CredentialNeed, Operation
 from aileron.model.faults import Fault
+from aileron.model.people import AccountLogin, ApproverRule, Role
 from aileron.model.reviews import Card, Review, ReviewedArgument
-from aileron.model.runs import Approval, AttemptRow, Change, Run, RunState, StepRow
+from aileron.model.runs import Approval, AttemptRow, Change, Run, RunState, StepRow, Vote
 from aileron.model.sessions import OperatorSession, Process, Session, SessionEnding
 from aileron.model.trust import Candidate, Trusted, TrustItem, TrustKind, TrustState
 from aileron.model.usage import Usage, UsageSum
@@ -62,6 +63,7 @@ _RUN = Run(
     parent_id="run-0",
     start_after=_NOON,
 )
+_ADA = AccountLogin("per_1", "ada", Role.APPROVER, "canary")
 _APPROVAL = Approval(
     run=_RUN,
     digest="sha256:b",
@@ -78,6 +80,11 @@ _APPROVAL = Approval(
     mark=b"mark",
     changes=(Change("/preview", "added", None, 1),),
     grant_id="grant-1",
+)
+_VOTED = evolve(
+    _APPROVAL,
+    approvers=ApproverRule((("group:finance", "ada"),), not_requester=True, count=2),
+    votes=(Vote("run-1", "per_1", "sha256:b", "ada.ab12", _NOON, _NOON, "Seen.", mark=b"mark", account=_ADA),),
 )
 _GRANT = Grant(
     id="grant-1",
@@ -202,6 +209,7 @@ _EXAMPLES: Mapping[str, tuple[AttrsInstance, Callable[[], Mapping[str, JSON]] | 
     "step": (StepRow("run-1", "first", 0, "succeeded", [1]), None),
     "attempt": (AttemptRow("run-1", "first", 2, "failed", _NOON, _NOON, _FAULT, True), None),
     "approval": (_APPROVAL, lambda: approval_json(_APPROVAL, "http://localhost/{}".format)),
+    "approval of several": (_VOTED, lambda: approval_json(_VOTED, "http://localhost/{}".format)),
     "grant": (StandingGrant(_GRANT, GrantState.LIVE, "The file has changed."), None),
     "action": (_OFFER, None),
     "load error": (_ERROR, None),

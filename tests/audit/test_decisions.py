@@ -384,3 +384,51 @@ class SshTests(RecordCase):
         broken = self.verdict(self.enrolled(), self.imported(), pruned=(1,)).broken
         assert broken is not None
         self.assertEqual((broken.kind, broken.sequence), ("removed", 1))
+
+
+class VoteTests(RecordCase):
+    """Approvals by several people: each is proved by the key of the person's login."""
+
+    def vote(self, name: str, run: str = "run-1", digest: str = YES.digest) -> list[Event]:
+        """The login of an account, and its approval, which is one of several."""
+        key, actor = TerminalKey.make(LIFE), Actor("human", f"{name}.ab")
+        login = event("operator.login", {"key": {"kind": "browser", "public_key": key.public_key}}, actor=actor)
+        signed = self.signed(decision_item(run, evolve(YES, digest=digest), None), key=key)
+        told: dict[str, JSON] = {"digest": digest, "reason": YES.reason, "decision_digest": f"vote of {name}"}
+        return [login, event("approval.voted", {**told, "signed": to_json(signed)}, run, actor)]
+
+    def last(self, *names: str, needed: int = 2) -> list[Event]:
+        """The operator's approval, which counts those of these people."""
+        votes: JSON = [f"vote of {name}" for name in names]
+        return [self.login(), self.decided(self.signed(), votes=votes, needed=needed)]
+
+    def test_sound(self) -> None:
+        """Every approval is proved and counted."""
+        found = self.verdict(*self.vote("ada"), *self.vote("bob"), *self.last("ada", "bob", needed=3))
+        self.assertEqual((found.broken, found.proved), (None, 3))
+
+    def test_unknown(self) -> None:
+        """An approval that is counted and nobody gave, or that is for another run or something else."""
+        self.faulty("was not given", *self.vote("ada"), *self.last("bob"))
+        self.faulty("was not given", *self.vote("ada", run="run-2"), *self.last("ada"))
+        self.faulty("was not given", *self.vote("ada", digest="sha256:1"), *self.last("ada"))
+
+    def test_same_person(self) -> None:
+        """One person who is counted twice, also the one whose approval was the last; too few, or no number."""
+        self.faulty("fewer people", *self.vote("ada"), *self.last("ada", "ada", needed=3))
+        self.faulty("fewer people", *self.vote("ada"), *self.last("ada", needed=3))
+        self.faulty("fewer people", *self.vote("ada"), self.login(), self.decided(self.signed(), votes=["vote of ada"]))
+
+    def test_unsigned(self) -> None:
+        """An approval of one of several without its signature, or with that of a key that nobody enrolled."""
+        login, vote = self.vote("ada")
+        told = {name: value for name, value in vote.payload.items() if name != "signed"}
+        self.faulty("missing", login, evolve(vote, payload=told))
+        self.faulty("not enrolled", self.login(), vote)
+
+    def test_pruned(self) -> None:
+        """Where the contents of an approval were deleted, the last one is judged by the others."""
+        events = [*self.vote("ada"), *self.last("ada")]
+        pruned = event("audit.pruned", {"up_to": 2}, actor=Actor("service", "daemon"))
+        self.assertIsNone(self.verdict(*events, pruned, pruned=(1, 2)).broken)
+        self.assertIsNone(self.verdict(*events, skip=2).broken)

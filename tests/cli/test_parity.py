@@ -133,6 +133,7 @@ ELSEWHERE = {
     "DELETE /v1/phone/{phone_id}",
     "POST /v1/people",  # C{people}, with a public name
     "POST /v1/people/{name}/invite",
+    "POST /v1/people/{name}/groups",
     "POST /v1/people/{name}/role",
     "POST /v1/people/{name}/sessions",
     "DELETE /v1/people/{name}",

@@ -32,6 +32,7 @@ _OF_FEATURES = {"provider_tools", "in_band_turns", "limits", "prices", "runaway"
 _FIELDS = {
     *(f"mcp.{name}" for name in McpSettings.__annotations__),
     *("listen", "operator_listen", "operator_host", "hosts", "agent_uids", "clients", "connector_packages"),
+    *("approvals.rules", *(f"approvals.rules.{name}" for name in ("action", "by", "count", "not_requester"))),
     *("features", "metrics.token_sha256"),
     *("store.url", "store.password_file", "store.daemons", "store.lease_seconds"),
     *("audit.keep_payloads_days", "audit.anchor.file", "audit.anchor.webhook", "log.format"),

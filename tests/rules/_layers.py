@@ -27,6 +27,7 @@ LAYERS: Mapping[str, tuple[str, ...]] = {
         "previews",
         "grant_terms",
         "decisions",
+        "votes",
         "approval_requests",
         "approvals",
         "decision_service",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import closing
 from hashlib import sha256
 from itertools import count
@@ -24,7 +24,7 @@ from aileron.model.connectors import Outcome
 from aileron.model.faults import Fault
 from aileron.model.interfaces.connectors import IConfigFile
 from aileron.model.interfaces.store import IRuns
-from aileron.model.people import Owner
+from aileron.model.people import OperatorRule, Owner
 from aileron.model.queries import AuditQuery
 from aileron.model.runs import Approval, Call, Decision, Run, RunState
 from aileron.model.sessions import Session
@@ -134,6 +134,8 @@ class RunnerCase(SynchronousTestCase):
         self.write("gated", manifest("gated", step("post")))
         self.write("open", manifest("open", step("post"), gated=False))
         self.points: list[str] = []
+        self.accounts: dict[str, str] = {}
+        self.rules: tuple[OperatorRule, ...] = ()
         self.settings: tuple[IConfigFile, ...] = ()
         self.limits, self.loops = PendingLimits(), LoopLimits()
         self._numbers = count(1)
@@ -180,6 +182,8 @@ class RunnerCase(SynchronousTestCase):
                 may_send=lambda: self.may_send,
                 is_removed=lambda owner: owner.account in self.removed,
                 others=self.other_daemons() if self.shared else None,
+                accounts=lambda: self.accounts,
+                approver_rules=self.load_rules,
             )
         )
 
@@ -190,6 +194,10 @@ class RunnerCase(SynchronousTestCase):
             rate_limits=SQLRateLimits(store._writer, store._readers),
             call_counts=SQLCallCounts(store._writer, seals()),
         )
+
+    async def load_rules(self) -> Sequence[OperatorRule]:
+        """The operator's rules about who approves."""
+        return self.rules
 
     def refresh_vault(self) -> None:
         """Here nobody else changes the vault."""

@@ -7,8 +7,9 @@ from typing import Any
 from aileron.base.json import utc
 from aileron.model.audit import Actor
 from aileron.model.authority import NewGrant
+from aileron.model.deciders import combine_rules
 from aileron.model.errors import Forbidden
-from aileron.model.people import AccountLogin, PersonAccount, Role
+from aileron.model.people import AccountLogin, ApproverRule, OperatorRule, PersonAccount, Role
 from aileron.model.queries import AuditQuery
 from aileron.model.runs import Decision, Run, RunState
 
@@ -23,10 +24,11 @@ class ApproversCase(RunnerCase):
         super().setUp()
         self.people = {name: self.add(name, role) for name, role in _PEOPLE.items()}
 
-    def add(self, name: str, role: Role) -> AccountLogin:
+    def add(self, name: str, role: Role, *groups: str) -> AccountLogin:
         """Add an account."""
-        account = PersonAccount(f"per_{name}", name, role, 1, utc(self.clock.seconds()))
+        account = PersonAccount(f"per_{name}", name, role, 1, utc(self.clock.seconds()), groups=groups)
         self.assertTrue(self.sync(self.store.people.add(account, ())))
+        self.accounts[account.id] = account.digest
         return account.login
 
     def ask(self, rule: str) -> Run:
@@ -44,6 +46,13 @@ class ApproversCase(RunnerCase):
 
 class RuleTests(ApproversCase):
     """Who may approve."""
+
+    def test_groups(self) -> None:
+        """A rule names groups of accounts."""
+        self.people["fin"] = self.add("fin", Role.APPROVER, "finance")
+        run = self.ask('by = ["group:finance", "root"]')
+        self.fails(self.runner.decisions.decide(run.id, self.word(run, "alice")), Forbidden)
+        self.assertTrue(self.sync(self.runner.decisions.decide(run.id, self.word(run, "fin"))).approved)
 
     def may(self, rule: str, *names: str) -> None:
         """Check that exactly these may approve what has this rule."""
@@ -139,6 +148,34 @@ class EditTests(ApproversCase):
         self.assertIsNone(self.shown(run).run.asked)
         self.assertEqual(self.sync(self.edit(run, OPERATOR)).run.arguments, {"text": "other"})
         self.assertEqual(self.sync(self.edit(self.ask(""), alice)).run.arguments, {"text": "other"})
+
+
+class StrictestTests(ApproversCase):
+    """Rules of the operator beside those of action files."""
+
+    def test_combined(self) -> None:
+        """Of each part the stricter one holds, whichever of the rules has it."""
+        mild, strict = ApproverRule((("a", "b"),)), ApproverRule((("b",),), not_requester=True, count=2)
+        for rules in ((mild, strict), (strict, mild)):
+            combined = combine_rules(rules)
+            self.assertEqual(
+                (set(combined.by), combined.not_requester, combined.count), ({("a", "b"), ("b",)}, True, 2)
+            )
+        self.assertEqual(combine_rules(()), ApproverRule())
+
+    def test_beside(self) -> None:
+        """The operator's rule holds beside that of the file; the person must satisfy both."""
+        self.rules = (OperatorRule("rul*", ApproverRule((("administrator",),), not_requester=True)),)
+        run = self.ask('by = ["alice", "root"]')
+        for name in ("operator", "alice"):
+            self.fails(self.runner.decisions.decide(run.id, self.word(run, name)), Forbidden)
+        self.assertTrue(self.sync(self.runner.decisions.decide(run.id, self.word(run, "root"))).approved)
+
+    def test_other_action(self) -> None:
+        """A rule about other actions changes nothing."""
+        self.rules = (OperatorRule("rule", ApproverRule(not_requester=True)),)
+        run = self.ask("")
+        self.assertTrue(self.sync(self.runner.decisions.decide(run.id, self.word(run, "operator"))).approved)
 
 
 _PEOPLE = {"alice": Role.APPROVER, "root": Role.ADMINISTRATOR}

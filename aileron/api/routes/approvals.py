@@ -61,6 +61,7 @@ _RESULT = made_of(
         "edited": list_of(ref("Change")),
         "failure": ref("Fault"),
         "review_url": TEXT,
+        "progress": {**TEXT, "description": "how many of several needed approvals there are, and whose"},
         "begins_at": {**MOMENT, "description": "approved, and can be taken back until then"},
     },
 )
@@ -244,7 +245,9 @@ async def show_result(context: RequestContext, deps: Dependencies, approval_id: 
     :raises LimitExceeded: if too many requests of the caller's session wait already.
     :raises Unauthorized: if the session ends during the wait.
     """
-    return answer(_result(context, await awaited_run(context, deps, approval_id), deps))
+    run = await awaited_run(context, deps, approval_id)
+    progress = await deps.decisions.progress(run)
+    return answer({**_result(context, run, deps), **({"progress": progress} if progress else {})})
 
 
 @TABLE.route(

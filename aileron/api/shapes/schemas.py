@@ -19,7 +19,7 @@ from aileron.model.authority import Grant, Pause, Predicate, StandingGrant
 from aileron.model.connectors import ConnectorDescription, Operation
 from aileron.model.errors import STATUS
 from aileron.model.faults import Fault
-from aileron.model.runs import Approval, Change, Run, RunState
+from aileron.model.runs import Approval, Change, Run, RunState, Vote
 from aileron.model.sessions import ActionSelection, OperatorSession, Process, Session, SessionTally
 from aileron.model.trust import TrustItem, TrustKind
 from aileron.model.vault import Binding, BindingFlag, CredentialState, Scope, VaultState
@@ -221,9 +221,13 @@ COMPONENTS: Mapping[str, Schema] = {
             review_url=TEXT,
             changes=_says("what of the review is otherwise than it was shown before"),
             grant_id=_says("the standing grant that decided; null: a person did, or nobody yet"),
+            votes={**list_of(described(Vote, name=TEXT)), **_says("the approvals that count, if several are needed")},
+            approvers=_says("who may approve, and how many must; missing: whoever may decide, alone"),
+            forced=_says("whether an administrator approved alone, whatever the rule says"),
         ),
         {
             "grant": ref("Grant"),
+            "progress": {**TEXT, **_says("how many of several needed approvals there are, and whose")},
             "suggested": list_of(ref("Predicate")),
             "cards": {**list_of(_CARD), **_says("what would be sent as what a person knows, such as a message")},
             "group": or_null(

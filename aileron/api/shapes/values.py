@@ -17,7 +17,7 @@ from aileron.model.audit import Event, Record
 from aileron.model.authority import Grant, GrantState, Passkey, StandingGrant
 from aileron.model.connectors import ConnectorDescription, CredentialNeed, Operation
 from aileron.model.queries import Page
-from aileron.model.runs import Approval, AttemptRow, Run, RunState, StepRow
+from aileron.model.runs import Approval, AttemptRow, Run, RunState, StepRow, Vote
 from aileron.model.sessions import OperatorSession, Session
 from aileron.model.trust import Trusted, TrustItem
 from aileron.model.vault import Binding, BindingFlag
@@ -69,7 +69,8 @@ def approval_json(approval: Approval, review_url: Callable[[str], str]) -> dict[
     """Return the JSON of an approval, with its arguments in the order of the action's inputs."""
     run = evolve(approval.run, arguments=approval.review.order_arguments(approval.run.arguments))
     title = find_title(run.action, approval.review)
-    return {**to_json(evolve(approval, run=run)), "title": title, "review_url": review_url(run.id)}
+    progress: dict[str, JSON] = {"progress": approval.progress} if approval.progress else {}
+    return {**to_json(evolve(approval, run=run)), "title": title, "review_url": review_url(run.id), **progress}
 
 
 def new_grant_json(grant: Grant) -> dict[str, JSON]:
@@ -130,7 +131,24 @@ ANSWERS.differ(
     not_after=OMITTED,
     mark=OMITTED,
     signed=OMITTED,
+    votes=Member(optional=True),
+    approvers=Member(optional=True),
+    approvers_digest=OMITTED,
+    counted=OMITTED,
+    forced=Member(optional=True),
     computed={"id": _run_id, "approval_id": _run_id},
+)
+ANSWERS.differ(
+    Vote,
+    run_id=OMITTED,
+    person=OMITTED,
+    digest=OMITTED,
+    not_after=OMITTED,
+    mark=OMITTED,
+    signed=OMITTED,
+    account=OMITTED,
+    has_lapsed=OMITTED,
+    computed={"name": attrgetter("name")},
 )
 ANSWERS.differ(StandingGrant, grant=INLINE)
 ANSWERS.differ(Grant, used=OMITTED, owner=Member(optional=True), computed={"left": attrgetter("left")})
@@ -153,6 +171,7 @@ ANSWERS.differ(
     replaced_on_repeat=Member("on_repeat", write=lambda replaced: "replace" if replaced else "keep"),
     by=Member(optional=True),
     not_requester=Member(optional=True),
+    count=Member(optional=True),
 )
 ANSWERS.differ(ConnectorPin, hash=OMITTED)
 ANSWERS.differ(

@@ -164,6 +164,8 @@ def _approvers(item: Mapping[str, Any]) -> dict[str, Any]:
     rules: dict[str, Any] = {}
     if item.get("by"):
         rules["approved by"] = ", ".join(item["by"])
+    if item.get("count"):
+        rules["approvals needed"] = str(item["count"])
     if item.get("not_requester"):
         rules["not approved by"] = "the requester"
     return rules

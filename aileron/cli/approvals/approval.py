@@ -65,6 +65,8 @@ def list_approvals(command: OperatorCommand, /, **filters: str | int | None) -> 
         columns = {**columns, "CHECK": lambda item: " ".join(filter(None, (find_mark(item), list_warnings(item))))}
     if any(item.get("stale") for item in answer.get("items", ())):
         columns = {**columns, "NOTE": lambda item: item.get("stale") or ""}
+    if any(item.get("progress") for item in answer.get("items", ())):
+        columns = {**columns, "APPROVALS": lambda item: item.get("progress") or ""}
     if not command.as_json:
         answer = {**answer, "items": (rows := join_identical(answer.get("items", ())))}
         if any(row["others"] for row in rows):

@@ -115,6 +115,11 @@ async def cast(
     return await operator.decide(request.approval_id, body)
 
 
+def lacks_others(decided: Mapping[str, Any]) -> bool:
+    """Return whether an approval that was just decided needs the approvals of others before its run begins."""
+    return bool(decided.get("progress")) and decided["run"]["state"] == _PENDING
+
+
 def outcome(decided: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     """Return a sentence that tells the person the outcome of an approved run.
 
@@ -122,6 +127,8 @@ def outcome(decided: Mapping[str, Any], result: Mapping[str, Any]) -> str:
     :param result: the run's status afterwards, from the daemon.
     """
     status, approval_id = result.get("status"), decided["id"]
+    if lacks_others(decided):
+        return f"You approved it: {decided.get('progress')}. It runs when enough people have."
     if status == "completed":
         return f"Approved and completed. See: aileron run show {approval_id}"
     if status == "unknown":
@@ -180,11 +187,12 @@ async def _show_change(operator: Operator, request: DecisionRequest, shown: Mapp
 
 
 async def _tell(operator: Operator, request: DecisionRequest, decided: Mapping[str, Any]) -> None:
-    if not request.approved:
+    is_vote = lacks_others(decided)
+    if is_vote or not request.approved:
         if request.as_json:
             say_json({"approval": decided})
         else:
-            say("Denied; nothing was sent.")
+            say("{told}", told=outcome(decided, {}) if is_vote else "Denied; nothing was sent.")
         return
     if decided.get("grant") and not request.as_json:
         say("Grant {id} created. To revoke it: aileron grant revoke {id}", id=decided["grant"]["id"])

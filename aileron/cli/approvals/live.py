@@ -388,7 +388,8 @@ class LiveScreen:
             return
         decided = await self._cast(opened, approved=True, not_before=not_before or None)
         begins = decided["run"].get("start_after")
-        result = await self._operator.result(decided["id"], 0.0 if begins else _OUTCOME_SECONDS)
+        is_pending = deciding.lacks_others(decided)
+        result = await self._operator.result(decided["id"], 0.0 if begins or is_pending else _OUTCOME_SECONDS)
         self._undoable = (decided["id"],) if begins else ()
         self._news, self._opened = deciding.outcome(decided, result), None
 

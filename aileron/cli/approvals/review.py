@@ -47,6 +47,8 @@ def show_review(approval: Mapping[str, Any], session: Mapping[str, Any] | None, 
     run, review = approval["run"], from_json(Review, approval["review"])
     cards = [_read_card(each) for each in approval.get("cards") or ()]
     _show_headline(approval, session, review, cards)
+    if approval.get("progress"):
+        say("  {progress}", progress=approval["progress"])
     if approval.get("stale"):
         say("  CHANGED since it was first shown: {why}", why=approval["stale"])
     warnings, shown = approval.get("warnings") or (), () if raw else cards

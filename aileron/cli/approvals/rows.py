@@ -116,9 +116,14 @@ def describe(item: Mapping[str, Any]) -> str:
 
 
 def describe_row(item: Mapping[str, Any]) -> str:
-    """Return the title of an approval, with the number of identical ones that the row represents, if several."""
-    count = 1 + len(item.get("others") or ())
-    return f"{count} × {describe(item)}" if count > 1 else describe(item)
+    """Return the title of an approval.
+
+    In front of it are how many of several needed approvals there are, and the number of identical ones that the row
+    represents, if several.
+    """
+    count, progress = 1 + len(item.get("others") or ()), visible(str(item.get("progress") or ""))
+    title = f"{count} × {describe(item)}" if count > 1 else describe(item)
+    return f"{progress}; {title}" if progress else title
 
 
 def sort_closely(items: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:

@@ -29,6 +29,7 @@ class People(Feature):
             "people.invited": EventName("Account invited again", "logins"),
             "people.joined": EventName("Passphrase of an account set", "logins"),
             "people.role_changed": EventName("Role of an account changed", "logins"),
+            "people.groups_changed": EventName("Groups of an account changed", "logins"),
             "people.removed": EventName("Account removed", "logins"),
         }
 

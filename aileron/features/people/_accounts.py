@@ -110,7 +110,7 @@ class Accounts:
             return None
         return account.role
 
-    async def add(self, name: str, role: Role, actor: Actor) -> tuple[PersonAccount, str]:
+    async def add(self, name: str, role: Role, actor: Actor, groups: Sequence[str] = ()) -> tuple[PersonAccount, str]:
         """Make an account, and return it with the code by which its person sets the passphrase.
 
         :raises Conflict: if the name is taken or reserved, or there are too many accounts.
@@ -124,7 +124,9 @@ class Accounts:
             )
         code, invitation = self._invite()
         account_id = f"per_{self._randomness(_ID_BYTES).hex()}"
-        account = PersonAccount(account_id, name, role, 1, self._now(), invitation=invitation)
+        account = PersonAccount(
+            account_id, name, role, 1, self._now(), invitation=invitation, groups=tuple(sorted(set(groups)))
+        )
 
         async def store() -> None:
             if not await self._store.add(account, [self._event("people.added", actor, account)]):
@@ -158,6 +160,16 @@ class Accounts:
         :raises VaultLocked, BindingFailed, StoreUnavailable: if it cannot be stored.
         """
         return await self._change("people.role_changed", name, actor, lambda each: evolve(each, role=role))
+
+    async def change_groups(self, name: str, groups: Sequence[str], actor: Actor) -> PersonAccount:
+        """Give an account other groups. Its logins end.
+
+        :raises NotFound: if there is no such account.
+        :raises Conflict: if the account was altered, or changed meanwhile.
+        :raises VaultLocked, BindingFailed, StoreUnavailable: if it cannot be stored.
+        """
+        wanted = tuple(sorted(set(groups)))
+        return await self._change("people.groups_changed", name, actor, lambda each: evolve(each, groups=wanted))
 
     async def remove(self, name: str, actor: Actor) -> PersonAccount:
         """Remove an account. It loses its rights before its row is deleted.
@@ -328,6 +340,8 @@ class Accounts:
 
     def _event(self, kind: str, actor: Actor, account: PersonAccount, told: Mapping[str, str] | None = None) -> Event:
         payload: dict[str, JSON] = {"account": account.id, "name": account.name, "role": account.role.value}
+        if account.groups:
+            payload["groups"] = account.groups
         return Event(self._ids(), kind, self._now(), actor, {**payload, **(told or {})})
 
     async def _in_turn(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:

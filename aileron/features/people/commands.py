@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from aileron.base.json import JSON
 from aileron.cli import options as _options
 from aileron.cli.output import Columns, note, say, time_at
 from aileron.cli.session import OperatorCommand, operator_command, reading_command
@@ -20,6 +21,7 @@ _STATES = {"active": "active", "invited": "invited", "altered": "altered outside
 _COLUMNS: Columns = {
     "NAME": "name",
     "ROLE": "role",
+    "GROUPS": lambda item: ", ".join(item["groups"]),
     "STATE": lambda item: _STATES[item["state"]],
     "SINCE": time_at("created_at"),
 }
@@ -31,6 +33,20 @@ def _check_name(context: click.Context, parameter: click.Parameter, name: str) -
             "a name has at most 32 small letters, digits and hyphens, and begins with a letter.", context, parameter
         )
     return name
+
+
+def _check_groups(context: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(_check_name(context, parameter, name) for name in names)
+
+
+_GROUP = click.option(
+    "--group",
+    "groups",
+    metavar="NAME",
+    multiple=True,
+    callback=_check_groups,
+    help="A group that rules about approvals can name, as group:NAME. Can be repeated.",
+)
 
 
 @click.group()
@@ -49,13 +65,15 @@ def list_people(command: OperatorCommand, /) -> None:
 @people.command("add")
 @click.argument("name", callback=_check_name)
 @click.option("--role", type=_ROLES, default=Role.APPROVER.value, show_default=True, help="What the person may do.")
+@_GROUP
 @operator_command
-def add(command: OperatorCommand, /, name: str, role: str) -> None:
+def add(command: OperatorCommand, /, name: str, role: str, groups: tuple[str, ...]) -> None:
     """Make an account, and show the link by which its person sets a passphrase.
 
     A viewer sees requests and runs. An approver also decides. An administrator also issues grants and manages accounts.
     """
-    _show(command, command.post("people", body={"name": name, "role": role}))
+    wanted: dict[str, JSON] = {"groups": list(groups)} if groups else {}
+    _show(command, command.post("people", body={"name": name, "role": role, **wanted}))
 
 
 @people.command("invite")
@@ -74,6 +92,18 @@ def change_role(command: OperatorCommand, /, name: str, role: str) -> None:
     """Give an account another role. Its person signs in again."""
     changed = command.post("people", name, "role", body={"role": role})
     command.say(changed, "{name} is now {role}.", name=name, role=role)
+
+
+@people.command("groups")
+@click.argument("name")
+@_GROUP
+@operator_command
+def change_groups(command: OperatorCommand, /, name: str, groups: tuple[str, ...]) -> None:
+    """Give an account exactly these groups; without --group none. Its person signs in again."""
+    wanted: JSON = list(groups)
+    changed = command.post("people", name, "groups", body={"groups": wanted})
+    told = ", ".join(changed["groups"]) or "none"
+    command.say(changed, "The groups of {name} are now: {groups}.", name=name, groups=told)
 
 
 @people.command("remove")

@@ -10,7 +10,7 @@ from aileron.api.shapes.schemas import MOMENT, TEXT, list_of, made_of, or_null
 from aileron.api.shapes.values import moment
 from aileron.base.json import JSON
 from aileron.model.errors import Forbidden, NotFound
-from aileron.model.people import NAME, PersonAccount, Role
+from aileron.model.people import MOST_GROUPS, NAME, PersonAccount, Role
 
 from ._agents import end_agents
 from .running import RunningPeople
@@ -28,8 +28,21 @@ _STATE: Schema = {
     "enum": ["active", "invited", "altered"],
     "description": "invited: no passphrase was set yet; altered: something else changed it, so it has no rights",
 }
+_GROUPS: Schema = {
+    "type": "array",
+    "items": _NAME,
+    "maxItems": MOST_GROUPS,
+    "description": "groups that rules about approvals can name",
+}
 _PERSON = made_of(
-    {"name": TEXT, "role": _ROLE, "state": _STATE, "created_at": MOMENT, "invited_until": or_null(MOMENT)}
+    {
+        "name": TEXT,
+        "role": _ROLE,
+        "groups": list_of(TEXT),
+        "state": _STATE,
+        "created_at": MOMENT,
+        "invited_until": or_null(MOMENT),
+    }
 )
 _INVITED = made_of({"name": TEXT, "role": _ROLE, "url": TEXT, "invited_until": MOMENT})
 
@@ -49,7 +62,7 @@ async def list_people(context: RequestContext, deps: Dependencies) -> Answer:
     "POST",
     "/v1/people",
     operators=Who.OPERATOR,
-    body=made_of({"name": _NAME, "role": _ROLE}),
+    body=made_of({"name": _NAME, "role": _ROLE}, {"groups": _GROUPS}),
     answers={201: _INVITED},
 )
 async def add_person(context: RequestContext, deps: Dependencies) -> Answer:
@@ -61,7 +74,7 @@ async def add_person(context: RequestContext, deps: Dependencies) -> Answer:
     """
     running = _running(context, deps)
     account, code = await running.accounts.add(
-        str(context.body["name"]), Role(str(context.body["role"])), context.caller.actor
+        str(context.body["name"]), Role(str(context.body["role"])), context.caller.actor, _read_groups(context)
     )
     return answer(_invited(running, account, code), status=201)
 
@@ -96,6 +109,26 @@ async def change_person(context: RequestContext, deps: Dependencies, name: str) 
     """
     running = _running(context, deps)
     account = await running.accounts.change_role(name, Role(str(context.body["role"])), context.caller.actor)
+    _end_logins(deps, account)
+    return answer(_person(running, account))
+
+
+@TABLE.route(
+    "POST",
+    "/v1/people/<name>/groups",
+    operators=Who.OPERATOR,
+    body=made_of({"groups": _GROUPS}),
+    answers={200: _PERSON},
+)
+async def change_groups(context: RequestContext, deps: Dependencies, name: str) -> Answer:
+    """Give an account other groups, which rules about approvals can name. Its logins end.
+
+    :raises NotFound: if there is no such account, or no public name.
+    :raises Conflict: if something else changed the account.
+    :raises VaultLocked, BindingFailed, StoreUnavailable: if it cannot be stored.
+    """
+    running = _running(context, deps)
+    account = await running.accounts.change_groups(name, _read_groups(context), context.caller.actor)
     _end_logins(deps, account)
     return answer(_person(running, account))
 
@@ -160,6 +193,11 @@ def _running(context: RequestContext, deps: Dependencies) -> RunningPeople:
     return found
 
 
+def _read_groups(context: RequestContext) -> list[str]:
+    groups = context.body.get("groups")
+    return [str(each) for each in groups] if isinstance(groups, list | tuple) else []
+
+
 def _end_logins(deps: Dependencies, account: PersonAccount) -> None:
     """End the logins of an account in this process. In other daemons, each login ends at its next request."""
     for session in deps.operators.list():
@@ -173,6 +211,7 @@ def _person(running: RunningPeople, account: PersonAccount) -> dict[str, JSON]:
     return {
         "name": account.name,
         "role": account.role.value,
+        "groups": list(account.groups),
         "state": running.describe(account),
         "created_at": moment(account.created_at),
         "invited_until": moment(ends_at),

@@ -21,7 +21,15 @@ from ._entrance import FILES, AccountEntrance
 
 __all__ = ["ROUTES", "SHOWN", "Accounts", "RunningPeople", "start_people"]
 
-ROUTES = ("list_people", "add_person", "invite_person", "change_person", "remove_person", "connect_agent")
+ROUTES = (
+    "list_people",
+    "add_person",
+    "invite_person",
+    "change_person",
+    "change_groups",
+    "remove_person",
+    "connect_agent",
+)
 """The routes that are served at the public name too. C{aileron/api/roles.py} says for whom."""
 
 SHOWN = ("/settings/people",)

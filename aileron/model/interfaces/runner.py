@@ -123,6 +123,9 @@ class IDecisions(Interface):
         :param only_read: True to store nothing. Staleness is then computed for this result only.
         """
 
+    async def progress(run: Run) -> str:
+        """Return how many of several needed approvals a pending run has, or an empty text. See L{Approval.progress}."""
+
     async def pending(session_id: str | None) -> int:
         """Count the pending approvals of one session, or of all."""
 

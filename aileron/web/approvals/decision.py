@@ -15,7 +15,7 @@ from aileron.base.text import visible
 from aileron.model.actions import Action, Input, Offer
 from aileron.model.authority import MOST_USES, Predicate, PredicateKind
 from aileron.model.deciders import find_objection
-from aileron.model.people import ApproverRule, Owner
+from aileron.model.people import OPERATOR, ApproverRule
 from aileron.model.runs import Approval, Run
 from aileron.review import render_value
 from aileron.web.blocks import act
@@ -175,13 +175,14 @@ def options_form(approval: Approval, offer: Offer | None, suggested: Sequence[Pr
     )
 
 
-def find_refusal(offer: Offer | None, owner: Owner | None, visit: Visit) -> str | None:
-    """Return why the person of this login may not approve, as a sentence, or None. The daemon checks it again.
-
-    :param owner: the owner of the request, or None for the operator.
-    """
-    rule = ApproverRule() if offer is None else offer.action.approval.approvers
-    return find_objection(visit.operator.account, owner, rule)
+def find_refusal(approval: Approval, offer: Offer | None, visit: Visit) -> str | None:
+    """Return why the person of this login may not approve, as a sentence, or None. The daemon checks it again."""
+    login = visit.operator.account
+    person = OPERATOR if login is None else login.account
+    if any(vote.person == person for vote in approval.votes):
+        return f"You approved this. {approval.progress}. Somebody else must approve it too."
+    rule = approval.approvers or (ApproverRule() if offer is None else offer.action.approval.approvers)
+    return find_objection(login, approval.run.owner, rule)
 
 
 def decision_form(offer: Offer | None, identical: Tag | str, refusal: str | None = None) -> Fragment:

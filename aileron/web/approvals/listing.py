@@ -175,7 +175,7 @@ def _row(listed: Listed, chosen: str) -> Fragment:
         "severity": colour(listed.review),
         "found": visible(f"agent:{listed.agents} action:{run.action} host:{hosts} session:{sessions}"),
         "title": listed.review.title,
-        "about": visible(_describe(listed.review)),
+        "about": visible(" · ".join(filter(None, (approval.progress, _describe(listed.review))))),
         "asked_by": listed.agents,
         "asked_at": moment(listed.snoozed_until or approval.requested_at),
     }

@@ -222,6 +222,7 @@ def draw_asked_by(approval: Approval, session: Session | None, cards: Sequence[C
         yield from (". Undoes ", tags.a("an earlier run", href=f"/runs/{visible(approval.run.undoes)}"))
     if approval.expires_at:
         yield from (". Expires ", moment(approval.expires_at))
+    yield tags.strong(f". {visible(approval.progress)}" if approval.progress else "", id="progress")
 
 
 def draw_origin(approval: Approval, session: Session | None) -> Iterator[Tag | str]:
@@ -334,7 +335,7 @@ async def draw_approval(deps: Dependencies, visit: Visit, approval: Approval, in
         await _record_shown(deps, approval, visit.operator)
     session = None if session_id is None else await deps.sessions.get(session_id)
     asked = await _draw_asked(deps, approval)
-    asked = evolve(asked, refusal=find_refusal(asked.review.offer, approval.run.owner, visit))
+    asked = evolve(asked, refusal=find_refusal(approval, asked.review.offer, visit))
     beside = inbox or await read_inbox(deps, visit)
     return Drawing(lambda: _page(approval, session, asked, beside))
 
