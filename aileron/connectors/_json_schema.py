@@ -84,13 +84,13 @@ def _presented(kind: str, parts: Collection[str]) -> Schema:
     return table(properties, ("kind",), minProperties=2)
 
 
-def service_head(kind: str) -> Schema:
+def service_head(kind: str, **others: Schema) -> Schema:
     base_url = table({"default": TEXT, "bindable": FLAG})
     base_url["anyOf"] = [
         {"required": ["default"]},
         {"properties": {"bindable": {"const": True}}, "required": ["bindable"]},
     ]
-    more = {"base_url": {"anyOf": [TEXT, base_url]}, "hosts": TEXTS, "private_network": FLAG}
+    more = {"base_url": {"anyOf": [TEXT, base_url]}, "hosts": TEXTS, "private_network": FLAG, **others}
     return head_of(kind, more, ("base_url",))
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from aileron.model.interfaces.connectors import IConfigFile, ISandboxes
     from aileron.model.interfaces.services import IAgentRoutes
     from aileron.model.interfaces.vault import IKeySource
+    from aileron.model.traces import RequestedRun
 
 BUILT_IN = (
     "gateway",
@@ -57,6 +58,7 @@ BUILT_IN = (
     "prompts",
     "profiles",
     "wake",
+    "tracing",
 )
 """The features that ship with Aileron, by their directories, in the order in which they start."""
 
@@ -394,6 +396,11 @@ class RunningFeatures:
         """Tell the features that an agent was given the outcome of a run of this session."""
         for each in self.running:
             each.outcome_told(session_id, run_id)
+
+    def run_requested(self, requested: RequestedRun) -> None:
+        """Tell the features that a run was requested."""
+        for each in self.running:
+            each.run_requested(requested)
 
     def pending(self, session_id: str | None) -> int:
         """Return how many decisions of the operator features wait for, of all sessions or of one."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from aileron.model.interfaces.connectors import IConfigFile
     from aileron.model.interfaces.services import IAgentRoutes
     from aileron.model.interfaces.vault import IKeySource
+    from aileron.model.traces import RequestedRun
 
     from .core import Core, ListeningSites
 
@@ -62,6 +63,9 @@ class RunningFeature:
 
         :param session_id: the run's session.
         """
+
+    def run_requested(self, requested: RequestedRun) -> None:
+        """Note that an agent or the operator requested a run. A repeated request may be about an earlier run."""
 
     def pending(self, session_id: str | None) -> int:
         """Return how many decisions of the operator the feature waits for, of all sessions or of one."""

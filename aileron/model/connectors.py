@@ -147,6 +147,7 @@ class ConnectorDescription:
     :ivar template: the template of the base URL, if it has variables.
     :ivar places: the base URLs of other hosts, by the names that operations use.
     :ivar own_tools: the declarations for an agent's own command-line tools, or None if there are none.
+    :ivar traced: whether requests of runs may have the header C{traceparent}.
     """
 
     name: str
@@ -160,6 +161,7 @@ class ConnectorDescription:
     template: UrlTemplate | None = None
     places: Mapping[str, str] = field(factory=dict)
     own_tools: ToolDeclaration | None = None
+    traced: bool = False
 
     def find_tools(self, base_url: str | None) -> ToolDeclaration | None:
         """Return the declarations for own tools if the connector is used at C{base_url}, or None if there are none.

@@ -14,6 +14,7 @@ from aileron.model.interfaces.store import IAudit, IRuns, IWatermarks
 from aileron.model.interfaces.vault import IBindings, IVault
 from aileron.model.people import Owner
 from aileron.model.runs import Run
+from aileron.model.traces import TraceSource
 
 from .approval_requests import ApprovalRequests, Previews
 from .approvals import ApprovalGate, SignatureCheck
@@ -56,6 +57,7 @@ class Runner:
     :ivar limits: pauses and resumes runs, stores caps and lifts denials.
     :ivar reconciliation: settles uncertain runs.
     :ivar tool_reads: sends reads of agents' own tools.
+    :ivar traces: the trace context of requests.
     """
 
     submission: Submission
@@ -65,6 +67,7 @@ class Runner:
     limits: LimitService
     reconciliation: ReconciliationService
     tool_reads: ToolReads
+    traces: TraceSource
     _recovery: Recovery
     _offerings: Offerings
     _recorded: RecordedElsewhere
@@ -477,6 +480,7 @@ class _Assembly:
             limits=self._build_limits(reconciler),
             reconciliation=self._build_reconciliation(proposals, reconciler),
             tool_reads=self._build_tool_reads(),
+            traces=self.executor.traces,
             recovery=self._build_recovery(rollbacks, reconciler),
             offerings=self.offerings,
             recorded=RecordedElsewhere(self.runs, self.pauses, self.denials),

@@ -31,6 +31,7 @@ from aileron.model.interfaces.vault import IBindings, ICredential
 from aileron.model.people import Owner
 from aileron.model.runs import AttemptRow, Progress, Run, RunState, StepRow, Transition
 from aileron.model.streams import StreamedAnswer
+from aileron.model.traces import TraceSource
 from aileron.model.vault import BindingFlag
 
 from .caps import Caps
@@ -100,6 +101,7 @@ class Executor:
     """Executes plans step by step. Every attempt is stored before its first byte is sent.
 
     :param probe: called with the name of each point at which tests simulate a crash. In production it does nothing.
+    :ivar traces: the trace context of requests.
     """
 
     _runs: RunRepository
@@ -110,6 +112,7 @@ class Executor:
     _caps: Caps
     _late_answers: LateAnswers
     _probe: Callable[[str], None]
+    traces: TraceSource = field(factory=TraceSource, init=False)
 
     def opening(self, run: Run, plan: Plan, *, actor: Actor = DAEMON, verify: Verify | None = None) -> Transition:
         """Return the transition by which a run starts executing, with the first attempt's row.
@@ -209,7 +212,9 @@ class Executor:
             await self._effects.in_turn(planned, execution.run, self._remaining_seconds(execution))
             request = execution.plan.request_for(planned, execution.run.effect_key, execution.outputs)
             execution.built = None if planned.request is not None else request
-            return self._effects.note_rate(planned, await self._send(execution, planned, request))
+            return self._effects.note_rate(
+                planned, await self._send(execution, planned, self._add_trace(execution.run, planned, request))
+            )
         except CancelledError as stopped:
             # guard of promise 5: a cancelled effect is uncertain -> DoubtTests.test_stopped,
             #    instead return Outcome(fault=_STOPPED.fault, sent=False)
@@ -236,6 +241,20 @@ class Executor:
         execution.late = answer
         slow = ResourceLimitExceeded(f"{planned.description.name} did not answer within {seconds:g} seconds.")
         return Outcome(fault=slow.fault(), classified=False)
+
+    def _add_trace(self, run: Run, planned: PlannedStep, request: Request) -> Request:
+        """Return the request with the header C{traceparent} if its connector is declared to get one.
+
+        The header is in no digest, and alike in each attempt of the step.
+        """
+        # guard of monitoring: only declared services get the trace header
+        #    -> runner.test_traces.TraceTests.test_undeclared
+        if not planned.description.traced:
+            return request
+        parent = self.traces.find(run.id, planned.step.id)
+        if parent is None or any(name.lower() == "traceparent" for name, _ in request.headers):
+            return request
+        return evolve(request, headers=(*request.headers, ("traceparent", parent)))
 
     def _credential(self, planned: PlannedStep, owner: Owner | None) -> ICredential | None:
         """Return the unopened credential of a step, or None if it has none.

@@ -12,7 +12,8 @@ from twisted.logger import globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.api import GuardedSite, SiteRules
-from aileron.api.channels.request_log import NAMESPACE, RequestNotes, read_client_id, read_traceparent
+from aileron.api.channels.request_log import NAMESPACE, RequestNotes, read_client_id
+from aileron.base.trace_context import read_traceparent
 from tests.api.case import ApiCase
 from tests.api.test_channel import HOST, Line, head, status
 

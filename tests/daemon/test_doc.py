@@ -19,6 +19,7 @@ from aileron.features.oidc.values import OidcSettings
 from aileron.features.own_tools.settings import OwnToolsSettings
 from aileron.features.phone.values import PhoneSettings
 from aileron.features.prompts.values import PromptSettings
+from aileron.features.tracing.settings import TracingSettings
 from aileron.features.wake.values import WakeSettings
 from aileron.model.authority import PendingLimits
 
@@ -49,6 +50,7 @@ _FIELDS = {
     *(f"prompts.rules.{name}" for name in ("allow", "ask", "deny", "project", "reason")),
     *(f"wake.{name}" for name in WakeSettings.__annotations__),
     *(f"notifications.{name}" for name in ("desktop", "desktop.command", "apprise", "people", "contents")),
+    *(f"tracing.{name}" for name in TracingSettings.__annotations__),
     *(f"notifications.webhooks.<name>.{name}" for name in ("url", "signed")),
 }
 

@@ -83,6 +83,7 @@ FEATURES: Mapping[str, frozenset[str]] = {
     "service": frozenset(),
     "setup": frozenset({"importing", "launch"}),
     "spending": frozenset({"gateway"}),
+    "tracing": frozenset(),
     "wake": frozenset(),
 }
 """For each feature the features that it names; each may import every core room and surface."""

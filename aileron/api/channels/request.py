@@ -14,9 +14,10 @@ from zope.interface import implementer
 
 from aileron.api.faults import Streamed
 from aileron.base.http1 import CHUNKED, RequestHead, unchunked
+from aileron.base.trace_context import read_traceparent
 from aileron.model.errors import AileronError
 
-from .request_log import RequestNotes, log_request, read_client_id, read_traceparent
+from .request_log import RequestNotes, log_request, read_client_id
 
 _log = Logger()
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from attrs import define, frozen
+from attrs import define
 from twisted.logger import Logger
+
+from aileron.base.trace_context import TraceParent
 
 NAMESPACE = "aileron.request"
 REQUEST_ID = b"X-Request-Id"
@@ -19,35 +21,6 @@ _log = Logger(NAMESPACE)
 _METHODS = frozenset((b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS"))
 _OWN_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}").fullmatch
 _CLIENT_ID = re.compile(rb"(?!ail_)[0-9A-Za-z_.-]{1,64}").fullmatch
-_TRACEPARENT = re.compile(rb"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?", re.DOTALL).fullmatch
-_LONGEST_TRACEPARENT = 256
-
-
-@frozen
-class TraceParent:
-    """The place in a trace of the client, by its C{traceparent} (W3C Trace Context). It is a claim of the client."""
-
-    trace_id: str
-    span_id: str
-    sampled: bool
-
-
-def read_traceparent(lines: Sequence[bytes]) -> TraceParent | None:
-    """Parse the values of the header C{traceparent}, or return None if there is not exactly one valid value.
-
-    Values of later versions are valid if they begin as those of version C{00} do.
-    """
-    match = _TRACEPARENT(lines[0]) if len(lines) == 1 and len(lines[0]) <= _LONGEST_TRACEPARENT else None
-    if match is None:
-        return None
-    version, trace_id, span_id, flags = (each.decode("ascii") for each in match.groups()[:4])
-    if (
-        version == "ff"
-        or (version == "00" and match[5] is not None)
-        or not (trace_id.strip("0") and span_id.strip("0"))
-    ):
-        return None
-    return TraceParent(trace_id, span_id, bool(int(flags, 16) & 1))
 
 
 def read_client_id(lines: Sequence[bytes]) -> str | None:

@@ -22,6 +22,7 @@ from aileron.model.errors import (
 )
 from aileron.model.faults import Fault
 from aileron.model.runs import AWAITING, Call, Run, RunState
+from aileron.model.traces import RequestedRun
 from aileron.review import edits
 
 TABLE = EndpointTable()
@@ -91,11 +92,19 @@ async def run_action(context: RequestContext, deps: Dependencies, name: str) -> 
         tool_call=context.text("tool_call"),
     )
     run = await deps.submission.submit(call)
-    context.received.notes.run_id = run.id
+    _note_requested(context, deps, run)
     if not run.state.settled:
         run = await _wait(context, deps, run)
     deps.note_told(run, context.caller.session)
     return outcome(run, deps, person=context.caller.is_reader)
+
+
+def _note_requested(context: RequestContext, deps: Dependencies, run: Run) -> None:
+    """Note for the log which run a request is about, and tell the features of it."""
+    notes = context.received.notes
+    notes.run_id = run.id
+    requested = RequestedRun(run.id, run.action, context.caller.session_id, notes.id, context.began_at, notes.parent)
+    deps.features.run_requested(requested)
 
 
 async def _wait(context: RequestContext, deps: Dependencies, run: Run) -> Run:

@@ -31,7 +31,8 @@ def read_http(document: FileTable, head: FileTable, identity: Identity) -> HttpS
     for name in forwarding.keys() & operations.keys():
         document.table("operations").fault(name, "is the name of an operation for agents' own tools")
     declared = {**description.operations, **{name: each.operation for name, each in forwarding.items()}}
-    description = evolve(description, own_tools=own_tools, operations=declared)
+    traced = head.flag("traced", default=False)
+    description = evolve(description, own_tools=own_tools, operations=declared, traced=traced)
     return HttpSpec(description, operations, service.private_network, forwarding)
 
 

@@ -189,7 +189,7 @@ def _own_tools_table() -> Schema:
 def make_schema() -> Schema:
     """Return the JSON Schema of connector files of the kind C{http}."""
     root = {
-        "connector": service_head("http"),
+        "connector": service_head("http", traced=FLAG),
         **places(),
         "credential": {"oneOf": [credential_of(kind) for kind in KINDS.values() if kind.name != "ssh_key"]},
         "own_tools": _own_tools_table(),

@@ -1,0 +1,96 @@
+"""A daemon with a collector of traces: one trace from the tool call to the service, and a log in JSON."""
+
+import json
+from typing import Any
+
+from twisted.web.resource import Resource
+from twisted.web.server import Request
+
+from tests.functional.loopback import LoopbackSite
+from tests.functional.operated import CONNECTOR, GATED, SHIP, UNGATED, OperatedTestCase
+from tests.functional.reactor import until
+
+_PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+class Collector(Resource):
+    """Takes spans as an OpenTelemetry collector does.
+
+    :ivar spans: all spans that came in.
+    """
+
+    isLeaf = True
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.spans: list[dict[str, Any]] = []
+
+    def render_POST(self, request: Request) -> bytes:
+        """Take spans."""
+        body = json.loads(request.content.read())  # type: ignore[union-attr]
+        for resource in body["resourceSpans"]:
+            for scope in resource["scopeSpans"]:
+                self.spans += scope["spans"]
+        return b"{}"
+
+    def named(self, name: str) -> list[dict[str, Any]]:
+        """The spans of this name."""
+        return [each for each in self.spans if each["name"] == name]
+
+
+class TraceTests(OperatedTestCase):
+    """Runs of a daemon that has a collector."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.collector = Collector()
+        self.site = LoopbackSite.listen(self.reactor, self.collector)
+        self.finally_(self.site.stop)
+
+    async def begin(self, *, traced: bool) -> None:
+        """Start a daemon with the collector, and the connector declared or not."""
+        await self.furnish()
+        if traced:
+            path = self.state.connectors / "slack.toml"
+            path.write_text(path.read_text().replace("private_network = true", "private_network = true\ntraced = true"))
+            await self.operator("connector", "trust", CONNECTOR, "--yes")
+        await self.set_config(f"log:\n  format: json\ntracing:\n  endpoint: {self.site.url}/v1/traces\n")
+
+    def log(self) -> list[dict[str, Any]]:
+        """The entries of the log since the daemon was started with its format."""
+        text = (self.state.log / "aileron.log").read_text()
+        return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+
+    async def test_one_trace(self) -> None:
+        """The call, the wait over a restart, the effect and the service are in one trace, linked to the agent's."""
+        await self.begin(traced=True)
+        session = await self.session()
+        found = self.home.discovery()
+        url = f"{found['url']}/v1/actions/{GATED}/run"
+        reply = await self.web.ask("POST", url, session.token, {"args": SHIP}, Prefer="wait=0", traceparent=_PARENT)
+        run_id = reply.body["run_id"]
+        await self.command("daemon", "stop")
+        await self.unlock()
+        await self.approve(run_id)
+        await self.posted()
+        await until(self.reactor, lambda: bool(self.collector.named("step post")), 30, "spans")
+        spans = {each["name"]: each for each in self.collector.spans}
+        self.assertEqual(spans.keys(), {"request", f"run {GATED}", "approval", "execution", "step post"})
+        (trace_id,) = {each["traceId"] for each in spans.values()}
+        self.assertEqual(spans["request"]["links"], [{"traceId": _PARENT[3:35], "spanId": _PARENT[36:52]}])
+        (post,) = [each for each in self.workspace.requests if each.path == "/api/chat.postMessage"]
+        self.assertEqual(post.headers["traceparent"], f"00-{trace_id}-{spans['step post']['spanId']}-01")
+        self.assertNotIn(SHIP["summary"], json.dumps(self.collector.spans))
+        lines = [each for each in self.log() if each.get("run") == run_id]
+        self.assertIn(("run_action", 202), [(each.get("route"), each.get("status")) for each in lines])
+        self.assertTrue(any("ended: completed" in each["message"] for each in lines))
+        self.assertNotIn(session.token, (self.state.log / "aileron.log").read_text())
+
+    async def test_undeclared(self) -> None:
+        """A service whose connector does not declare it gets no header, and a collector that is away stops no run."""
+        await self.begin(traced=False)
+        await self.site.stop()
+        session = await self.session()
+        await self.run_action(session, UNGATED, SHIP)
+        await self.posted()
+        self.assertTrue(all("traceparent" not in each.headers for each in self.workspace.requests))
