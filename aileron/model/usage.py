@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 from operator import add
+from typing import TypeAlias
 
 from attrs import astuple, field, frozen
 
@@ -82,3 +84,25 @@ class Spent:
     def __add__(self, other: Spent) -> Spent:
         """Return the sum."""
         return Spent(*map(add, astuple(self), astuple(other)))
+
+    def __sub__(self, other: Spent) -> Spent:
+        """Return the difference, at least 0 in each number."""
+        return Spent(*(max(0, one - another) for one, another in zip(astuple(self), astuple(other), strict=True)))
+
+
+HeldUse: TypeAlias = Mapping[tuple[str, str], int]
+"""What requests in progress reserve, by the ID of a limit, and its session or day."""
+
+
+@frozen
+class SharedUse:
+    """The use of language models at all daemons on a database, as one of them reads it.
+
+    :ivar totals: the use by ended requests at all daemons.
+    :ivar held: what requests in progress at the other daemons reserve.
+    :ivar daemons: how many daemons there are, with this one.
+    """
+
+    totals: Mapping[SpendKey, Spent]
+    held: HeldUse
+    daemons: int

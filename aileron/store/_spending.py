@@ -12,7 +12,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from aileron.model.errors import StoreUnavailable
-from aileron.model.usage import SpendKey, Spent
+from aileron.model.usage import HeldUse, SharedUse, SpendKey, Spent
 
 from ._connections import Readers, shielded
 from ._dialect import Cursor
@@ -41,6 +41,16 @@ _ALL = """
     SELECT day, session_id, provider, model, requests, input, output, cached, microdollars, estimated, unpriced
     FROM spending WHERE day >= ?
 """
+_HELD_SECONDS = 10.0
+"""How long reservations count of a daemon that does not renew them."""
+
+_FORGET = "DELETE FROM spending_held WHERE daemon = ? OR until <= {now}"
+_HOLD = "INSERT INTO spending_held (daemon, limit_id, place, amount, until) VALUES (?, ?, ?, ?, {now} + ?)"
+_HELD = (
+    "SELECT limit_id, place, CAST(sum(amount) AS bigint) FROM spending_held WHERE daemon <> ? GROUP BY limit_id, place"
+)
+_DAEMONS = "SELECT count(*) FROM daemons WHERE until > {now}"
+
 _log = Logger()
 
 
@@ -49,11 +59,14 @@ class SQLSpending:
     """Stores C{spending}: what requests used by local day, session, provider and model.
 
     What L{note} records is written together: within a second, before it is read, and when the store is closed.
+
+    :param daemon: the name of this daemon, unique among those that share the database.
     """
 
     _writer: Writer
     _readers: Readers
     _clock: IReactorTime
+    _daemon: str
     _noted: dict[SpendKey, Spent] = field(factory=dict, init=False)
 
     def note(self, key: SpendKey, spent: Spent) -> None:
@@ -70,6 +83,18 @@ class SQLSpending:
         """
         await shielded(self.flush())
         return await self._readers.read(_select, day.isoformat())
+
+    async def share(self, held: HeldUse, day: date) -> SharedUse:
+        """Write what was recorded and what requests in progress reserve, and read both of all daemons.
+
+        :param held: what those at this daemon reserve.
+        :param day: the day from which on totals are read.
+        :raises StoreUnavailable: if the database cannot be used.
+        """
+        flushed = self.flush()
+        found = await shielded(self._writer.write(_share, self._daemon, dict(held), day.isoformat()))
+        await shielded(flushed)
+        return found
 
     async def prune(self, today: date) -> None:
         """Delete rows older than L{KEPT_DAYS}, unless their session is still active.
@@ -104,6 +129,16 @@ def _prune(cursor: Cursor, today: str) -> None:
     newest = cursor.execute(_NEWEST, (today,)).fetchone()[0]
     if newest is not None:
         cursor.execute(_PRUNE, ((date.fromisoformat(newest) - timedelta(days=KEPT_DAYS)).isoformat(),))
+
+
+def _share(cursor: Cursor, daemon: str, held: HeldUse, day: str) -> SharedUse:
+    now = cursor.dialect.now
+    cursor.execute(_FORGET.format(now=now), (daemon,))
+    for (limit_id, place), amount in held.items():
+        cursor.execute(_HOLD.format(now=now), (daemon, limit_id, place, amount, _HELD_SECONDS))
+    others = {(row[0], row[1]): int(row[2]) for row in cursor.execute(_HELD, (daemon,))}
+    number = int(cursor.execute(_DAEMONS.format(now=now)).fetchone()[0])
+    return SharedUse(_select(cursor, day), others, max(1, number))
 
 
 def _select(cursor: Cursor, day: str) -> dict[SpendKey, Spent]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from aileron.model.usage import SpendKey, Spent
-from aileron.store._spending import KEPT_DAYS, WRITE_SECONDS
+from aileron.model.usage import SharedUse, SpendKey, Spent
+from aileron.store._spending import KEPT_DAYS, WRITE_SECONDS, SQLSpending
 from aileron.testing import example_session
 
 from .test_usage import TODAY, UsageCase
@@ -33,6 +33,21 @@ class SpendingTests(UsageCase):
         self.store.spending.note(key(), TWO)
         self.assertEqual(self.since(), {key(): ONE + ONE + TWO, key("s2"): ONE, key(model="n"): ONE, key("", ""): ONE})
         self.assertEqual(self.since(TODAY + timedelta(days=1)), {})
+
+    def test_shared(self) -> None:
+        """Each daemon reads what all used, and what the others reserve until they stop renewing it."""
+        one, two = (SQLSpending(self.store._writer, self.store._readers, self.clock, name) for name in ("one", "two"))
+        one.note(key(), ONE)
+        two.note(key(), TWO)
+        place = ("tokens-day", TODAY.isoformat())
+        self.assertEqual(self.do(one.share({place: 5}, TODAY)), SharedUse({key(): ONE}, {}, 1))
+        self.assertEqual(self.do(two.share({place: 7}, TODAY)), SharedUse({key(): ONE + TWO}, {place: 5}, 1))
+        self.assertEqual(self.do(one.share({}, TODAY)), SharedUse({key(): ONE + TWO}, {place: 7}, 1))
+        self.assertEqual(self.do(two.share({}, TODAY + timedelta(days=1))), SharedUse({}, {}, 1))
+        self.do(one.share({place: 5}, TODAY))
+        self.query("UPDATE spending_held SET until = 0")
+        self.query("INSERT INTO daemons (id, started_at, seen_at, until) VALUES ('a', 0, 0, 1e12), ('b', 0, 0, 1e12)")
+        self.assertEqual(self.do(two.share({}, TODAY)), SharedUse({key(): ONE + TWO}, {}, 2))
 
     def test_restart(self) -> None:
         """It is written within a second, and by a store that is closed; the next one has it."""

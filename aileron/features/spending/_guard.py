@@ -44,6 +44,7 @@ _TOO_LONG = (
     f"The request is longer than {MOST_HELD_BYTES // 2**20} MiB, more than is read to apply limits on spending. "
     "Nothing was sent."
 )
+_TOO_MANY = 429
 _NOT_LOADED = "What was spent today is not known yet. Nothing was sent. Try again."
 
 
@@ -168,6 +169,9 @@ class SpendGate:
                 self._read_eagerly(tab.session_id)
             exchange.meter.charge = self.ledger.admit(tab, tokens, cost)
         except LimitExceeded as error:
+            if "retry_after" in error.details:  # clients try again what is refused with this status
+                exchange.fail(error, _TOO_MANY)
+                return False
             return _refuse(exchange, error)
         return True
 

@@ -17,16 +17,17 @@ from attrs import evolve
 from aileron.base.json import utc
 from aileron.features.gateway.interfaces import RequestCharge
 from aileron.model.errors import LimitExceeded
-from aileron.model.usage import SpendKey, Spent
+from aileron.model.usage import HeldUse, SharedUse, SpendKey, Spent
 
 from ._charges import PARTS, Reservation, Tab
 from ._totals import MOST_MODELS, OTHER_MODELS, Total, use_in_unit
-from ._windows import SpendRule, Window, check_request, explain_reached, make_news
+from ._windows import SpendRule, Window, check_request, explain_reached, make_news, refuse_beyond_share
 from .values import LimitState, Per, Price, Raise, SpendLimit, SpendNews
 
 MOST_TABS = 4096
 """The most tabs that are kept for further requests."""
 
+_NOTHING = Spent()
 MOST_GRANTED = 256
 """The most requests of one grant."""
 
@@ -67,6 +68,8 @@ class Ledger:
         self._windows: dict[tuple[str, str], Window] = {}
         self._tabs: dict[tuple[str, str, str], Tab] = {}
         self._granting: set[Tab] = set()
+        self._elsewhere: HeldUse = {}
+        self._daemons = 1
         self.today = local_day(seconds())
 
     def load(self, totals: Mapping[SpendKey, Spent]) -> None:
@@ -139,9 +142,11 @@ class Ledger:
             # guard of spending: a reached limit admits no request -> test_ledger.LedgerTests.test_reached
             if window.left <= 0:
                 self._read_or_refuse(window, tab.session_id)
+            refuse_beyond_share(window)
         for window in windows:
             # guard of spending: requests in progress count -> test_ledger.LedgerTests.test_parallel
             window.left -= amounts[window.at]
+            window.room -= amounts[window.at]
         reservation = Reservation(self, tab, amounts)
         self.opened.add(reservation)
         return reservation
@@ -151,8 +156,10 @@ class Ledger:
         self.bring_up_to_date(tab)
         if tab.is_near or tab.singles or tab.counts_money:
             return
-        parts = min([MOST_GRANTED, *(each.left // (4 * PARTS[each.at]) for each in tab.windows)])
+        parts = min([MOST_GRANTED, *(min(each.left, each.room) // (4 * PARTS[each.at]) for each in tab.windows)])
         if parts > 1:
+            for window in tab.windows:
+                window.room -= parts * PARTS[window.at]
             tab.hold_granted(parts)
             tab.free = parts
             self._granting.add(tab)
@@ -187,17 +194,43 @@ class Ledger:
         self.dirty.clear()
         return [(total.key, total.take_unwritten()) for total in dirty]
 
-    def stir(self, window: Window, session_id: str) -> None:
+    def list_held(self) -> HeldUse:
+        """Return what requests in progress at this daemon reserve of each limit, without limits on single requests."""
+        held = {at: self._count_own(window) for at, window in self._windows.items()}
+        return {at: amount for at, amount in held.items() if amount}
+
+    def merge(self, shared: SharedUse, *, reports: bool) -> None:
+        """Count what other daemons used and reserve. Call after what L{take_unwritten} returned was given to the store.
+
+        :param reports: whether to notify the operator if a limit is nearly reached by that.
+        """
+        self._elsewhere, self._daemons = shared.held, shared.daemons
+        for key, stored in shared.totals.items():
+            added = self._total(key).learn(stored)
+            for window in self._windows.values() if added != _NOTHING else ():
+                # guard of spending: what other daemons used counts -> test_several.SharedTests.test_used
+                if _counts(window.limit, window.key, key):
+                    window.left -= use_in_unit(window.limit.unit, added)
+        for at, window in self._windows.items():
+            # guard of spending: requests in progress at other daemons count -> test_several.SharedTests.test_held
+            window.hold_elsewhere(shared.held.get(at, 0), shared.daemons)
+            if window.left <= window.stir_at:
+                self.stir(window, window.key if window.limit.per is Per.SESSION else "", reports=reports)
+
+    def stir(self, window: Window, session_id: str, *, reports: bool = True) -> None:
         """Note that a limit is nearly reached, so that use is counted at once, and notify the operator once."""
         left = window.left + self.count_held(window)
         while window.stir(left):
             for tab in self._tabs.values():
                 tab.is_near = tab.is_near or window in tab.windows
-            if window.stir_at < 0:
+            if window.stir_at < 0 and reports:
                 self._report("spending.warned", window, session_id)
 
     def count_held(self, window: Window) -> int:
-        """Return how much of a limit is reserved by requests in progress, in the limit's unit."""
+        """Return how much of a limit is reserved by requests in progress at all daemons, in the limit's unit."""
+        return self._count_own(window) + window.held_elsewhere
+
+    def _count_own(self, window: Window) -> int:
         held = sum(each.amounts[window.at] for each in self.opened if window in each.tab.windows)
         granted = sum(each.granted for each in self._granting if window in each.windows)
         return held + granted * PARTS[window.at]
@@ -266,10 +299,10 @@ class Ledger:
             limit = rule.limit
             used = 0
             for total in self._totals.values():
-                counts = total.key.session_id if limit.per is Per.SESSION else total.key.day.isoformat()
-                if counts == key and limit.covers(total.key.provider, total.key.model):
+                if _counts(limit, key, total.key):
                     used += use_in_unit(limit.unit, total.read())
             found = self._windows[at] = Window(limit, key, limit.most + self._raises.get(at, 0), used)
+            found.hold_elsewhere(self._elsewhere.get(at, 0), self._daemons)
         return found
 
     def _rebuild(self) -> None:
@@ -317,6 +350,12 @@ class Ledger:
 
     def _report(self, type_: str, window: Window, session_id: str) -> None:
         self._tell(make_news(type_, window, self.count_held(window), session_id, utc(self._seconds())))
+
+
+def _counts(limit: SpendLimit, place: str, key: SpendKey) -> bool:
+    """Return whether the use of C{key} counts for a limit in a session or on a day."""
+    counts = key.session_id if limit.per is Per.SESSION else key.day.isoformat()
+    return counts == place and limit.covers(key.provider, key.model)
 
 
 def local_day(seconds: float) -> date:

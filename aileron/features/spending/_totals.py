@@ -71,6 +71,22 @@ class Total:
             now.unpriced - before.unpriced,
         )
 
+    def learn(self, stored: Spent) -> Spent:
+        """Add the use at other daemons, which is what is stored beyond what is known to be, and return it.
+
+        If this daemon's own last use is not stored yet, that much of the others' use is added later.
+        """
+        added = stored - self.written
+        self.written = self.written + added
+        self.requests += added.requests
+        self.input += added.input
+        self.output += added.output
+        self.cached += added.cached
+        self.microdollars += added.microdollars
+        self.estimated += added.estimated
+        self.unpriced += added.unpriced
+        return added
+
 
 def use_in_unit(unit: Unit, spent: Spent) -> int:
     """Return the use in a limit's unit: tokens, requests, or millionths of a dollar."""

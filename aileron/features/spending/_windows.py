@@ -22,6 +22,10 @@ _TOO_LARGE = (
     "This request may use about {amount}, more than Aileron's limit of {most} ({limit}). Nothing was sent. "
     "The limits: aileron gateway limit list"
 )
+_SHARE = (
+    "Other daemons use Aileron's limit of {limit} too, and this one has used its share of this second. "
+    "Nothing was sent. Try again in a second."
+)
 _NEWS = "{used} of {most} {limit}"
 
 
@@ -29,6 +33,8 @@ class Window:
     """The state of one limit in one session or on one day.
 
     :ivar most: the limit with what was added to it.
+    :ivar held_elsewhere: what requests in progress at other daemons reserve of it, which C{left} does not contain.
+    :ivar room: how much of C{left} this daemon may still reserve before it has read again what the others used.
     :ivar left: the part of the limit that is neither used nor reserved, in the limit's unit. It is negative if the
         limit was exceeded.
     :ivar at: the place of the limit's unit among tokens, requests and money.
@@ -37,15 +43,27 @@ class Window:
     :ivar told: whether the operator was told that the limit is reached.
     """
 
-    __slots__ = ("at", "is_near", "key", "left", "limit", "most", "stir_at", "told")
+    __slots__ = ("at", "held_elsewhere", "is_near", "key", "left", "limit", "most", "room", "stir_at", "told")
 
     def __init__(self, limit: SpendLimit, key: str, most: int, used: int = 0) -> None:
         self.limit, self.key, self.most, self.left = limit, key, most, most - used
         self.at = UNITS.index(limit.unit)
         self.told = self.is_near = False
+        self.held_elsewhere, self.room = 0, NEVER
         self.stir_at = most * 3 // 4
         while self.stir(self.left):
             pass
+
+    def hold_elsewhere(self, amount: int, daemons: int) -> None:
+        """Note what other daemons reserve, and how much of the rest is this daemon's share.
+
+        The share has at least one unit, so that one request is admitted while anything is left.
+
+        :param daemons: how many daemons there are. One that is alone needs no share.
+        """
+        self.left -= amount - self.held_elsewhere
+        self.held_elsewhere = amount
+        self.room = NEVER if daemons == 1 else max(1, self.left // daemons)
 
     def stir(self, left: int) -> bool:
         """Return whether so little is left that something must be done, and lower C{stir_at} to its next value then."""
@@ -87,6 +105,17 @@ def check_request(limit: SpendLimit, tokens: int, cost: int) -> None:
                 limit=limit.describe(),
             )
         )
+
+
+def refuse_beyond_share(window: Window) -> None:
+    """Check that this daemon may reserve more of a limit before it has read again what other daemons used.
+
+    :raises LimitExceeded: if it may not. The client is to try again after a second.
+    """
+    # guard of spending: several daemons admit no more of a limit at once than is left of it
+    #    -> test_several.ShareTests.test_burst
+    if window.room <= 0:
+        raise LimitExceeded(_SHARE.format(limit=window.limit.describe()), {"retry_after": 1})
 
 
 def explain_reached(window: Window, held: int) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import date
-from typing import cast
+from datetime import date, timedelta
+from typing import Protocol, cast
 
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
@@ -16,11 +16,11 @@ from aileron.features.core import Core
 from aileron.features.feature import RunningFeature
 from aileron.features.gateway.running import RunningGateway
 from aileron.model.audit import DAEMON, Actor, Event
-from aileron.model.errors import Conflict, InvalidRequest, NotFound
+from aileron.model.errors import Conflict, InvalidRequest, NotFound, StoreUnavailable
 from aileron.model.interfaces.governance import ITrustService
 from aileron.model.interfaces.store import IAudit
 from aileron.model.trust import TrustKind
-from aileron.model.usage import SpendKey, Spent
+from aileron.model.usage import HeldUse, SharedUse, SpendKey, Spent
 from aileron.model.vault import VaultState
 
 from ._file import MOST_RAISES, NAME, OwnLimits, SpendingFile, set_limit
@@ -232,6 +232,43 @@ class RunningSpending(RunningFeature):
         await self._lock.run(lambda: Deferred.fromCoroutine(work()))
 
 
+class SharedSpending(Protocol):
+    """Stores the use of models at all daemons on a database."""
+
+    async def share(self, held: HeldUse, day: date) -> SharedUse:
+        """Write what was recorded and what requests in progress reserve, and read both of all daemons.
+
+        :param held: what those at this daemon reserve.
+        :param day: the day from which on totals are read.
+        :raises StoreUnavailable: if the database cannot be used.
+        """
+
+
+@frozen
+class SpendSharing:
+    """Exchanges with other daemons what of the limits is used and reserved.
+
+    :param leads: returns whether this daemon notifies the operator of what all used together.
+    """
+
+    _ledger: Ledger
+    _spending: SharedSpending
+    _leads: Callable[[], bool]
+
+    async def exchange(self) -> None:
+        """Write what this daemon uses and reserves, and count what the others do.
+
+        If the database cannot be used, this daemon admits requests until its share of what was left is reserved.
+        """
+        ledger = self._ledger
+        try:
+            shared = await self._spending.share(ledger.list_held(), ledger.today - timedelta(days=1))
+        except StoreUnavailable as error:
+            _log.warn("what other daemons used of limits on spending is not known: {why}", why=error.message)
+        else:
+            ledger.merge(shared, reports=self._leads())
+
+
 async def start_spending(core: Core) -> RunningSpending | None:
     """Load the stored use, and check the limits before each request. If the gateway is off, return None.
 
@@ -268,7 +305,17 @@ async def start_spending(core: Core) -> RunningSpending | None:
 
     process.life.at_end(recorder.stop)
     process.life.at_end(tick)
-    process.life.repeat(clock, _TICK_SECONDS, tick)
+    if store.shared is None:
+        process.life.repeat(clock, _TICK_SECONDS, tick)
+    else:
+        sharing = SpendSharing(ledger, store.spending, lambda: store.leads)
+        await sharing.exchange()
+
+        async def tick_shared() -> None:
+            tick()
+            await sharing.exchange()
+
+        process.life.repeat(clock, _TICK_SECONDS, tick_shared, to_its_end=True)
     return RunningSpending(gate, ledger, file, core.runner.trust, recorder)
 
 

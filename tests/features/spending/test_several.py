@@ -1,0 +1,214 @@
+"""Several daemons on one database: a limit on spending holds for all of them together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from aileron.features.spending._ledger import Ledger
+from aileron.features.spending._windows import SpendRule
+from aileron.features.spending.running import SpendSharing
+from aileron.features.spending.values import LimitSource, Per, SpendLimit, SpendNews, Unit
+from aileron.model.errors import LimitExceeded
+from aileron.model.usage import Usage
+from aileron.store._spending import SQLSpending
+from aileron.testing import memory_store
+
+from .case import NOON, limit, utc_day
+
+
+class SeveralCase(SynchronousTestCase):
+    """Three daemons, each with a ledger. Each exchanges with the others when the test says so."""
+
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.clock.advance(NOON.timestamp())
+        self.store = memory_store(self, self.clock)
+        self.told: list[SpendNews] = []
+        self.ledgers: list[Ledger] = []
+        self.spendings: list[SQLSpending] = []
+        self.write(f"INSERT INTO daemons (id, started_at, seen_at, until) VALUES {', '.join(_ROWS)}")
+        for name in ("one", "two", "three"):
+            self.ledgers.append(Ledger(self.clock.seconds, utc_day, lambda _: None, self.told.append))
+            self.spendings.append(SQLSpending(self.store._writer, self.store._readers, self.clock, name))
+
+    def write(self, statement: str) -> None:
+        self.successResultOf(self.store._writer.write(lambda cursor: cursor.execute(statement).rowcount))
+
+    def limited(self, *limits: SpendLimit) -> None:
+        for each in range(3):
+            self.ledgers[each].set_rules([SpendRule(one, LimitSource.CONFIG) for one in limits], ())
+            self.exchange(each)
+
+    def exchange(self, *numbers: int) -> None:
+        """The second of these daemons is over."""
+        for number in numbers or range(3):
+            ledger, spending = self.ledgers[number], self.spendings[number]
+            for key, spent in ledger.take_unwritten():
+                spending.note(key, spent)
+            sharing = SpendSharing(ledger, spending, lambda number=number: number == 0)  # type: ignore[misc]
+            self.successResultOf(Deferred.fromCoroutine(sharing.exchange()))
+
+    def admit(self, number: int, session: str = "s1", tokens: int = 100) -> Any:
+        ledger = self.ledgers[number]
+        return ledger.admit(ledger.tab("openai", session), tokens)
+
+    def use(self, number: int, tokens: int, session: str = "s1") -> None:
+        """A request at a daemon begins, and ends with so many tokens used."""
+        self.admit(number, session, 1).settle(Usage(tokens, 0), "", 200, 0, 0)
+
+    def refused(self, number: int, session: str = "s1") -> LimitExceeded:
+        error: LimitExceeded = self.assertRaises(LimitExceeded, self.admit, number, session)
+        return error
+
+    def left(self, number: int) -> int:
+        (state,) = self.ledgers[number].states()
+        return state.most - state.used - state.held
+
+
+_ROWS = [f"('{name}', 0, 0, 1e12)" for name in ("one", "two", "three")]
+
+
+class SharedTests(SeveralCase):
+    def test_used(self) -> None:
+        """What ended requests used at one daemon counts at all after a second, each once."""
+        self.limited(limit(1000))
+        self.use(0, 300)
+        self.use(1, 200)
+        for _ in range(3):
+            self.exchange()
+        self.assertEqual([self.left(number) for number in range(3)], [500, 500, 500])
+        self.use(2, 600)
+        self.exchange()
+        self.exchange()
+        for number in range(3):
+            self.assertNotIn("retry_after", self.refused(number).details)
+
+    def test_held(self) -> None:
+        """So does what requests in progress reserve, until they end or their daemon is gone."""
+        self.limited(limit(300))
+        held = self.admit(0, tokens=250)
+        self.exchange()
+        self.assertEqual([self.left(number) for number in range(3)], [50, 50, 50])
+        self.admit(1, tokens=100)
+        self.exchange()
+        self.refused(2)
+        held.release()
+        self.exchange()
+        self.assertEqual([self.left(number) for number in range(3)], [200, 200, 200])
+        self.write("UPDATE spending_held SET until = 0")
+        self.exchange(2)
+        self.assertEqual(self.left(2), 300)
+
+    def test_sessions(self) -> None:
+        """A limit for each session counts one session's requests at all daemons, and no other's."""
+        self.limited(limit(1000, per=Per.SESSION))
+        self.use(0, 1000, "s1")
+        self.exchange()
+        self.refused(1, "s1")
+        self.admit(1, "s2")
+
+    def test_models(self) -> None:
+        """A limit on a model or a provider counts its own requests alone."""
+        self.limited(limit(1000, provider="anthropic"))
+        self.use(0, 5000)
+        self.exchange()
+        self.assertEqual([self.left(number) for number in range(3)], [1000] * 3)
+
+    def test_late(self) -> None:
+        """What was not written, because the database was away, counts once it is, and nothing is counted twice."""
+        self.limited(limit(1000))
+        self.use(0, 300)
+        for key, spent in self.ledgers[0].take_unwritten():
+            self.spendings[2].note(key, spent)  # as if it was not written yet
+        self.use(1, 200)
+        self.exchange(1)
+        self.exchange(0)
+        self.assertLessEqual(self.left(0), 700)
+        self.exchange(2)
+        self.exchange()
+        self.assertEqual([self.left(number) for number in range(3)], [500, 500, 500])
+
+    def test_rules(self) -> None:
+        """Limits that are set later count what all daemons have used and reserve."""
+        self.limited(limit(1000))
+        self.use(0, 300)
+        self.admit(0, tokens=100)
+        self.exchange()
+        self.ledgers[1].set_rules([SpendRule(limit(2000), LimitSource.CONFIG)], ())
+        self.assertEqual(self.left(1), 1600)
+
+    def test_told(self) -> None:
+        """The operator is told that much of a limit is used, if all daemons together have used it."""
+        self.limited(limit(1000))
+        for number in range(3):
+            self.use(number, 300)
+        self.exchange()
+        self.exchange()
+        self.assertEqual([each.type for each in self.told], ["spending.warned"])
+
+
+class ShareTests(SeveralCase):
+    """Between two exchanges, each daemon admits its share of what was left."""
+
+    def test_burst(self) -> None:
+        """If all requests of a limit come to all daemons at once, they do not pass it at each of them."""
+        self.limited(limit(30, Unit.REQUESTS))
+        admitted = 0
+        for number in range(3):
+            for _ in range(30):
+                try:
+                    self.admit(number)
+                except LimitExceeded as error:
+                    self.assertEqual(error.details, {"retry_after": 1})
+                else:
+                    admitted += 1
+        self.assertTrue(20 < admitted <= 30, admitted)  # a part of each share is granted to requests that do not come
+
+    def test_one_daemon(self) -> None:
+        """If all come to one daemon, it admits all of them within some seconds."""
+        self.limited(limit(30, Unit.REQUESTS))
+        admitted = []
+        for _ in range(20):
+            try:
+                while True:
+                    admitted.append(self.admit(0))
+            except LimitExceeded:
+                self.exchange()
+        self.assertEqual(len(admitted), 30)
+
+    def test_last(self) -> None:
+        """The last of a limit may be passed by one request of each daemon, and by no second one."""
+        self.limited(limit(1, Unit.REQUESTS))
+        for number in range(3):
+            self.admit(number)
+            self.refused(number)
+        self.exchange()
+        self.exchange()
+        for number in range(3):
+            self.refused(number)
+
+    def test_away(self) -> None:
+        """While the database is away, no daemon admits more than its share."""
+        self.limited(limit(30, Unit.REQUESTS))
+        self.successResultOf(Deferred.fromCoroutine(self.store.close()))
+        admitted = 0
+        for _ in range(30):
+            self.exchange(0)
+            try:
+                self.admit(0)
+            except LimitExceeded:
+                continue
+            admitted += 1
+        self.assertTrue(0 < admitted <= 10, admitted)
+
+    def test_alone(self) -> None:
+        """A daemon that is alone needs no share."""
+        self.write("DELETE FROM daemons WHERE id <> 'one'")
+        self.limited(limit(30, Unit.REQUESTS))
+        for _ in range(30):
+            self.admit(0)
+        self.assertNotIn("retry_after", self.refused(0).details)
