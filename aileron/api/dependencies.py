@@ -364,6 +364,7 @@ class Dependencies:
     :ivar long_turns: returns the long turns of the reactor, or None if they are not measured.
     :ivar cookie_prefix: the beginning of the browser's cookie's name, such as C{__Host-}.
     :ivar several: whether other daemons serve the same sessions.
+    :ivar is_stopping: returns whether the daemon stops and leaves new work to other daemons.
     :ivar forget_places: is called with the owner of each credential that becomes invalid.
     :ivar find_role: a coroutine function that returns the present role of a login's account, or None if the account was
         removed or changed since the login.
@@ -412,6 +413,7 @@ class Dependencies:
     cookie_prefix: str = ""
     find_role: Callable[[AccountLogin], Awaitable[Role | None]] = find_no_role
     several: bool = False
+    is_stopping: Callable[[], bool] = lambda: False
     is_removed: Callable[[Owner], bool] = lambda _: True
     access_log: AccessLog = field(
         init=False, default=Factory(lambda deps: AccessLog(deps.audit, deps.clock, deps.ids), takes_self=True)

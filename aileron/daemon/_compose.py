@@ -27,6 +27,7 @@ from aileron.vault import Approvers, Operators, Passkeys, Renewals, SshKeys, Vau
 from ._approver_rules import TrustedRules
 from ._config_file import ConfigFile
 from ._connectors import ConnectorMaker
+from ._drain import Drain
 from ._log import DaemonLog
 from ._process import fresh_ids, in_thread, settle_heap
 from ._record import report_strays, start_recording, take_over
@@ -115,6 +116,9 @@ async def start(
     await start_recording(reactor, settings.config.audit, store, vault, signer, life)
     await sites.end_orphaned_sessions()
     life.repeat(reactor, CHECK_SECONDS, sites.end_orphaned_sessions, to_its_end=True)
+    if company is not None:
+        drain = Drain(reactor, settings.config.store, sites, company, services.runner)
+        life.at_end(drain.run)
     sites.announce(life)
     settle_heap()
     _log.info(

@@ -69,12 +69,16 @@ class StoreSettings:
     :ivar password_file: the file with the password for that database.
     :ivar daemons: C{one} if this daemon uses the database alone, or C{several}.
     :ivar lease_seconds: how long one of several daemons may be silent before others take its runs.
+    :ivar drain_seconds: how long one of several daemons, once stopped, may finish what it has begun.
+    :ivar notice_seconds: how long it answers at least that it is not ready, before it stops.
     """
 
     url: str | None = None
     password_file: Path | None = None
     daemons: str = "one"
     lease_seconds: int = 15
+    drain_seconds: int = 20
+    notice_seconds: int = 0
 
 
 @frozen
@@ -323,11 +327,15 @@ _OF_STORE: Keys = {
         "the file `aileron.db` in the home",
     ),
     "password_file": Key(absolute_path, "absolute path of a file of yours with the password for it", "none"),
-    "daemons": Key(
-        _daemons, "whether `one` daemon uses that database, or [`several`](postgresql.md#several-daemons)", "`one`"
-    ),
+    "daemons": Key(_daemons, "whether `one` daemon uses that database, or [`several`](several-daemons.md)", "`one`"),
     "lease_seconds": Key(
         WholeNumber(3600), "seconds after which the others take the runs of a silent one of several daemons", 15
+    ),
+    "drain_seconds": Key(
+        WholeNumber(600), "seconds for which one of several daemons, once stopped, finishes what it has begun", 20
+    ),
+    "notice_seconds": Key(
+        WholeNumber(60), "seconds for which it answers at least that it is not ready, for a balancer that asks", 0
     ),
 }
 _CORE_KEYS: Keys = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from typing import Any
 
 from attrs import define, field
@@ -41,6 +42,8 @@ class Company:
     _in_touch_since: float | None = field(default=None, init=False)
     _waiting: News | None = field(default=None, init=False)  # news that arrived while earlier news was being read
     _reading: bool = field(default=False, init=False)
+    _beating: bool = field(default=False, init=False)
+    _leaves: bool = field(default=False, init=False)
 
     async def join(self, life: Life) -> None:
         """Use the shared vault, and begin the lease. Call before the runner is built, so that the runner stops first.
@@ -74,11 +77,35 @@ class Company:
             await self._runner.load_recorded(_OF_VAULT, ())
             self._runner.check_changes()
 
+    async def hand_over(self, kept: Collection[str]) -> None:
+        """Leave all runs that have not begun to the others, and take no more of theirs. The lease goes on.
+
+        If the database cannot be written, the others take them when the lease is over.
+
+        :param kept: the ids of runs that this daemon still works on.
+        """
+        self._leaves = True
+        daemons = self._shared.daemons
+        try:
+            await daemons.hand_over(kept)
+        except StoreUnavailable as error:
+            _log.warn("the others take this daemon's runs later: {why}", why=error.message)
+
     async def beat(self) -> None:
         """Renew the lease. If renewing has not failed for as long as a lease lasts, take the runs of ended leases.
 
-        So after an outage of the database, each daemon has the time of a lease to renew its own.
+        So after an outage of the database, each daemon has the time of a lease to renew its own. If an earlier call is
+        under way, do nothing.
         """
+        if self._beating:
+            return
+        self._beating = True
+        try:
+            await self._beat()
+        finally:
+            self._beating = False
+
+    async def _beat(self) -> None:
         daemons = self._shared.daemons
         try:
             if not await daemons.renew():
@@ -94,7 +121,7 @@ class Company:
             _log.warn("the lease of this daemon cannot be renewed: {why}", why=error.message)
 
     def _may_act(self) -> bool:
-        return self._vault.state() is VaultState.UNLOCKED
+        return not self._leaves and self._vault.state() is VaultState.UNLOCKED
 
     async def _leave(self) -> None:
         daemons = self._shared.daemons
@@ -107,6 +134,8 @@ class Company:
         self._store.wake()
         if news.vault:
             self._refresh_vault()
+        if news.left and not self._leaves:
+            Deferred.fromCoroutine(self.beat()).addErrback(_log_failure)
         self._waiting = news if self._waiting is None else self._waiting.plus(news)
         if not self._reading:
             self._reading = True

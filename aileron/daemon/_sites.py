@@ -27,6 +27,7 @@ from aileron.vault import Approvers, Operators, Passkeys, Vault, generate_letter
 
 from ._config import Config
 from ._config_file import HomeActionFiles
+from ._drain import longest_stop
 from ._listening import Bound, bind_agent_site, bind_operator_site, unbind
 from ._process import allow_descriptors, fresh_ids, in_thread, most_connections
 from ._settings import DaemonSettings
@@ -66,6 +67,7 @@ class Sites:
     """
 
     _bound: tuple[Bound, ...] = ()
+    _stops = False
 
     def __init__(
         self,
@@ -78,6 +80,7 @@ class Sites:
     ) -> None:
         from aileron import api
 
+        self._wake = store.wake
         self._reactor, self._settings, self._started_at = reactor, settings, utc(reactor.seconds())
         logins = services.logins
         self._instance, (self._launch_key, self._local_key) = logins.instance, _mint_keys()
@@ -119,6 +122,7 @@ class Sites:
             long_turns=lambda: None if self.watchdog is None else self.watchdog.long_turns,
             forget_places=self._forget_places,
             several=store.shared is not None,
+            is_stopping=lambda: self._stops,
             is_removed=vault.is_removed,
         )
         site, self._agent_routes = api.agent_site(self._parts)
@@ -210,6 +214,18 @@ class Sites:
         agent, operator = self._bound
         await self._parts.features.serve(ListeningSites(self._agent_routes, (agent.port, operator.port), self._parts))
 
+    def refuse_work(self) -> None:
+        """Answer from now on that the daemon is not ready, refuse new work, and end the streams of events."""
+        self._stops = True
+        self._agent_site.refuse_work()
+        self._wake()
+
+    @property
+    def is_working(self) -> bool:
+        """True if the agent site owes an answer to a request that may change something."""
+        working: bool = self._agent_site.is_working
+        return working
+
     def announce(self, life: Life) -> None:
         """Write the daemon's addresses to the home. At its stop, the daemon removes the addresses before all else."""
         agent, operator = self._bound
@@ -224,6 +240,7 @@ class Sites:
             local_key=self._local_key,
             features_off=self._parts.features.features.off,
             connector_packages=self._settings.config.connector_packages,
+            stop_seconds=longest_stop(self._settings.config.store),
         )
         write_discovery(self._settings.home, discovery)
         life.at_end(lambda: withdraw_discovery(self._settings.home, self._instance))

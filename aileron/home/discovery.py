@@ -34,6 +34,7 @@ class Discovery:
         the daemon wrote the file.
     :ivar features_off: the features that config.yaml turns off.
     :ivar connector_packages: the packages that the trusted config.yaml lists as sources of connectors.
+    :ivar stop_seconds: the most seconds that a stop takes if other daemons share the database, else None.
     """
 
     url: str = field(validator=instance_of(str))
@@ -46,6 +47,7 @@ class Discovery:
     local_key: str | None = field(default=None, repr=False, validator=optional(instance_of(str)))
     features_off: Sequence[str] = field(default=(), converter=_freeze, validator=deep_iterable(instance_of(str)))
     connector_packages: Sequence[str] = field(default=(), converter=_freeze, validator=deep_iterable(instance_of(str)))
+    stop_seconds: float | None = field(default=None, validator=optional(instance_of((int, float))))
 
 
 def write_discovery(home: Home, discovery: Discovery) -> None:

@@ -195,6 +195,20 @@ class StoreUnavailable(AileronError):
     kind, status, boundary, retriable = "store_unavailable", 503, "runtime", True
 
 
+class Stopping(StoreUnavailable):
+    """Raised if the daemon is stopping, so it begins nothing new. C{details["stopping"]} is true.
+
+    Another daemon answers the same request, or this one after its next start.
+    """
+
+
+def refuse_while_stopping() -> Stopping:
+    """Return the error for new work that reaches a daemon that is stopping."""
+    return Stopping(
+        "The daemon is stopping. Nothing was stored or sent: try again.", {"stopping": True, "retry_after": 1}
+    )
+
+
 class AuthorityChanged(StoreUnavailable):
     """Raised if the operator decided something on another daemon, so that this one must read it before it begins."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 from attrs import field, frozen
 from twisted.internet.interfaces import IReactorTime
@@ -111,6 +111,13 @@ class Runner:
     async def stop(self, seconds: float) -> None:
         """Start no more runs and wait up to C{seconds} for running ones. Effects that take longer become uncertain."""
         await self._recovery.stop(seconds)
+
+    async def drain(self, seconds: float, hand_over: Callable[[Collection[str]], Awaitable[None]]) -> None:
+        """Stop as one of several daemons, which take the runs that have not begun: see L{Recovery.drain}.
+
+        Until the sites are closed, callers get outcomes and can read and decide.
+        """
+        await self._recovery.drain(seconds, hand_over)
 
 
 @frozen(eq=False)

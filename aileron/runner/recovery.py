@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 
 from attrs import define, evolve, field, frozen
@@ -265,6 +265,17 @@ class Recovery:
         self._reconciler.stop()
         await self._tasks.drain(seconds)
         await self._rollbacks.note()
+
+    async def drain(self, seconds: float, hand_over: Callable[[Collection[str]], Awaitable[None]]) -> None:
+        """Stop as one of several daemons: leave to the others what has not begun here, and end the waits for it.
+
+        :param seconds: how long running tasks may take.
+        :param hand_over: lets other daemons take all runs that have not begun, except for those with these ids.
+        """
+        self._tasks.close()
+        self._runs.end_waits(self._tasks.running)
+        await hand_over(self._tasks.list_names())
+        await self.stop(seconds)
 
     async def resume(self) -> None:
         """Resume runs that wait for the vault or a credential. If this fails, L{resume_and_retry} retries."""

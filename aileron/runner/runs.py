@@ -252,6 +252,10 @@ class RunRepository:
                 callback(run)
         return run
 
+    def end_waits(self, kept: Callable[[str], bool]) -> None:
+        """End the waits of all callers now, except for the runs of C{kept}."""
+        self._waiters.end_waits(kept)
+
     async def catch_up(self, run_ids: Collection[str] | None) -> None:
         """Notify the callers that wait for runs which another daemon has ended.
 

@@ -22,7 +22,7 @@ from aileron.model.errors import (
     Conflict,
     Forbidden,
     NotFound,
-    StoreUnavailable,
+    refuse_while_stopping,
 )
 from aileron.model.interfaces.runner import ISubmission
 from aileron.model.queries import Page, RunQuery
@@ -183,6 +183,10 @@ class Submission:
             if known is not None:
                 return known
             action, arguments = self._find_asked_for(call)  # again: the action may have changed while waiting
+        # guard of several daemons: a daemon that stops leaves new calls to the others
+        #    -> runner.test_several.DrainTests.test_new_call
+        if self._tasks.is_closed:
+            raise refuse_while_stopping()
         if self._limits.is_shared and consults:
             await self._limits.consult(call.session, action, arguments)
             action, arguments = self._find_asked_for(call)
@@ -320,7 +324,8 @@ class Submission:
     async def _do(self, run: Run, plan: Plan, call: Call) -> Run:
         """Store an ungated run as C{executing} in one transaction, start its task, and return the stored run.
 
-        :raises StoreUnavailable: if the database refuses or the daemon is stopping.
+        :raises StoreUnavailable: if the database refuses.
+        :raises Stopping: if the daemon is stopping.
         :raises LimitExceeded: if a limit of the action is reached.
         """
         approved = transition(run, RunState.APPROVED, run.received_at)
@@ -328,7 +333,7 @@ class Submission:
         opening = with_call(opening, call)
         kept: Deferred[Run] = Deferred()
         if not self._tasks.start(run.id, self._keep_and_finish(run, plan, (approved, opening), kept)):
-            raise StoreUnavailable("The daemon is stopping.")
+            raise refuse_while_stopping()
         return await kept
 
     async def _keep_and_finish(self, run: Run, plan: Plan, steps: Sequence[Transition], kept: Deferred[Run]) -> None:

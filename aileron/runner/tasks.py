@@ -54,6 +54,19 @@ class Tasks:
         task.addBoth(self._tell, told).addBoth(self._ended, told)
         return told
 
+    @property
+    def is_closed(self) -> bool:
+        """True if no more tasks are started, because the daemon stops."""
+        return self._closed
+
+    def close(self) -> None:
+        """Start no more tasks. Idempotent."""
+        self._closed = True
+
+    def list_names(self) -> tuple[str, ...]:
+        """Return the names of the running tasks."""
+        return tuple(name for name in self._running if isinstance(name, str))
+
     def running(self, name: str) -> bool:
         """Return whether the task of that name has not ended yet."""
         return name in self._running
@@ -64,7 +77,7 @@ class Tasks:
 
     async def drain(self, seconds: float) -> None:
         """Start no more tasks, wait for the running ones, and cancel those that do not end within C{seconds}."""
-        self._closed = True
+        self.close()
         waiting = self.at_rest()
         self._late = self.clock.callLater(seconds, self._stop_all)
         await waiting
@@ -210,6 +223,12 @@ class ResultWaiters(Generic[K, T]):
         for waiter in self._waiting.pop(key, []):
             if not waiter.called:
                 waiter.callback(news)
+
+    def end_waits(self, kept: Callable[[K], bool]) -> None:
+        """Fire the Deferreds of all keys with None, as if their time were over, except for the keys of C{kept}."""
+        for key in [each for each in self._waiting if not kept(each)]:
+            for waiter in self._waiting.pop(key):
+                self._give_up(waiter)
 
     def _give_up(self, waiter: Deferred[T | None]) -> None:
         if not waiter.called:

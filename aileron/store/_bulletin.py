@@ -26,15 +26,22 @@ class News:
     :ivar types: the types of the recorded events, or None for any.
     :ivar runs: the ids of the runs that the events are about, or None for any.
     :ivar vault: whether the vault may have changed.
+    :ivar left: whether a daemon has left runs that others may take.
     """
 
     types: frozenset[str] | None = None
     runs: frozenset[str] | None = None
     vault: bool = True
+    left: bool = False
 
     def plus(self, other: News) -> News:
         """Return news that cover both."""
-        return News(_either(self.types, other.types), _either(self.runs, other.runs), self.vault or other.vault)
+        return News(
+            _either(self.types, other.types),
+            _either(self.runs, other.runs),
+            self.vault or other.vault,
+            self.left or other.left,
+        )
 
 
 def _either(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
@@ -61,6 +68,11 @@ class Bulletin:
             if event.run_id is not None:
                 self._runs.add(event.run_id)
 
+    def tell_left(self, cursor: Cursor) -> None:
+        """Tell the other daemons, with the commit, that this one has left runs to them."""
+        notice = json.dumps({"daemon": self._daemon, "types": [], "runs": [], "left": True})
+        cursor.execute(_NOTIFY, (self._channel, notice))
+
     def send(self, cursor: Cursor) -> None:
         """Send the collected events to the other daemons. The server delivers the notice after the commit."""
         if not self._types:
@@ -85,7 +97,10 @@ def read_notice(text: str, own: str) -> News | None:
         runs = found.get("runs")
         types = frozenset(map(str, found.get("types", ())))
         return News(
-            types, None if runs is None and types else frozenset(map(str, runs or ())), bool(found.get("vault"))
+            types,
+            None if runs is None and types else frozenset(map(str, runs or ())),
+            bool(found.get("vault")),
+            bool(found.get("left")),
         )
     except (ValueError, TypeError, LookupError, AttributeError):
         return News()

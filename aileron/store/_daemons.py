@@ -8,7 +8,7 @@ database's, so no daemon's own clock decides when a lease ends.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import datetime
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ from aileron.model.daemons import ProcessFacts, ServingDaemon
 from aileron.model.errors import AuthorityChanged, StoreUnavailable
 from aileron.model.runs import Run, RunState
 
+from ._bulletin import Bulletin
 from ._connections import Readers
 from ._dialect import Cursor, RowUpdate
 from ._runs_table import RUNS
@@ -57,6 +58,10 @@ _LEFT = f"""
     AND (lease_holder IS NULL OR lease_holder NOT IN (SELECT id FROM daemons))
     ORDER BY ordinal LIMIT ? FOR UPDATE SKIP LOCKED
 """
+_HAND_OVER = """
+    UPDATE runs SET lease_holder = NULL WHERE lease_holder = ? AND state IN
+    ('received', 'pending_approval', 'approved', 'awaiting_vault', 'awaiting_credential') AND NOT (id = ANY(?))
+"""
 _HOLD = RowUpdate("runs", ("lease_holder",), ("id",))
 
 
@@ -87,6 +92,7 @@ class Daemons:
     :param process: this process, with an ID that is unique among the daemons.
     :param schema: the version of the tables that this daemon knows.
     :param seconds: how long a lease lasts without being renewed.
+    :param bulletin: tells the others that this daemon leaves runs to them.
     :ivar id: the holder of this daemon's runs. It differs after a lease of this daemon has ended.
     :ivar known: returns what the operator decided, as this daemon knows it, or None to compare nothing. It is called in
         the writer's thread.
@@ -99,6 +105,8 @@ class Daemons:
     _writer: Writer
     _readers: Readers
     _clock: IReactorTime
+    _bulletin: Bulletin
+    _hands_over: bool = field(default=False, init=False)
     _terms: int = field(default=0, init=False)
     id: str = field(default="", init=False)
     _held_until: float = field(default=0.0, init=False)  # by the clock of L{count_seconds}
@@ -132,12 +140,23 @@ class Daemons:
         """
         return count_seconds() < self._held_until
 
+    async def hand_over(self, kept: Collection[str]) -> None:
+        """Let others take the runs that have not begun, at once, and from now on hold only runs that are executing.
+
+        The lease goes on, for the runs that are executing.
+
+        :param kept: the ids of runs that this daemon still works on.
+        :raises StoreUnavailable: if it cannot be stored.
+        """
+        self._hands_over = True
+        await self._writer.write(_hand_over, self.id, list(kept), self._bulletin)
+
     async def leave(self) -> None:
-        """End the lease, so that others take the runs at once. Idempotent.
+        """End the lease, and tell the others, so that they take the runs at once. Idempotent.
 
         :raises StoreUnavailable: if it cannot be stored.
         """
-        await self._writer.write(_leave, self.id)
+        await self._writer.write(_leave, self.id, self._bulletin)
 
     async def list(self) -> Sequence[ServingDaemon]:
         """Return all daemons, also those whose lease has just ended, oldest first.
@@ -171,7 +190,8 @@ class Daemons:
     def hold(self, cursor: Cursor, run: Run) -> None:
         """Make this daemon the holder of a run, just inserted or changed, unless the run has ended."""
         if not run.state.settled and run.state is not RunState.UNKNOWN:
-            cursor.update(_HOLD, (self.id, run.id))
+            others = self._hands_over and run.state is not RunState.EXECUTING
+            cursor.update(_HOLD, (None if others else self.id, run.id))
 
     def admit(self, cursor: Cursor) -> None:
         """Check in a transaction that begins an effect that this daemon may begin it.
@@ -233,8 +253,14 @@ def _renew(cursor: Cursor, id_: str, seconds: float) -> bool:
     return cursor.execute(_RENEW, (seconds, id_)).rowcount == 1
 
 
-def _leave(cursor: Cursor, id_: str) -> None:
-    cursor.execute(_LEAVE, (id_,))
+def _hand_over(cursor: Cursor, id_: str, kept: Sequence[str], bulletin: Bulletin) -> None:
+    cursor.execute(_HAND_OVER, (id_, kept))
+    bulletin.tell_left(cursor)
+
+
+def _leave(cursor: Cursor, id_: str, bulletin: Bulletin) -> None:
+    if cursor.execute(_LEAVE, (id_,)).rowcount:
+        bulletin.tell_left(cursor)
 
 
 def _list(cursor: Cursor, own: str) -> tuple[ServingDaemon, ...]:

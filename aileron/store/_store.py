@@ -207,12 +207,13 @@ def make_store(
     else:
         pools, opening = _use_server(place, reactor, tuning, threads)
     process, version = tuning.process, (schema or shipped()).version
-    if tuning.several:
-        seals = evolve(seals, bulletin=Bulletin(process.id, CHANNEL))
+    bulletin = Bulletin(process.id, CHANNEL) if tuning.several else None
+    if bulletin is not None:
+        seals = evolve(seals, bulletin=bulletin)
     writer, readers = Writer(pools.writing, tuning.max_batch, seals.before_commit), Readers(pools.reading)
     shared, daemons = None, None
-    if tuning.several and isinstance(place, ServerAddress):
-        daemons = Daemons(process, version, tuning.lease_seconds, writer, readers, clock)
+    if bulletin is not None and isinstance(place, ServerAddress):
+        daemons = Daemons(process, version, tuning.lease_seconds, writer, readers, clock, bulletin)
         shared = _share(place, pools, process.id, daemons, _Parts(writer, readers, seals))
     cached = 0 if shared is not None else CACHED
     sessions, usage = SQLSessions(writer, readers, clock, seals, cached), SQLUsage(writer, readers, clock)

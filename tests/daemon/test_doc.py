@@ -36,6 +36,7 @@ _FIELDS = {
     *("approvals.rules", *(f"approvals.rules.{name}" for name in ("action", "by", "count", "not_requester"))),
     *("features", "metrics.token_sha256"),
     *("store.url", "store.password_file", "store.daemons", "store.lease_seconds"),
+    *("store.drain_seconds", "store.notice_seconds"),
     *("audit.keep_payloads_days", "audit.anchor.file", "audit.anchor.webhook", "log.format"),
     *(f"pending.{name}" for name in PendingLimits.__annotations__),
     *(f"gateway.{name}" for name in _GATEWAY | _OF_FEATURES),

@@ -51,12 +51,12 @@ class SeveralCase(OperatedTestCase):
         self.balancer = Balancer(self.reactor, self.ports)
         self.finally_(self.balancer.stop)
 
-    async def begin(self, count: int = 2) -> None:
+    async def begin(self, count: int = 2, **settings: int) -> None:
         """The user's own steps: furnish one home, move its store, copy the home, and unlock each."""
+        keys = {"lease_seconds": _LEASE_SECONDS, **settings}
+        more = "".join(f"  {key}: {value}\n" for key, value in keys.items())
         await self.furnish()
-        self.state.config.write_text(
-            f"store:\n  url: {self.url}\n  daemons: several\n  lease_seconds: {_LEASE_SECONDS}\n"
-        )
+        self.state.config.write_text(f"store:\n  url: {self.url}\n  daemons: several\n{more}")
         await self.operator("config", "trust", "--yes")
         await self.command("daemon", "stop")
         await self.command("store", "migrate", "--to", self.url)
@@ -150,6 +150,35 @@ class TwoTests(SeveralCase):
         self.assertEqual((await self.call(0, session, UNGATED, summary="again")).status, 200)
         self.assertIn("consistent", (await self.command("store", "verify", self.url)).stdout)
         self.assertNotIn("tamper.detected", {each["type"] for each in second})
+
+    async def test_stopped(self) -> None:
+        """A daemon that is stopped says at once that it is not ready, refuses new work, ends what it has begun, and
+        leaves the rest to the other daemon, which begins it before any lease ends."""
+        await self.begin(drain_seconds=30, lease_seconds=60)
+        session = await self.session()
+        asked = await self.call(1, session, GATED, wait=None, summary="asked")
+        self.workspace.next = [Behaviour(held=True)]
+        begun = Deferred.fromCoroutine(self.call(1, session, UNGATED, wait=60, summary="begun"))
+        await self.posted()
+        waits = Deferred.fromCoroutine(self.call(1, session, GATED, wait=60, summary="waits"))
+        await self.waiting(2)
+        url, pid = self.found(1)["url"], running_pid(self.homes[1])
+        os.kill(pid or 0, signal.SIGTERM)
+        left = await waits
+        self.assertEqual((left.status, left.body["status"], left.body["retry_after"]), (202, "pending_approval", 0))
+        ready = await self.web.ask("GET", f"{url}/v1/ready", None)
+        self.assertEqual((ready.status, ready.body["error"]["class"]), (503, "store_unavailable"))
+        refused = await self.web.ask("POST", f"{url}/v1/actions/{UNGATED}/run", session.token, {"args": SHIP})
+        self.assertEqual((refused.status, refused.body["error"]["details"]["stopping"]), (503, True))
+        self.assertEqual((await self.call(0, session, UNGATED, summary="elsewhere")).status, 200)
+        self.workspace.release.callback(None)
+        reply = await begun
+        self.assertEqual(reply.status, 200, reply.body)
+        await until(self.reactor, lambda: running_pid(self.homes[1]) is None, 10, "the end of a stopped daemon")
+        for run_id in (asked.body["run_id"], left.body["run_id"]):
+            await self.approve(str(run_id), "--wait", "20")
+        await self.states_become(dict.fromkeys(("asked", "begun", "elsewhere", "waits"), "completed"), 10)
+        self.assertEqual(self.counts(), dict.fromkeys(("begun", "elsewhere", "asked", "waits"), 1))
 
     @seldom
     async def test_killed(self) -> None:

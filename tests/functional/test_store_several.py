@@ -200,6 +200,19 @@ class LeaseTests(SeveralCase):
         self.assertIs(late.present.state, RunState.UNKNOWN)
         self.assertEqual((self.left(self.other), self.left(third)), ([], []))
 
+    def test_handed_over(self) -> None:
+        """A daemon that stops leaves at once what it has not begun, now and later, and keeps what it executes or
+        works on until its lease ends."""
+        begun = self.receive(self.one, example_run("run-1"), *_begun("run-1"))
+        waiting, kept = (self.receive(self.one, example_run(f"run-{n}")) for n in (2, 3))
+        self.assertEqual(self.left(self.other), [])
+        self.do(self.daemons(self.one).hand_over([kept.id]))
+        self.assertEqual(self.left(self.other), [waiting.id])
+        self.do(self.one.runs.apply(_step(RunState.RECEIVED, RunState.APPROVED, kept.id)))
+        self.assertEqual(self.left(self.other), [kept.id])
+        self.do(self.daemons(self.one).leave())
+        self.assertEqual(self.left(self.other), [begun.id])
+
     def test_ended_in_time(self) -> None:
         """An end that is stored before the run was taken over counts; the other daemon's takeover changes nothing."""
         run = self.receive(self.one, example_run(), *_BEGUN)
@@ -429,6 +442,13 @@ class ListenerTests(SeveralCase):
         self.assertEqual(self.news(self.other), [News(frozenset({"test.moved"}), frozenset({run.id}), vault=False)])
         self.do(self.other.audit.append(example_event("pause.begun")))
         self.assertEqual(self.news(self.one)[-1], News(frozenset({"pause.begun"}), frozenset(), vault=False))
+
+    def test_left(self) -> None:
+        """It is told that another one leaves runs to it, once at its lease's end."""
+        daemons = self.daemons(self.one)
+        for leave in (daemons.hand_over(()), daemons.leave()):
+            self.do(leave)
+            self.assertEqual(self.news(self.other)[-1], News(frozenset(), frozenset(), vault=False, left=True))
 
     def test_vault(self) -> None:
         """It is told that the vault was changed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import cycle
 
 from twisted.internet.defer import Deferred
@@ -9,7 +10,7 @@ from twisted.internet.defer import Deferred
 from aileron.base.json import utc
 from aileron.model.authority import LoopLimits, Pause
 from aileron.model.connectors import Outcome
-from aileron.model.errors import ApprovalDenied, AuthorityChanged, LimitExceeded, Paused
+from aileron.model.errors import ApprovalDenied, AuthorityChanged, LimitExceeded, Paused, Stopping
 from aileron.model.faults import Fault
 from aileron.model.runs import Run, RunState, Transition
 from aileron.runner import Runner
@@ -387,3 +388,59 @@ class PauseTests(SeveralCase):
         self.sync(self.one.limits.pause("session-1", None, AGENT))
         self.hear(self.two)
         self.assertEqual([each.session_id for each in self.two.limits.pauses()], ["session-1"])
+
+
+class DrainTests(SeveralCase):
+    """The first daemon stops, and the second goes on."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.left: list[tuple[str, ...]] = []
+
+    async def hand_over(self, kept: Collection[str]) -> None:
+        self.left.append(tuple(kept))
+
+    def test_new_call(self) -> None:
+        """It begins nothing new, gated or not, and says that the same call can be made again; nothing is stored."""
+        self.sync(self.one.drain(1.0, self.hand_over))
+        for name in ("open", "gated"):
+            refused = self.failureResultOf(
+                Deferred.fromCoroutine(self.one.submission.submit(self.call(name))), Stopping
+            )
+            self.assertEqual(refused.value.details["stopping"], True)
+        self.assertEqual(self.sql("SELECT count(*) FROM runs"), [(0,)])
+        self.runner = self.two
+        self.assertIs(self.state(self.submit("open")), RunState.COMPLETED)
+
+    def test_finished(self) -> None:
+        """What it has begun it ends, its caller hears of it, and nobody else gets it; a wait for a person ends."""
+        run, answer = self.begun()
+        pending = self.submit("gated")
+        hears = Deferred.fromCoroutine(self.one.submission.wait(run.id, 60.0))
+        waits = Deferred.fromCoroutine(self.one.submission.wait(pending.id, 60.0))
+        drained = Deferred.fromCoroutine(self.one.drain(20.0, self.hand_over))
+        self.assertIs(self.successResultOf(waits).state, RunState.PENDING)
+        self.assertEqual(self.left, [(run.id,)])
+        self.assertNoResult(drained)
+        answer.callback(Outcome(output={"ok": True}))
+        self.assertIs(self.successResultOf(hears).state, RunState.COMPLETED)
+        self.successResultOf(drained)
+
+    def test_too_long(self) -> None:
+        """An effect that takes longer than it may is uncertain, as after any stop, and is not begun again."""
+        run, _answer = self.begun()
+        drained = Deferred.fromCoroutine(self.one.drain(20.0, self.hand_over))
+        self.clock.advance(20.0)
+        self.successResultOf(drained)
+        self.assertIs(self.state(run), RunState.UNKNOWN)
+        self.assertEqual(len(self.connector.sendings), 1)
+
+    def test_decided(self) -> None:
+        """A decision that it still takes counts, and the other daemon begins what was approved, once."""
+        run = self.submit("gated")
+        self.sync(self.one.drain(1.0, self.hand_over))
+        self.approve(run)
+        self.assertIs(self.state(run), RunState.APPROVED)
+        self.sync(self.two.take_over([self.now(run)]))
+        self.assertIs(self.state(run), RunState.COMPLETED)
+        self.assertEqual(len(self.connector.sendings), 1)

@@ -107,6 +107,11 @@ class Channel(HTTPChannel):
         """Return True if no response is owed to the client. Subclasses that divert requests override this."""
         return self._step is not None
 
+    @property
+    def is_working(self) -> bool:
+        """Return True if an answer is owed to a request that may change something. Streams and long polls do not."""
+        return not self.at_rest and not (self.requests and self.requests[-1].method == b"GET")
+
     def divert(self, head: RequestHead, rest: bytes) -> int:
         """Handle a request outside this channel, before its body arrives and after its address was checked.
 

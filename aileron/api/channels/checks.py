@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable
 from attrs import define, evolve, field, frozen
 from twisted.internet.interfaces import ITransport
 
-from aileron.api.faults import Answer, failure, http_failure
+from aileron.api.faults import Answer, describe_failure, failure, http_failure
 from aileron.base.http1 import RequestHead
-from aileron.model.errors import Unauthorized
+from aileron.model.errors import Unauthorized, refuse_while_stopping
 
 MAX_BODY_BYTES = 1024 * 1024
 
 _SAFE = frozenset((b"GET", b"HEAD", b"OPTIONS"))
+_API = b"/v1/"
 _FORM = b"application/x-www-form-urlencoded"
 _NO_WORKER = "No service worker may be registered at this address."
 _CLEARED = '"cache", "storage"'
@@ -99,6 +100,7 @@ class SiteRules:
     :ivar scheme: the scheme of our pages' origin.
     :ivar removes_workers: whether a browser that asks for the script of any other service worker is told to delete
         what it stores for this address. Pages that keep their address need it: another program may have listened there.
+    :ivar is_stopping: whether only reads of the API are accepted, because the daemon stops and others go on.
     """
 
     hosts: frozenset[bytes] = field(converter=_names, default=())
@@ -112,6 +114,7 @@ class SiteRules:
     workers: frozenset[bytes] = frozenset()
     scheme: bytes = b"http"
     removes_workers: bool = False
+    is_stopping: bool = False
 
     def admits(self, transport: ITransport) -> bool:
         """Return whether the connecting process belongs to an allowed user. An unknown user is not allowed.
@@ -124,7 +127,7 @@ class SiteRules:
         """Check the HTTP version, the form of the target, and the Host field.
 
         :raises RequestRefused: with 400, if one of the three is invalid.
-        :raises StaticAnswer: if the request is for a page by a name without pages.
+        :raises StaticAnswer: if the request is for a page by a name without pages, or the daemon is stopping.
         """
         if head.minor != 1:
             raise RequestRefused(400, "Only HTTP/1.1 is spoken here.")
@@ -133,6 +136,10 @@ class SiteRules:
         host, others = head.fields.get(b"host", b"").lower(), self.other_names
         if host not in self.hosts and (others is None or not others.check(host, head.path)):
             raise RequestRefused(400, "The Host is not an address of this daemon.")
+        # guard of several daemons: a daemon that stops leaves new requests to the others
+        #    -> api.test_stopping.SiteTests.test_refused
+        if self.is_stopping and not (head.method in _SAFE and head.path.startswith(_API)):
+            raise StaticAnswer(describe_failure(refuse_while_stopping()))
 
     def check_browser(self, head: RequestHead) -> None:
         """Refuse requests that a page of another origin could send, service worker scripts, and unsuitable bodies.

@@ -73,6 +73,11 @@ class ConnectionLimiter:
         return len(self._unproven) + len(self._owners)
 
     @property
+    def connections(self) -> tuple[TrackedConnection, ...]:
+        """The connections that the site has now."""
+        return (*self._unproven, *self._owners)
+
+    @property
     def most_in_a_turn(self) -> int:
         """The most new connections that the site accepts before the reactor handles other events."""
         if len(self) < self._most:
@@ -150,7 +155,7 @@ class ConnectionLimiter:
     def close(self) -> None:
         """Drop all idle connections now, and the others after their answers. Idempotent."""
         self.closed = True
-        for connection in [*self._unproven, *self._owners]:
+        for connection in self.connections:
             if connection.at_rest:
                 self._drop(connection)
 

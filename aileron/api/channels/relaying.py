@@ -44,6 +44,16 @@ class RelayingChannel(Channel):
         """True if no response is due on the connection, or if the client does not read a complete response."""
         return super().at_rest if self._taken is None else self._taken.answered
 
+    @property
+    def _refuses_work(self) -> bool:
+        """Return True if the daemon is stopping, so that each head is checked."""
+        rules = self.site.rules
+        return rules.is_stopping
+
+    @property
+    def is_working(self) -> bool:
+        return super().is_working if self._taken is None else not self._taken.answered
+
     def dataReceived(self, data: bytes) -> None:
         """Process received bytes.
 
@@ -51,6 +61,7 @@ class RelayingChannel(Channel):
         """
         known = self._known
         waits = self._unread or self._choked or self._queued or self._dealing or self._due is not None
+        waits = waits or self._refuses_work
         if known is None or waits or self._step != self._take_head:
             super().dataReceived(data)
             return
@@ -99,7 +110,7 @@ class RelayingChannel(Channel):
 
         :return: the number of bytes used, or 0 if the head is incomplete or the request has to wait.
         """
-        if self._known is not None and not self._choked:
+        if self._known is not None and not self._choked and not self._refuses_work:
             cache, route = self._known
             found = cache.measure(data)
             if found is not None:

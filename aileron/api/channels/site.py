@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from secrets import token_hex
 from typing import Any
 
+from attrs import evolve
 from twisted.internet.interfaces import IAddress, IDelayedCall, IListeningPort, IReactorTime
 from twisted.internet.tcp import Port
 from twisted.web.http import Request
@@ -108,6 +109,16 @@ class GuardedSite(Site):
         if paced is not None:
             paced.cancel()
         self.limiter.close()
+
+    def refuse_work(self) -> None:
+        """From now on, accept only reads of the API, because the daemon stops and others go on."""
+        rules = self.rules
+        self.rules = evolve(rules, hosts=[host.decode("ascii") for host in rules.hosts], is_stopping=True)
+
+    @property
+    def is_working(self) -> bool:
+        """True if an answer is owed to a request that may change something."""
+        return any(isinstance(each, Channel) and each.is_working for each in self.limiter.connections)
 
     def log(self, request: Request) -> None:
         """Log nothing here: the channel logs each request, without its path, since a path may contain a key."""

@@ -21,7 +21,7 @@ from aileron.api.shapes.schemas import (
 from aileron.api.shapes.values import page, to_json
 from aileron.base.json import timestamp
 from aileron.model.audit import Record
-from aileron.model.errors import NotFound
+from aileron.model.errors import NotFound, refuse_while_stopping
 from aileron.model.queries import AuditQuery
 
 TABLE = EndpointTable()
@@ -110,8 +110,12 @@ async def follow_events(context: RequestContext, deps: Dependencies) -> Streamed
     """Stream the records after the sequence C{after}, or from now on, as server-sent events.
 
     The id of an event is the sequence. Its data is JSON with the type and subject, without contents. The stream ends
-    with the login.
+    with the login, and if the daemon stops while others go on.
+
+    :raises Stopping: if the daemon is stopping.
     """
+    if deps.is_stopping():
+        raise refuse_while_stopping()
     if "after" in context.query:
         after = int(context.number("after", 0))
     else:
@@ -123,7 +127,7 @@ async def _stream(context: RequestContext, deps: Dependencies, after: int) -> As
     yield f"id: {after}\nevent: ready\ndata: {{}}\n\n".encode("ascii")
     while await _is_logged_in(context, deps):
         news = await deps.audit.news(after, STILL_HERE_SECONDS)
-        if not await _is_logged_in(context, deps):  # the wait may have been long
+        if deps.is_stopping() or not await _is_logged_in(context, deps):  # the wait may have been long
             return
         if not news:
             yield b": still here\n\n"

@@ -20,7 +20,7 @@ from aileron.api.shapes.schemas import (
 )
 from aileron.api.shapes.values import to_json
 from aileron.base.json import JSON, timestamp
-from aileron.model.errors import StoreUnavailable, VaultLocked
+from aileron.model.errors import StoreUnavailable, VaultLocked, refuse_while_stopping
 from aileron.model.queries import RunQuery
 from aileron.model.runs import RunState
 from aileron.model.sessions import Session
@@ -73,9 +73,14 @@ async def health(context: RequestContext, deps: Dependencies) -> Answer:
 async def ready(context: RequestContext, deps: Dependencies) -> Answer:
     """Return that requests can be stored and carried out, for a load balancer.
 
+    :raises Stopping: if the daemon is stopping.
     :raises VaultLocked: if the vault is not unlocked.
     :raises StoreUnavailable: if the database does not respond.
     """
+    # guard of several daemons: a balancer learns at once that a daemon stops
+    #    -> api.test_stopping.RouteTests.test_ready
+    if deps.is_stopping():
+        raise refuse_while_stopping()
     state = deps.vault.state()
     if state is not VaultState.UNLOCKED:
         raise VaultLocked("Not ready: the vault is not unlocked.", {"state": state.value})

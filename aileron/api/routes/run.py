@@ -111,7 +111,8 @@ async def _wait(context: RequestContext, deps: Dependencies, run: Run) -> Run:
     """Wait until the run is settled, at most as long as the request asks.
 
     If the request does not say how long, return at once if the run waits for a person or has a start time, else wait at
-    most L{MAX_WAIT_SECONDS}. If too many requests of the session wait, return at once.
+    most L{MAX_WAIT_SECONDS}. If too many requests of the session wait, return at once. If the daemon stops, wait only
+    for a run that it is executing.
 
     :raises Unauthorized: if the session ends during the wait.
     """
@@ -120,7 +121,8 @@ async def _wait(context: RequestContext, deps: Dependencies, run: Run) -> Run:
         wish = 0.0 if _waits_for_somebody(run) else float(MAX_WAIT_SECONDS)
     left = wish - (deps.clock.seconds() - context.began_at)
     session_id = context.caller.session_id
-    if left <= 0 or not deps.waits.allows(session_id):
+    moves_on = deps.is_stopping() and run.state is not RunState.EXECUTING
+    if left <= 0 or moves_on or not deps.waits.allows(session_id):
         return run
     return await deps.waits.wait(session_id, deps.submission.wait(run.id, left))
 
@@ -188,7 +190,8 @@ def _unknown(cause: Fault | None, details: dict[str, JSON], *, person: bool) -> 
 
 
 def _waiting(run: Run, deps: Dependencies) -> dict[str, JSON]:
-    waiting: dict[str, JSON] = {"status": status_of(run), "run_id": run.id, "retry_after": RETRY_AFTER_SECONDS}
+    again = 0 if deps.is_stopping() else RETRY_AFTER_SECONDS  # another daemon can be asked at once
+    waiting: dict[str, JSON] = {"status": status_of(run), "run_id": run.id, "retry_after": again}
     if not run.gated:
         return {**waiting, "message": f"{run.action} runs; check_action_status with {run.id} tells the outcome."}
     url = deps.review_url(run.id)

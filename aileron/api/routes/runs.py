@@ -78,7 +78,8 @@ async def visible_run(context: RequestContext, deps: Dependencies, run_id: str) 
 async def awaited_run(context: RequestContext, deps: Dependencies, run_id: str) -> Run:
     """Wait until a run is settled, at most as long as the caller requested (C{wait}, or else C{Prefer}), and return it.
 
-    An agent may follow the runs of its own session, and those of an earlier session that its own may resume.
+    If the daemon stops, wait only for a run that it is executing. An agent may follow the runs of its own session, and
+    those of an earlier session that its own may resume.
 
     :raises NotFound: if there is no such run, or the caller may not follow it.
     :raises LimitExceeded: if too many requests of the caller's session wait already.
@@ -88,7 +89,8 @@ async def awaited_run(context: RequestContext, deps: Dependencies, run_id: str) 
     if run is None or not await _may_follow(context, deps, run):
         raise _no_run(context)
     seconds = context.number("wait", context.wait_seconds or 0.0)
-    if seconds > 0 and not run.state.settled:
+    moves_on = deps.is_stopping() and run.state is not RunState.EXECUTING
+    if seconds > 0 and not run.state.settled and not moves_on:
         run = await deps.waits.wait(context.caller.session_id, deps.submission.wait(run_id, seconds))
     deps.note_told(run, context.caller.session)
     return run

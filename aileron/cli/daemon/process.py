@@ -19,9 +19,10 @@ from aileron.cli._entry import SERVE
 from aileron.cli.context import CliContext
 from aileron.cli.errors import CommandError
 from aileron.cli.output import note, progress
-from aileron.home.discovery import Discovery, live_discovery
+from aileron.home.discovery import Discovery, live_discovery, read_discovery
 from aileron.home.lock import running_pid
 from aileron.home.paths import Home, prepare
+from aileron.model.errors import AileronError
 
 if TYPE_CHECKING:
     from aileron.vault.keys import DataKey
@@ -74,8 +75,8 @@ def stop(cli: CliContext) -> bool:
     """Ask the daemon to end, and wait until it has ended.
 
     :return: whether a daemon was running.
-    :raises CommandError: if the daemon takes longer than L{STOP_SECONDS}, or runs in another container. It is not
-        killed.
+    :raises CommandError: if the daemon takes longer than L{STOP_SECONDS}, or than it announced, or runs in another
+        container. It is not killed.
     """
     home = cli.home
     pid = running_pid(home)
@@ -83,14 +84,15 @@ def stop(cli: CliContext) -> bool:
         return False
     if pid == 0:
         raise CommandError("The daemon runs in another container, so it was not stopped. Stop it there.")
+    most = _longest_stop(home)
     with suppress(ProcessLookupError):  # it may have ended just now
         os.kill(pid, signal.SIGTERM)
     began, told = cli.seconds(), False
     while running_pid(home) == pid:
         waited = cli.seconds() - began
-        if waited > STOP_SECONDS:
+        if waited > most:
             raise CommandError(
-                f"The daemon (PID {pid}) has not stopped after {STOP_SECONDS:g} s; it was not killed.",
+                f"The daemon (PID {pid}) has not stopped after {most:g} s; it was not killed.",
                 f"It is finishing requests in progress. Its log is in {home.log}",
             )
         if waited > _QUIET_SECONDS and not told:
@@ -98,6 +100,15 @@ def stop(cli: CliContext) -> bool:
             told = True
         cli.sleep(_POLL_SECONDS)
     return True
+
+
+def _longest_stop(home: Home) -> float:
+    """Return the most seconds to wait for the end of the daemon. One that shares its database may take longer."""
+    found = None
+    with suppress(AileronError):  # a damaged daemon.json says nothing
+        found = read_discovery(home)
+    announced = None if found is None else found.stop_seconds
+    return max(STOP_SECONDS, announced or 0.0)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from twisted.python.failure import Failure
 
 from aileron.base.json import JSON
 from aileron.base.waiting import Waiting
-from aileron.client import Daemon, DaemonAnswer, DaemonError, DaemonUnreachable
+from aileron.client import Daemon, DaemonAnswer, DaemonError, DaemonFault, DaemonUnreachable
 from aileron.mcp._contents import add_structured_data
 from aileron.mcp._definitions import ToolDefinition
 from aileron.mcp._texts import ToolResult, render_error, render_run
@@ -108,6 +108,7 @@ T = TypeVar("T")
 GRACE_SECONDS = 3.0
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 2.0
+_MOST_MOVES = 4
 
 
 class Attempts:
@@ -125,15 +126,23 @@ class Attempts:
     async def answer(self, ask: Callable[[float], Awaitable[T]]) -> T:
         """Call C{ask} until a response arrives, and return it. After a lost connection, retry for the rest of the wait.
 
-        If no attempt could be sent, retry for L{GRACE_SECONDS}, or not at all if the configured address is unusable.
+        If no attempt could be sent, retry for L{GRACE_SECONDS}, or not at all if the configured address is unusable. If
+        the daemon stops, retry L{_MOST_MOVES} times: another daemon may answer at the same address.
 
         :param ask: called with the rest of the wait, in seconds.
         :raises DaemonUnreachable: if no response arrived in time.
         """
-        pause = _FIRST_PAUSE_SECONDS
+        pause, moves = _FIRST_PAUSE_SECONDS, _MOST_MOVES
         while True:
             try:
-                return await ask(max(0.0, self._wait_seconds - self._seconds_passed()))
+                answer = await ask(max(0.0, self._wait_seconds - self._seconds_passed()))
+                if not moves or not _is_left_early(answer) or self._seconds_passed() >= self._wait_seconds:
+                    return answer
+                moves -= 1
+            except DaemonFault as refused:
+                if not moves or not refused.fault.details.get("stopping"):
+                    raise
+                moves -= 1
             except DaemonUnreachable as lost:
                 self.cut_off = self.cut_off or lost.sent
                 if self._seconds_passed() + pause > self._patience(lost):
@@ -151,6 +160,13 @@ class Attempts:
 
 
 _UNSETTLED = 202
+
+
+def _is_left_early(answer: object) -> bool:
+    """Return whether a daemon that stops has ended the wait for a run. Another daemon can be asked at once."""
+    if not isinstance(answer, DaemonAnswer) or answer.status != _UNSETTLED:
+        return False
+    return answer.body.get("retry_after") == 0
 
 
 @frozen

@@ -85,6 +85,38 @@ class EarlyTests(RunningCase):
             self.assertEqual(len(self.site.asked) - before, 1)
 
 
+class StoppingTests(RunningCase):
+    """A daemon that stops, while another one answers at the same address."""
+
+    def test_refused(self) -> None:
+        """A call that it refuses is made again as the same run, and goes on at the other."""
+        calling = self.run_it(LATE)
+        self.site.answer(503, fault("store_unavailable", stopping=True))
+        self.clock.advance(1)
+        self.site.answer(200, DONE)
+        self.assertEqual(self.successResultOf(calling), ToolResult("ok"))
+        self.assertEqual({asked.body["idempotency_key"] for asked in self.site.asked}, {"K"})
+
+    def test_left(self) -> None:
+        """A wait that it ends goes on at the other, for the rest of its time."""
+        calling = self.run_it(LATE)
+        self.site.answer(202, {**WAITS, "retry_after": 0})
+        self.clock.advance(1)
+        self.site.answer(200, DONE)
+        self.assertEqual(self.successResultOf(calling), ToolResult("ok"))
+        self.assertEqual(self.waits, ["wait=45", "wait=44"])
+
+    def test_bounded(self) -> None:
+        """If no other one answers, the call ends soon, with what is known."""
+        refused, left = self.run_it(LATE), self.run_it(evolve(LATE, key="L"))
+        for _ in range(5):
+            self.site.answer(503, fault("store_unavailable", stopping=True))
+            self.site.answer(202, {**WAITS, "retry_after": 0})
+            self.clock.advance(2)
+        self.assertTrue(self.successResultOf(refused).is_error)
+        self.assertEqual(self.successResultOf(left).pending, Pending("R", "Ship update", URL))
+
+
 class WithdrawnTests(RunningCase):
     """A call that its client cancels."""
 
