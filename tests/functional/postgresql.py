@@ -115,11 +115,11 @@ class Server:
         return self.free.pop() if self.free else self.make_database(f"TEMPLATE {self.template}")
 
     def take_back(self, name: str) -> None:
-        """Empty all tables but that of the version."""
+        """Empty all tables but those of the version."""
         self.end_sessions(name)
         with self.connect(name) as connection:
             found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'aileron'").fetchall()
-            tables = ", ".join(table for (table,) in found if table != "schema_version")
+            tables = ", ".join(table for (table,) in found if not table.startswith("schema_"))
             connection.execute("SET session_replication_role = replica")  # without the triggers that refuse it
             connection.execute(f"TRUNCATE {tables} RESTART IDENTITY")
         self.free.append(name)
