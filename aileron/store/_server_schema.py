@@ -148,7 +148,7 @@ def _require_alone(connection: psycopg.Connection[Any]) -> None:
     :raises DatabaseRefused: if another daemon uses the database. One that has just been stopped may still end.
     """
     # guard of several daemons: tables change while no other daemon runs
-    #    -> functional.test_store_several.LeaseTests.test_upgrade, instead pass
+    #    -> functional.test_store_upgrade.UpgradeTests.test_not_beside, instead pass
     try:
         connection.execute("SELECT pg_advisory_lock(%s)", [DAEMON_LOCK])
     except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):

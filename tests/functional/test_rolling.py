@@ -25,7 +25,7 @@ from tests.extent import seldom
 from tests.functional.operated import GATED, PASSPHRASE, SHIP, UNGATED, AgentSession
 from tests.functional.process import Command
 from tests.functional.reactor import Patience, until
-from tests.functional.test_several import SeveralCase
+from tests.functional.test_several import SeveralTestCase
 
 _PACKAGE = Path(aileron.__file__).parent
 _VERSION = "99.0.0"
@@ -54,7 +54,7 @@ def _by(python: Path, command: Command) -> Command:
     return attrs.evolve(command, arguments=(str(python), "-I", "-m", "aileron", *command.arguments[1:]))
 
 
-class RollingTests(SeveralCase):
+class RollingTests(SeveralTestCase):
     """Two daemons of this version, and the later one."""
 
     stopped = False

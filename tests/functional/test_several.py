@@ -38,7 +38,7 @@ OUTCOME = "execution.succeeded"
 """The type of the event with the outcome of a run."""
 
 
-class SeveralCase(OperatedTestCase):
+class SeveralTestCase(OperatedTestCase):
     """A home whose store is on a server, copies of it, and a daemon in each."""
 
     def setUp(self) -> None:
@@ -121,7 +121,7 @@ class SeveralCase(OperatedTestCase):
         return {text: texts.count(text) for text in texts}
 
 
-class TwoTests(SeveralCase):
+class TwoTests(SeveralTestCase):
     async def test_together(self) -> None:
         """Calls go to any daemon; what one receives another approves and runs, the first tells its agent, and both
         have one inbox, one record and one pause."""
@@ -235,7 +235,7 @@ class Listened:
         return found[0] - datetime.fromisoformat(found[1]["at"]).timestamp()
 
 
-class NewsTests(SeveralCase):
+class NewsTests(SeveralTestCase):
     """What waits at one daemon learns of what happened at another one."""
 
     async def begin(self, count: int = 2) -> None:

@@ -25,7 +25,6 @@ from aileron.store import News, Store, Tuning, _daemons
 from aileron.store._bulletin import read_notice
 from aileron.store._daemons import Daemons, Decided, LeaseEnded
 from aileron.store._dialect import Cursor
-from aileron.store._engine import DatabaseRefused
 from aileron.store._listener import _LEADER_LOCK, LOOK_SECONDS
 from aileron.store._vaults import SharedVaults
 from aileron.testing import (
@@ -115,18 +114,6 @@ class LeaseTests(SeveralCase):
         self.do(alone.open())
         refused = self.refused(self.unstarted("third").open(), StoreUnavailable)
         self.assertIn("store.daemons must be set to several", refused.message)
-
-    def test_upgrade(self) -> None:
-        """Tables are made or upgraded only by a daemon that has the database to itself, and then others join."""
-        ((version,),) = self.query("SELECT version FROM schema_version")
-        self.query("DROP SCHEMA aileron CASCADE")
-        third = self.unstarted("third")
-        refused = self.refused(third.open(), DatabaseRefused)
-        self.assertIn("stop all other daemons", refused.message)
-        self.stop_all()
-        self.do(third.open())
-        self.assertEqual(self.query("SELECT version FROM schema_version"), [(version,)])
-        self.do(self.unstarted("fourth").open())
 
     def test_listed(self) -> None:
         """Each daemon is listed with its process, lease and unfinished runs, and no more once it has left."""

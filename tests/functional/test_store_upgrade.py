@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import attrs
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.unthreaded import UnthreadedPool
 from aileron.model.authority import PendingLimits
+from aileron.model.daemons import ProcessFacts
 from aileron.store import Store, Tuning, _server_schema, read_address
 from aileron.store._engine import DatabaseRefused, NewerDatabase
 from aileron.store._server_schema import steps, works_from
@@ -38,7 +38,7 @@ class UpgradeTests(OnServer, StoreCase, SynchronousTestCase):
 
     def store(self, name: str, *later: str) -> Store:
         """A store of one of several daemons, which knows these later steps as well."""
-        settings = attrs.evolve(Tuning(busy_seconds=0, durable=False, daemon=name, lease_seconds=30))
+        settings = Tuning(busy_seconds=0, durable=False, process=ProcessFacts(name), several=True)
         self.patch(_server_schema, "steps", lambda: {**_KNOWN, **dict(enumerate(later, _NEWEST + 1))})
         place = read_address(self.server.url(self.name))
         store = unopened_store(place, self.clock, threads=UnthreadedPool, tuning=settings)
