@@ -25,6 +25,7 @@ _LONGEST = (
     "tests.test_linear_expressions",
     "tests.test_architecture",
     "tests.test_packaging",
+    "tests.test_topologies",
     "tests.connectors.test_format",
     "tests.runner.machine.",
 )
