@@ -46,7 +46,7 @@ class TopologyTests(SeveralTestCase):
         port, own = free_port(name), self.place / name
         own.mkdir()
         text = (_ROOM / file).read_text()
-        changed = {"/run/secrets": str(self.place), "/tmp/": f"{own}/", "listen 8443": f"listen 127.0.0.1:{port}"}
+        changed = {"/tmp/": f"{own}/", "/run/secrets": str(self.place), "listen 8443": f"listen 127.0.0.1:{port}"}
         for shown, ours in {**changed, **changes}.items():
             self.assertIn(shown, text)
             text = text.replace(shown, ours)
