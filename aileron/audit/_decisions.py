@@ -219,6 +219,9 @@ class DecisionCheck:
         """
         same_as = payload.get("same_as")
         run, verdict = str(row[_RUN]), _DECIDED[row[_TYPE]]
+        # guard of roles: a forced approval was signed as one -> audit.test_decisions.VoteTests.test_forced
+        if payload.get("forced") is True and verdict == "approved":
+            verdict = "forced"
         item = statement.of(run if same_as is None else str(same_as))
         # guard of signing: a signature for another run is noticed -> audit.test_decisions.RecordTests.test_another_run
         if item is None or (same_as is not None and verdict != "denied"):
@@ -230,7 +233,7 @@ class DecisionCheck:
         if same_as is None and item["digest"] != payload.get("digest"):
             raise _Unproved("something else was signed")
         # guard of signing: an earlier start is noticed -> audit.test_decisions.RecordTests.test_earlier
-        if verdict == "approved" and not begins_as_signed(item["not_before"], payload.get("not_before") or row[_AT]):
+        if verdict != "denied" and not begins_as_signed(item["not_before"], payload.get("not_before") or row[_AT]):
             raise _Unproved("a later start was signed")
         self._take_nonce(statement, run)
 

@@ -92,7 +92,7 @@ def item_of(approval_id: str, decision: Mapping[str, JSON]) -> dict[str, JSON]:
     return {
         "run": approval_id,
         "digest": decision["digest"],
-        "verdict": "approved" if decision["approved"] is True else "denied",
+        "verdict": ("forced" if decision.get("forced") else "approved") if decision["approved"] is True else "denied",
         "reason": decision.get("reason"),
         "not_before": decision.get("not_before"),
         "grant": decision.get("grant"),

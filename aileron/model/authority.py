@@ -319,16 +319,18 @@ def decision_item(run_id: str, decision: Decision, wish: NewGrant | None) -> Map
     return {
         "run": run_id,
         "digest": decision.digest,
-        "verdict": verdict_of(decision.approved),
+        "verdict": verdict_of(decision.approved, forced=decision.forced),
         "reason": decision.reason,
         "not_before": None if decision.not_before is None else timestamp(decision.not_before),
         "grant": None if wish is None else to_json(wish),
     }
 
 
-def verdict_of(approved: bool) -> str:
-    """Return the word for a decision that is signed: C{approved} or C{denied}."""
-    return "approved" if approved else "denied"
+def verdict_of(approved: bool, *, forced: bool = False) -> str:
+    """Return the word for a decision that is signed: C{approved}, C{forced} or C{denied}."""
+    if not approved:
+        return "denied"
+    return "forced" if forced else "approved"
 
 
 def is_decision(item: Mapping[str, JSON], run_id: str, decision: Decision, wish: NewGrant | None) -> bool:
@@ -338,7 +340,7 @@ def is_decision(item: Mapping[str, JSON], run_id: str, decision: Decision, wish:
     """
     said = (item["run"], item["digest"], item["verdict"], item["reason"])
     # guard of signing: a signature is for one verdict on one digest -> vault.test_approvers.SignatureTests.test_other
-    if said != (run_id, decision.digest, verdict_of(decision.approved), decision.reason):
+    if said != (run_id, decision.digest, verdict_of(decision.approved, forced=decision.forced), decision.reason):
         return False
     try:
         begins = None if item["not_before"] is None else from_timestamp(str(item["not_before"]))

@@ -109,6 +109,20 @@ def find_shortage(votes: Sequence[Vote], owner: Owner | None, rule: ApproverRule
     return None
 
 
+def check_may_force(login: AccountLogin | None, reason: str | None) -> None:
+    """Check that a person may approve alone, whatever the rule says.
+
+    :param login: the account as it was when the person signed in, or None for the operator.
+    :raises Forbidden: if the person is no administrator, or gives no reason.
+    """
+    # guard of roles: only administrators and the operator force -> runner.test_forced.ForcedTests.test_role
+    if login is not None and not login.role.covers(Role.ADMINISTRATOR):
+        raise Forbidden(f"Your role is {login.role.value}. Forcing needs the role administrator. Nothing was decided.")
+    # guard of roles: forcing needs a reason -> runner.test_forced.ForcedTests.test_reason
+    if not any(map(str.isalnum, reason or "")):
+        raise Forbidden("Forcing needs a reason, which is recorded. Nothing was decided.")
+
+
 def check_may_change(login: AccountLogin | None, owner: Owner | None) -> None:
     """Check that a person may edit or put aside what an account's agent requested, or end that agent's session.
 

@@ -175,7 +175,7 @@ class ApprovalGate:
         approvers = await self._votes.find_rule(action)
         self._pauses.refuse(approval.run.session_id)
         undo_seconds, decision = action.approval.undo_seconds, evolve(decision, approvers_digest=approvers.digest)
-        if approvers.count == 1:
+        if approvers.count == 1 or decision.forced:
             signed = self._decisions.signed(approval.run, decision, undo_seconds)
             return await self._record(approval, signed, approvers)
         return await self._vote(evolve(approval, approvers=approvers), decision, undo_seconds, must_be_last)
@@ -283,6 +283,8 @@ class ApprovalGate:
         :raises Conflict: if the run would still need the approvals of others.
         :raises ApprovalStale, VaultLocked, BindingFailed, StoreUnavailable: if this cannot be found out now.
         """
+        if decision.forced:
+            raise Conflict("A forced approval issues no grant. Nothing was decided.")
         approvers = await self._votes.find_rule(action)
         check_may_approve(decision.account, approval.run.owner, approvers)
         votes = self._votes.count(approval, approvers) if approvers.count > 1 else ()
@@ -492,15 +494,22 @@ class ApprovalGate:
             wait_ms=waited,
             not_before=None if decision.not_before is None else timestamp(decision.not_before),
             grant=decision.grant_id,
+            **({"forced": True} if decision.forced else {}),
             **_votes_payload(decision),
             **_signature_payload(decision),
         )
+        events = (event,)
+        if decision.forced and decision.approved:
+            told = self._runs.event_of_run(
+                "approval.forced", run, actor, digest=decision.digest, reason=decision.reason
+            )
+            events = (told, event)
         end = RunState.APPROVED if decision.approved else RunState.DENIED
         return transition(
             run,
             end,
             now,
-            event,
+            *events,
             decision=decision,
             reason=decision.reason,
             verify=self._require_decided(decision),

@@ -565,7 +565,7 @@ def check_signed(signed: SignedDecisions, run_id: str, decided: Approval | Decis
         item = signed.verified().of(run_id)
     except (ValueError, RecursionError) as error:
         raise NoDecision("The signature of the recorded decision is invalid.") from error
-    said = verdict_of(decided.approved is True)
+    said = verdict_of(decided.approved is True, forced=not isinstance(decided, Vote) and decided.forced)
     if item is None or (item["digest"], item["verdict"], item["reason"]) != (decided.digest, said, decided.reason):
         raise NoDecision("The recorded decision is not what was signed.")
     # guard of signing: nothing begins before the signed time -> runner.test_signed.SignedTests.test_early

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from aileron.base.json import compact
 from aileron.model.audit import Actor, Event
-from aileron.model.deciders import check_may_decide
+from aileron.model.deciders import check_may_decide, check_may_force
 from aileron.model.people import Invitation, Owner, PersonAccount, Role, Verifier
 from aileron.model.runs import Decision, Transition
 
@@ -118,7 +118,11 @@ def check_decider(cursor: Cursor, transition: Transition, owner: Owner | None) -
     login = decided.account
     account = None if login is None else find_account(cursor, login.account)
     is_operator = login is None and Actor("human", decided.decided_by).person is None
-    check_may_decide(login, account, owner, transition.approvers, is_operator=is_operator)
+    is_forced = isinstance(decided, Decision) and decided.forced and decided.approved
+    rule = None if is_forced else transition.approvers
+    check_may_decide(login, account, owner, rule, is_operator=is_operator)
+    if is_forced:
+        check_may_force(login, decided.reason)
 
 
 def _add(cursor: Cursor, seals: Seals, account: PersonAccount, events: Sequence[Event]) -> bool:

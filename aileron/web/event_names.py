@@ -41,7 +41,8 @@ def event_names(features: FeatureSet) -> Mapping[str, EventName]:
 _COLOURS = {
     **dict.fromkeys(("execution.succeeded", "approval.approved", "grant.used"), "good"),
     **dict.fromkeys(
-        ("execution.failed", "execution.unknown", "tamper.detected", "secret.echoed", "api.refused"), "bad"
+        ("execution.failed", "execution.unknown", "tamper.detected", "secret.echoed", "api.refused", "approval.forced"),
+        "bad",
     ),
     **dict.fromkeys(("approval.requested", "approval.stale", "run.awaiting_vault", "session.broken"), "waits"),
     **dict.fromkeys(("run.awaiting_credential", "run.scheduled", "binding.needs_you"), "waits"),
@@ -75,6 +76,7 @@ EVENTS: Mapping[str, EventName] = {
             "approval.requested": "Approval requested",
             "approval.previewed": "Preview fetched",
             "approval.shown": "Opened in the browser",
+            "approval.forced": "Forced by an administrator",
             "approval.modified": "Arguments edited",
             "approval.voted": "Approved, others missing",
             "approval.approved": "Approved",

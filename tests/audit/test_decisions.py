@@ -419,6 +419,13 @@ class VoteTests(RecordCase):
         self.faulty("fewer people", *self.vote("ada"), *self.last("ada", needed=3))
         self.faulty("fewer people", *self.vote("ada"), self.login(), self.decided(self.signed(), votes=["vote of ada"]))
 
+    def test_forced(self) -> None:
+        """A forced approval was signed as one; another approval is not shown as forced, nor this as another."""
+        forced = self.signed(decision_item("run-1", evolve(YES, forced=True), None))
+        self.assertIsNone(self.verdict(self.login(), self.decided(forced, forced=True)).broken)
+        self.faulty("something else was signed", self.login(), self.decided(forced))
+        self.faulty("something else was signed", self.login(), self.decided(self.signed(), forced=True))
+
     def test_unsigned(self) -> None:
         """An approval of one of several without its signature, or with that of a key that nobody enrolled."""
         login, vote = self.vote("ada")

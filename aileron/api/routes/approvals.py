@@ -66,7 +66,13 @@ _RESULT = made_of(
     },
 )
 DECISION = made_of(
-    {"approved": BOOLEAN, "digest": DIGEST}, {"reason": REASON, "not_before": MOMENT, "grant": NEW_GRANT}
+    {"approved": BOOLEAN, "digest": DIGEST},
+    {
+        "reason": REASON,
+        "not_before": MOMENT,
+        "grant": NEW_GRANT,
+        "forced": {**BOOLEAN, "description": "an administrator approves alone, with a reason, whatever the rule says"},
+    },
 )
 _PASSKEY = made_of({"nonce": TEXT, "credential": ANY_OBJECT})
 _DECIDED = widened(DECISION, {"passkey": _PASSKEY, "signed": SIGNED})
@@ -159,7 +165,11 @@ async def decide(context: RequestContext, deps: Dependencies, approval_id: str) 
     # guard of roles: a grant needs an administrator -> features.people.test_roles.DecidingTests.test_grant
     if wish is not None and context.caller.role is not None:
         require_role("make_grant", context.caller.role)
-    decision = sign_decision(context, deps, approval_id, read_decision(context), wish)
+    wanted = read_decision(context)
+    # guard of roles: an approver forces nothing -> features.people.test_roles.DecidingTests.test_forced
+    if wanted.forced and context.caller.role is not None:
+        require_role("force_approval", context.caller.role)
+    decision = sign_decision(context, deps, approval_id, wanted, wish)
     approval, grant = await take_decision(deps, approval_id, decision, wish)
     shown = approval_json(approval, deps.review_url)
     return answer(shown if grant is None else {**shown, "grant": new_grant_json(grant)})
@@ -282,6 +292,7 @@ def read_decision(context: RequestContext) -> Decision:
         reason=context.text("reason"),
         not_before=context.moment("not_before"),
         account=context.caller.account,
+        forced=context.body["approved"] is True and context.body.get("forced") is True,
     )
 
 

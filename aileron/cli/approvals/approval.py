@@ -94,14 +94,23 @@ def show_approval(command: OperatorCommand, /, approval_id: str, raw: bool) -> N
     "--not-before", metavar="WHEN", help="Start no earlier than 2026-03-01T09:00 or +2h; at most 30 days ahead."
 )
 @_WAIT
+@click.option("--force", "forced", is_flag=True, help="Approve alone although others must approve; needs --reason.")
 @granting.options
 @_IDENTICAL
 @operator_command
 def approve(command: OperatorCommand, /, approval_ids: tuple[str, ...], yes: bool, identical: bool, **how: Any) -> None:
     """Show each request in full, ask, and approve exactly what was shown. With --grant also allow similar calls."""
     as_json = command.as_json
+    if how["forced"] and not how["reason"]:
+        raise click.UsageError("--force needs --reason, which is recorded.")
     if identical:
-        options = {"--yes": yes, "--json": as_json, "--digest": how["digest"], "--grant": how["grant"]}
+        options = {
+            "--force": how["forced"],
+            "--yes": yes,
+            "--json": as_json,
+            "--digest": how["digest"],
+            "--grant": how["grant"],
+        }
         _refuse_identical(approval_ids, options)
     if as_json and not yes:
         raise click.UsageError("--json shows nothing for review: add --yes, and preferably --digest.")

@@ -36,6 +36,7 @@ class DecisionRequest:
     :ivar digest: the required digest of the request, or None to accept what is shown.
     :ivar not_before: the earliest start, in RFC 3339.
     :ivar wait: seconds to wait for the outcome.
+    :ivar forced: whether to approve alone, whatever the rule about several people says.
     :ivar grant_request: the grant to create with the approval.
     """
 
@@ -48,6 +49,7 @@ class DecisionRequest:
     wait: float = 0.0
     grant_request: GrantRequest | None = None
     not_before: str | None = None
+    forced: bool = False
 
 
 async def read_approval(operator: Operator, approval_id: str) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
@@ -111,6 +113,8 @@ async def cast(
     """
     body: dict[str, JSON] = {"approved": request.approved, "digest": request.digest or shown["digest"]}
     given = {"reason": request.reason, "not_before": request.not_before, "grant": grant}
+    if request.forced:
+        body["forced"] = True
     body |= {name: value for name, value in given.items() if value is not None}
     return await operator.decide(request.approval_id, body)
 

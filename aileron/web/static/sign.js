@@ -6,11 +6,11 @@ import { assertion, digest } from "./passkey.js";
 const TAG = "aileron.decision.v1";
 
 // Return a decision, given as the body of its request, as a member of a list to sign.
-export function itemOf(id, { approved, digest: shown, reason, not_before: begins, grant }) {
+export function itemOf(id, { approved, digest: shown, reason, not_before: begins, grant, forced }) {
   return {
     run: id,
     digest: shown,
-    verdict: approved ? "approved" : "denied",
+    verdict: approved ? (forced ? "forced" : "approved") : "denied",
     reason: reason ?? null,
     not_before: begins ?? null,
     grant: grant ?? null,

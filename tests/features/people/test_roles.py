@@ -201,6 +201,14 @@ class DecidingTests(PeopleCase):
         self.assertEqual(heard.status, 403)
         self.assertEqual(self.state(), RunState.PENDING)
 
+    def test_forced(self) -> None:
+        """An approver forces nothing."""
+        page = self.joined()
+        heard = self.decide(page, {"approved": True, "digest": self.digest, "forced": True, "reason": "Now."})
+        self.assertEqual(heard.status, 403)
+        self.assertIn("administrator", heard.text)
+        self.assertEqual(self.state(), RunState.PENDING)
+
     def test_grant(self) -> None:
         """An approver issues no grant with an approval."""
         page = self.joined()
