@@ -47,8 +47,6 @@ class TeamTests(PageTestCase):
         alice = self.join(shown)
         bob = self.join((await self.operator("people", "add", "bob", "--role", "viewer")).stdout)
         await self.decide_both(alice, bob)
-        carol = self.join((await self.operator("people", "add", "carol", "--role", "approver")).stdout)
-        agent = await self.connect_two(alice, carol)
         again = self.join(await self.play(Play("aileron people invite alice", answers=[LOG_IN])))
         self.assertEqual(self.send(alice, "GET", "/fragments/approvals")[0], 401)
         await self.play(
@@ -57,8 +55,14 @@ class TeamTests(PageTestCase):
         )
         self.assertEqual(self.send(again, "GET", "/fragments/approvals")[0], 401)
         await self.play(Play("aileron people remove alice", answers=[LOG_IN], shows=["alice is removed."]))
-        self.assertEqual((await self.run_action(agent, GATED)).status, 401)
         self.assertEqual(self.send(bob, "GET", "/fragments/approvals")[0], 200)
+        alice, carol = [
+            self.join((await self.operator("people", "add", name, "--role", "approver")).stdout)
+            for name in ("alice", "carol")
+        ]
+        agent = await self.connect_two(alice, carol)
+        await self.operator("people", "remove", "alice")
+        self.assertEqual((await self.run_action(agent, GATED)).status, 401)
 
     async def decide_both(self, alice: SigningBrowser, bob: SigningBrowser) -> None:
         """The viewer is refused, the approver approves, and the record proves who did."""
