@@ -68,6 +68,13 @@ _PUT = _WRITTEN.overwriting("run_id")
 _OWN = f"{APPROVALS.selection}, {HAS_VOTES}"
 _SELECTION = f"{RUNS.selection}, {_OWN}"
 _BOTH = "FROM approvals JOIN runs ON runs.id = approvals.run_id"
+# The ordinals are selected first: a join that is sorted would read every review that matches.
+_PAGE = f"""
+    {_BOTH} WHERE runs.ordinal IN (
+        SELECT runs.ordinal FROM runs {{where}} EXISTS (SELECT 1 FROM approvals WHERE approvals.run_id = runs.id)
+        ORDER BY runs.ordinal LIMIT ?
+    ) ORDER BY runs.ordinal
+"""
 _SIZE = f"{SIZE} + length(approvals.review) + coalesce(length(approvals.changes), 0)"
 _DENIED = "WHERE approvals.approved = 0 AND approvals.decided_at > ? ORDER BY approvals.decided_at DESC LIMIT ?"
 _UNSHOWN = """
@@ -96,7 +103,7 @@ def select(cursor: Cursor, query: RunQuery, key: int | None) -> tuple[list[tuple
     :return: pairs of ordinal and approval, and the number of approvals on the page.
     """
     where, values = matching(cursor.dialect, query, ("runs.ordinal > ?", key))
-    tail = f"{_BOTH} {where} ORDER BY runs.ordinal LIMIT ?"
+    tail = _PAGE.format(where=f"{where} AND" if where else "WHERE")
     limit = fitting(cursor, _SIZE, tail, values, query)
     rows = cursor.execute(f"SELECT runs.ordinal, {_SELECTION} {tail}", (*values, limit + 1))
     return [(row["ordinal"], _join(cursor, row)) for row in rows.fetchall()], limit

@@ -58,7 +58,7 @@ def _mentioning(place: Path) -> list[Any]:
 
 
 class ScaleTests(SynchronousTestCase):
-    """C{python -m bench.scale}: daemons that share a database."""
+    """C{python -m bench.scale} and C{bench.large}: stores that daemons share, and large ones."""
 
     @seldom
     def test_daemons(self) -> None:
@@ -73,3 +73,16 @@ class ScaleTests(SynchronousTestCase):
                 self.assertGreater(each["per_second"], 0)
                 self.assertGreater(each["decision_p99_ms"], 0)
                 self.assertEqual(each["undone_per_1000"], 0)
+
+    @seldom
+    def test_large(self) -> None:
+        """Lists of many requests and the verification of many records are measured on both databases."""
+        server = make_server()
+        for place in ([], [server.url(server.make_database())]):
+            for what, names in (("pending", {"first_page_ms", "later_page_ms"}), ("audit", {"cpu_us", "most_mb"})):
+                command = [sys.executable, "-m", "bench.large", what, "200", *place]
+                done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, timeout=120)
+                for line in done.stdout.splitlines():
+                    found = json.loads(line)
+                    self.assertLessEqual(names, set(found))
+                    self.assertGreater(min(found.values()), 0)
