@@ -11,7 +11,7 @@ from attrs import define, evolve
 from aileron.base.converter import to_json
 from aileron.base.json import timestamp
 from aileron.model.actions import Action, ApprovalRule
-from aileron.model.audit import Actor
+from aileron.model.audit import Actor, Event
 from aileron.model.authority import NewGrant
 from aileron.model.deciders import check_may_approve
 from aileron.model.errors import (
@@ -494,11 +494,10 @@ class ApprovalGate:
             wait_ms=waited,
             not_before=None if decision.not_before is None else timestamp(decision.not_before),
             grant=decision.grant_id,
-            **({"forced": True} if decision.forced else {}),
             **_votes_payload(decision),
             **_signature_payload(decision),
         )
-        events = (event,)
+        events: tuple[Event, ...] = (event,)
         if decision.forced and decision.approved:
             told = self._runs.event_of_run(
                 "approval.forced", run, actor, digest=decision.digest, reason=decision.reason
@@ -560,12 +559,12 @@ class ApprovalGate:
 
 
 def _votes_payload(decision: Decision) -> dict[str, Any]:
-    """Return who else approved for the event's payload, or an empty dict if one person decided alone.
+    """Return who else approved for the event's payload, or that nobody had to, or an empty dict for a usual decision.
 
     The votes before the last one are named as their events name them.
     """
     if not decision.counted:
-        return {}
+        return {"forced": True} if decision.forced else {}
     return {"votes": decision.counted[:-1], "needed": len(decision.counted), "person": get_person(decision)}
 
 
