@@ -445,7 +445,7 @@ def _several_statement(decided: Approval | Decision) -> dict[str, JSON]:
         told["approvers"] = decided.approvers_digest
     if decided.counted:
         told["votes"] = list(decided.counted)
-    # guard of roles: a row that says that it was forced was forced -> runner.test_votes.ForgedTests.test_forced
+    # guard of roles: a row that says that it was forced was forced -> runner.test_votes.ForgedTests.test_too_few
     if decided.forced:
         told["forced"] = True
     return told
