@@ -94,8 +94,9 @@ class TopologyTests(SeveralTestCase):
         for token in tokens:  # a read finds the other one, and nginx asks the one that is gone no more
             self.assertEqual((await self.ask(port, "/v1/ready", token))[0], 200)
         for number, token in enumerate(tokens):
-            body = {"args": {**SHIP, "summary": f"later {number}"}, "idempotency_key": f"later-{number}"}
-            status, answer = await self.ask(port, f"/v1/actions/{UNGATED}/run", token, body)
+            again: dict[str, object] = {"args": {**SHIP, "summary": f"later {number}"}}
+            again["idempotency_key"] = f"later-{number}"
+            status, answer = await self.ask(port, f"/v1/actions/{UNGATED}/run", token, again)
             self.assertEqual(status, 200, answer)
         self.assertEqual(set(self.counts().values()), {1})
         self.assertEqual(len(self.counts()), 8)
