@@ -64,21 +64,9 @@ class HeaderTests(SynchronousTestCase):
 
     def test_algorithms(self) -> None:
         """No token without a signature counts, nor one with a shared secret or another algorithm."""
-        for algorithm in (
-            "none",
-            "None",
-            "NONE",
-            "",
-            "HS256",
-            "HS512",
-            "RS512",
-            "PS256",
-            "EdDSA",
-            "ES384",
-            None,
-            5,
-            [],
-        ):
+        names = ("none", "None", "NONE", "", "HS256", "HS512", "RS512", "PS256", "EdDSA", "ES384")
+        refused: tuple[Any, ...] = (*names, None, 5, [])
+        for algorithm in refused:
             token = f"{part({'alg': algorithm, 'kid': 'one'})}.{part(dict(CLAIMS))}."
             self.assertRaises(SignInRefused, read_header, token)
 
