@@ -296,6 +296,7 @@ async def whole(reactor: Any, home: Path, through_http: bool) -> tuple[GuardedSi
         filters=SessionFilters(),
         passkeys=_passkeys(vault, reactor),
         approvers=_approvers(vault, reactor),
+        daemons=store.daemons,
         launch_key_digest=token_digest(key),
         local_key_digest=token_digest("local"),
         clock=reactor,

@@ -13,7 +13,7 @@ from aileron.model.audit import Break, Checkpoint, Verdict
 from aileron.model.authority import Pause, Predicate, PredicateKind
 from aileron.model.connectors import Request
 from aileron.model.faults import Fault
-from aileron.model.people import AccountLogin, Invitation, Role, Verifier
+from aileron.model.people import AccountLogin, Invitation, Owner, Role, Verifier
 from aileron.model.reviews import (
     Cut,
     Preview,
@@ -45,6 +45,31 @@ _NOON = utc(1_700_000_000.25)
 _AT = "2023-11-14T22:13:20.250000Z"
 _SCOPE = Scope(("slack.com:443",), "https://slack.com", "Authorization", "Bearer {key}")
 _BINDING = Binding("api_key/slack/me", "api_key", "slack", "me", "builtin://slack", _NOON, 2, None, "T1", _SCOPE)
+_BINDING_JSON: dict[str, JSON] = {
+    "name": "api_key/slack/me",
+    "kind": "api_key",
+    "service": "slack",
+    "identity": "me",
+    "connector": "builtin://slack",
+    "created_at": _AT,
+    "revision": 2,
+    "base_url": None,
+    "account": "T1",
+    "scope": {
+        "hosts": ["slack.com:443"],
+        "base_url": "https://slack.com",
+        "header": "Authorization",
+        "format": "Bearer {key}",
+    },
+}
+_REVIEWED_BINDING_JSON: dict[str, JSON] = {
+    "name": "api_key/slack/me",
+    "kind": "api_key",
+    "connector": "builtin://slack",
+    "revision": 2,
+    "base_url": None,
+    "account": "T1",
+}
 _REQUEST = Request(
     "builtin://slack",
     "post",
@@ -231,6 +256,20 @@ _READ: tuple[tuple[AttrsInstance, dict[str, JSON]], ...] = (
     (_FAULT, _FAULT_JSON),
     (_PREVIEW, _PREVIEW_JSON),
     (_REVIEW, _REVIEW_JSON),
+    (_BINDING, _BINDING_JSON),
+    (
+        evolve(_BINDING, owner=Owner("per_1", "alice")),
+        {**_BINDING_JSON, "owner": {"account": "per_1", "name": "alice"}},
+    ),
+    (ReviewedBinding.of(_BINDING), _REVIEWED_BINDING_JSON),
+    (
+        ReviewedBinding.of(evolve(_BINDING, owner=Owner("per_1", "alice"))),
+        {**_REVIEWED_BINDING_JSON, "owner": {"account": "per_1", "name": "alice"}},
+    ),
+    (
+        AccountLogin("per_1", "alice", Role.VIEWER, "ab", ("board",)),
+        {"account": "per_1", "name": "alice", "role": "viewer", "digest": "ab", "groups": ["board"]},
+    ),
     (Invitation("ab", _NOON), {"code_digest": "ab", "ends_at": _AT}),
     (Verifier("00", "01", 3, 65536, 4), _VERIFIER_JSON),
 )

@@ -255,7 +255,7 @@ class AgentTests(ApiCase):
 class ProfileTests(PromiseCase):
     """A session that is restricted to some of the actions."""
 
-    def session(self, profile: str = "", selection: ActionSelection | None = None) -> Session:
+    def session_with(self, profile: str = "", selection: ActionSelection | None = None) -> Session:
         """A session of that profile and selection."""
         return evolve(example_session(), profile=profile, selection=selection)
 
@@ -279,7 +279,7 @@ class ProfileTests(PromiseCase):
     def test_hidden(self) -> None:
         """An action outside of the profile is not listed, and cannot be called by its name; the others can."""
         self.apply(narrow=ActionSelection(allow=("op*",)))
-        session = self.session("narrow")
+        session = self.session_with("narrow")
         offering = self.runner.submission.offering()
         self.assertEqual(set(self.runner.submission.filters.narrow(session, offering).offers), {"open"})
         self.refuse_call(session, "gated")
@@ -289,24 +289,24 @@ class ProfileTests(PromiseCase):
     def test_project(self) -> None:
         """What a project allows takes from the profile, and adds nothing to it."""
         self.apply(narrow=ActionSelection(allow=("op*",)))
-        self.refuse_call(self.session("narrow", ActionSelection(allow=("gated",))), "gated")
-        self.refuse_call(self.session("narrow", ActionSelection(deny=("effect:write",))), "open")
-        self.refuse_call(self.session("", ActionSelection(deny=("gated",))), "gated")
+        self.refuse_call(self.session_with("narrow", ActionSelection(allow=("gated",))), "gated")
+        self.refuse_call(self.session_with("narrow", ActionSelection(deny=("effect:write",))), "open")
+        self.refuse_call(self.session_with("", ActionSelection(deny=("gated",))), "gated")
 
     def test_gone(self) -> None:
         """A session whose profile config.yaml does not have any more may use nothing."""
         self.apply(other=ActionSelection())
-        self.refuse_call(self.session("narrow"), "open")
-        self.fails_at_once(lambda: self.runner.submission.filters.open(self.session("narrow")))
+        self.refuse_call(self.session_with("narrow"), "open")
+        self.fails_at_once(lambda: self.runner.submission.filters.open(self.session_with("narrow")))
 
     def test_off_call(self) -> None:
         """With profiles off, a session that was restricted before may use nothing."""
-        self.refuse_call(self.session("narrow"), "open")
-        self.refuse_call(self.session("", ActionSelection()), "open")
+        self.refuse_call(self.session_with("narrow"), "open")
+        self.refuse_call(self.session_with("", ActionSelection()), "open")
 
     def test_off_open(self) -> None:
         """With profiles off, no restricted session is opened."""
-        self.fails_at_once(lambda: self.runner.submission.filters.open(self.session("narrow")))
+        self.fails_at_once(lambda: self.runner.submission.filters.open(self.session_with("narrow")))
 
     def fails_at_once(self, work: Callable[[], object]) -> None:
         """Assert that it is refused as an invalid request."""

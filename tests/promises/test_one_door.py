@@ -49,7 +49,7 @@ A proof has a runner of its own, whose connectors reach nothing but doubles of i
 LEADS_TO_NONE = {
     "offering", "offering_after", "dry_run", "wait", "run", "runs", "count", "most_used", "history", "withdraw",
     "approval", "approvals", "pending", "precedents", "cards", "suggested", "edit", "settle", "find_out",
-    "is_reconcilable",
+    "is_reconcilable", "progress",
 }  # fmt: skip
 """The others: they read, they end, or they put up for decision."""
 

@@ -15,7 +15,7 @@ from aileron.model.errors import ApprovalStale
 from aileron.model.queries import AuditQuery
 from aileron.model.runs import Run, RunState
 from aileron.model.vault import VaultState
-from aileron.runner.decisions import APPROVAL_HOLDS, Decisions, UndoWindow
+from aileron.runner.decisions import APPROVAL_HOLDS, Decisions, GrantCheck, UndoWindow
 from aileron.runner.runs import EventFactory
 from aileron.runner.tasks import Timers
 
@@ -62,7 +62,7 @@ class DecidedCase(RunnerCase):
         """Decisions as another life checks them."""
         events = EventFactory(self.clock, self.fresh_id)
         undo = UndoWindow(Timers(self.clock), events, self.monotonic)
-        return Decisions(self.control, self.store.audit, events, undo)
+        return Decisions(self.control, self.store.audit, events, undo, GrantCheck(self.grants, events))
 
 
 class ForgedTests(DecidedCase):

@@ -7,9 +7,9 @@ from typing import Protocol
 
 from attrs import frozen
 
-from aileron.model.actions import Offering
 from aileron.model.deciders import find_objection
-from aileron.model.interfaces.store import IRuns
+from aileron.model.errors import NotFound
+from aileron.model.interfaces.runner import IDecisions
 from aileron.model.people import ApproverRule, PersonAccount, Role
 from aileron.model.runs import RunState
 
@@ -36,14 +36,12 @@ class Recipients:
     """The accounts that are notified.
 
     :param list_in_force: returns the digests of the accounts in force, by ID. See L{IPeopleBook}.
-    :param list_offers: returns the actions that are offered now.
     :param public_urls: the URLs of the pages at which people sign in.
     """
 
     people: StoredPeople
-    runs: IRuns
+    decisions: IDecisions
     list_in_force: Callable[[], Mapping[str, str]]
-    list_offers: Callable[[], Offering]
     public_urls: Collection[str]
 
     async def address(self, person: str, message: Message) -> Message | None:
@@ -70,16 +68,19 @@ class Recipients:
         """Return the IDs of the runs among these notices that the account may approve."""
         if not account.role.covers(Role.APPROVER):
             return []
-        rules = {each.action.name: each.action.approval.approvers for each in self.list_offers().offers}
-        found = []
-        for run_id in _list_pending(notices):
-            run = await self.runs.get(run_id)
-            # guard of roles: only who may decide a request is told
-            #    -> features.notices.test_recipients.AddressTests.test_others
-            if run is None or find_objection(account.login, run.owner, rules.get(run.action, ApproverRule())):
-                continue
-            found.append(run_id)
-        return found
+        return [each for each in _list_pending(notices) if await self._may_approve(account, each)]
+
+    async def _may_approve(self, account: PersonAccount, run_id: str) -> bool:
+        """Return whether the account may approve a request by the rules that apply now, and has not done so yet."""
+        try:
+            approval = await self.decisions.approval(run_id, only_read=True)
+        except NotFound:
+            return False
+        if account.name in {vote.name for vote in approval.votes}:
+            return False
+        # guard of roles: only who may decide a request is told
+        #    -> features.notices.test_recipients.AddressTests.test_others, instead return True
+        return find_objection(account.login, approval.run.owner, approval.approvers or ApproverRule()) is None
 
 
 def _list_pending(notices: Sequence[Notice]) -> list[str]:

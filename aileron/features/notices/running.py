@@ -86,9 +86,8 @@ def start_notices(core: Core, settings: NoticeSettings) -> RunningNotices:
     )
     recipients = Recipients(
         people=store.people,
-        runs=store.runs,
+        decisions=core.runner.decisions,
         list_in_force=core.vault.people,
-        list_offers=core.runner.submission.offering,
         public_urls=process.public_urls,
     )
     notifier = Notifier(

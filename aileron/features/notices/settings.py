@@ -27,6 +27,7 @@ from .values import ChannelSettings, NoticeSettings
 if TYPE_CHECKING:
     from yaml import Node
 
+_ACCOUNT = re.compile(NAME)
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
 DESKTOP = "desktop"
 _MOST_CHANNELS = 16
@@ -70,7 +71,7 @@ def _people(node: Node, name: str, _line: int) -> dict[str, list[str]]:
 
 
 def _check_person(name: str, line: int) -> str:
-    if re.fullmatch(NAME, name) is None:
+    if _ACCOUNT.fullmatch(name) is None:
         raise NotConfig("notifications.people must have names of accounts", line)
     return name
 

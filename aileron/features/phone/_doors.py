@@ -20,7 +20,7 @@ from aileron.model.people import AccountLogin
 from aileron.model.precedents import Precedents
 from aileron.model.queries import Page, RunQuery
 from aileron.model.reviews import Card
-from aileron.model.runs import Approval, Decision
+from aileron.model.runs import Approval, Decision, Run
 from aileron.model.sessions import OperatorSession, SignedRequest
 from aileron.model.signing import EnrolledKey
 from aileron.vault import Passkeys
@@ -168,6 +168,9 @@ class PhoneDecisions:
 
     async def approvals(self, query: RunQuery, *, only_read: bool = False) -> Page[Approval]:
         return await self._decisions.approvals(query, only_read=only_read)
+
+    async def progress(self, run: Run) -> str:
+        return await self._decisions.progress(run)
 
     async def pending(self, session_id: str | None) -> int:
         return await self._decisions.pending(session_id)

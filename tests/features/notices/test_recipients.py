@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from attrs import evolve
 from twisted.internet.defer import Deferred
@@ -19,11 +19,10 @@ from aileron.features.notices._composer import MessageComposer
 from aileron.features.notices._notifier import GATHER_SECONDS, Notifier
 from aileron.features.notices._recipients import Recipients
 from aileron.features.notices.values import Message, NoticeSettings
-from aileron.model.actions import Offering
 from aileron.model.authority import PendingLimits
 from aileron.model.errors import StoreUnavailable
 from aileron.model.people import ApproverRule, Owner, PersonAccount, Role
-from aileron.model.runs import Run, RunState
+from aileron.model.runs import Approval, Run, RunState, Vote
 from aileron.testing import (
     MemoryVault,
     example_ask,
@@ -31,7 +30,6 @@ from aileron.testing import (
     example_run,
     example_transition,
     memory_store,
-    scripted_offer,
 )
 
 from .case import RULES, ScriptedChannel, message, notice
@@ -50,6 +48,7 @@ class RecipientsCase(SynchronousTestCase):
         self.store = memory_store(self, self.clock)
         self.in_force: dict[str, str] = {}
         self.rule = ApproverRule()
+        self.votes: tuple[Vote, ...] = ()
         self.public_urls = {PUBLIC}
         for name, role in (("alice", Role.APPROVER), ("bob", Role.APPROVER), ("vera", Role.VIEWER)):
             self.add(name, role)
@@ -73,20 +72,20 @@ class RecipientsCase(SynchronousTestCase):
         pending: Run = self.do(self.store.runs.receive(run, (asked,), PendingLimits()))[0]
         return pending
 
-    def list_offers(self) -> Offering:
-        """The only action, with its rule."""
-        offer = scripted_offer(example_run().action)
-        rule = evolve(offer.action.approval, by=self.rule.by, not_requester=self.rule.not_requester)
-        return Offering(1, (evolve(offer, action=evolve(offer.action, approval=rule)),))
+    async def approval(self, run_id: str, *, only_read: bool) -> Approval:
+        """A request as the runner shows it, with the rule that applies."""
+        self.assertTrue(only_read)
+        found = await self.store.runs.approval(run_id)
+        assert found is not None
+        return evolve(found, approvers=self.rule, votes=self.votes)
 
     @property
     def recipients(self) -> Recipients:
         """What is tested."""
         return Recipients(
             people=self.store.people,
-            runs=self.store.runs,
+            decisions=cast("Any", self),
             list_in_force=lambda: self.in_force,
-            list_offers=self.list_offers,
             public_urls=self.public_urls,
         )
 
@@ -116,10 +115,17 @@ class AddressTests(RecipientsCase):
 
     def test_rule(self) -> None:
         """The rule of the action counts: who may not approve by it is not told."""
-        self.rule = ApproverRule(by=("bob",))
+        self.rule = ApproverRule(by=(("bob",),))
         self.assertEqual(self.count(), {"bob": 3})
         self.rule = ApproverRule(not_requester=True)
         self.assertEqual(self.count(), {"alice": 1, "bob": 1})
+
+    def test_approved(self) -> None:
+        """Who has approved already, while others are needed too, is not told again."""
+        self.rule = ApproverRule(count=2)
+        account = self.do(self.store.people.all())[0].login
+        self.votes = (Vote("run-1", account.account, "sha256:d", "alice.1", utc(NOW), utc(NOW), account=account),)
+        self.assertEqual(self.count(), {"bob": 3})
 
     def test_gone(self) -> None:
         """An account that was removed, or whose row something else altered, is told of nothing."""
@@ -163,7 +169,7 @@ class ChannelTests(RecipientsCase):
             clock=self.clock,
             ids=lambda: "m",
             operator_url=lambda: "http://localhost:7001",
-            find_review=self.store.runs.approval,
+            find_review=cast("Any", self.store.runs.approval),
         )
         people = {"ops": None, "alice": "alice", "bob": "bob"}
         notifier = Notifier(
