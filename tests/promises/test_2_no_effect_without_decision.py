@@ -182,8 +182,8 @@ class WrittenRowsTests(PromiseCase):
 
     def test_copied(self) -> None:
         """The decision for one run decides nothing about another of the same call, whatever is written beside it."""
-        decided = self.held()
         other = self.submit()
+        decided = self.held()
         self.set_state(other)
         self.set_state(decided, "cancelled")
         self.sql(
