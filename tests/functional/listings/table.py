@@ -27,6 +27,7 @@ _CLOUDFLARE = "needs an account of Cloudflare and a domain there: not tried"
 _PHONE = "needs a phone and a name for it: tests.functional.test_phone_name does it, in a browser"
 _GITHUB = "needs a token of GitHub: by hand"
 
+_FORCED = "needs a request that others approve: tests.runner.test_forced and tests.cli.test_approval do it"
 _PERSONAL = "needs an account at GitHub: tests.features.people.test_agents binds such a credential"
 NOT_RUN: Mapping[str, Mapping[str, str]] = {
     "another-user.md": {
@@ -106,6 +107,9 @@ NOT_RUN: Mapping[str, Mapping[str, str]] = {
         "echo 'kernel.yama.ptrace_scope = 1' | sudo tee /etc/sysctl.d/60-ptrace.conf": _ROOT,
         "sudo sysctl --system": _ROOT,
     },
-    "team.md": {"aileron credential setup builtin://github --owner alice": _PERSONAL},
+    "team.md": {
+        "aileron credential setup builtin://github --owner alice": _PERSONAL,
+        'aileron approve ID --force --reason "The site is down, bob is on a plane"': _FORCED,
+    },
 }
 """Commands of a page that no test types, and for each the reason and what runs it, if anything does."""

@@ -61,6 +61,7 @@ class TeamTests(PageTestCase):
             for name in ("alice", "carol")
         ]
         agent = await self.connect_two(alice, carol)
+        await self.decide_in_pairs(carol)
         await self.operator("people", "remove", "alice")
         self.assertEqual((await self.run_action(agent, GATED)).status, 401)
 
@@ -102,6 +103,36 @@ class TeamTests(PageTestCase):
             self.assertEqual(status, 200, text)
         self.assertEqual((await self.aileron("audit", "verify")).exit_code, 0)
         return mine
+
+    async def decide_in_pairs(self, carol: SigningBrowser) -> None:
+        """By a rule that is trusted while the daemon runs, two people approve at the name; the second one begins it."""
+        rule = f"approvals:\n  rules:\n    - {{action: {GATED}, by: ['group:finance', carol], count: 2}}\n"
+        await self._trust_config(config() + rule)
+        dave = self.join(
+            await self.play(Play("aileron people add dave --role approver --group finance", answers=[LOG_IN]))
+        )
+        await self.play(
+            Play(
+                "aileron people groups alice --group finance --group board",
+                answers=[LOG_IN],
+                shows=["The groups of alice are now: board, finance."],
+            )
+        )
+        reply = await self.run_action(await self.session("opencode"), GATED)
+        self.assertEqual(reply.status, 202)
+        [waiting] = (await self.json("approval", "list", "--json"))["items"]
+        for page in (carol, carol):
+            status, text = self.decide(page, waiting)
+        self.assertEqual(status, 409, text)
+        [waiting] = (await self.json("approval", "list", "--json"))["items"]
+        self.assertEqual(waiting["progress"], "1 of 2 approvals: carol")
+        status, text = self.decide(dave, waiting)
+        self.assertEqual((status, json.loads(text)["run"]["state"]), (200, "approved"), text)
+        await self.posted(4)  # two by their owners, and one of before
+        started = await self.json("audit", "list", "--type", "execution.started", "--json")
+        begun = [each for each in started["items"] if each["run_id"] == waiting["id"]]
+        self.assertEqual(len(begun), 1)
+        self.assertEqual((await self.aileron("audit", "verify")).exit_code, 0)
 
     async def json(self, *arguments: str) -> Any:
         """What a command shows as JSON."""
