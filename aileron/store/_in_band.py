@@ -1,4 +1,7 @@
-"""Stores in the database the replies hidden by in-band mode and the requests already seen, for a limited time."""
+"""Stores in the database the replies hidden by in-band mode and the requests already seen, for a limited time.
+
+All times are the database's: the daemons that share one may have different clocks.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ from collections.abc import Sequence, Set
 from datetime import datetime, timedelta
 
 from attrs import frozen
-from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from aileron.base.json import compact, timestamp, utc
@@ -66,45 +68,59 @@ class SQLInBandMemories:
 
     _writer: Writer
     _readers: Readers
-    _clock: IReactorTime
 
     async def keep(self, session_id: str, keys: Sequence[str], content: str) -> None:
         row = (session_id, compact(list(keys)), content, len(content))
-        await shielded(self._writer.write(_keep, row, self._now()))
+        await shielded(self._writer.write(_keep, row))
 
     async def find(self, session_id: str, keys: Sequence[str]) -> Sequence[tuple[tuple[str, ...], str]]:
-        return await self._readers.read(_find, session_id, frozenset(keys), timestamp(self._now() - KEPT))
+        return await self._readers.read(_find, session_id, frozenset(keys))
 
     async def keep_request(self, session_id: str, digest: bytes, request_id: str) -> None:
-        await shielded(self._writer.write(_keep_request, (session_id, digest, request_id), self._now()))
+        await shielded(self._writer.write(_keep_request, session_id, digest, request_id))
+
+    async def claim_request(self, session_id: str, digest: bytes, request_id: str, within_seconds: float) -> str:
+        return await shielded(self._writer.write(_claim_request, session_id, digest, request_id, within_seconds))
 
     async def find_request(self, session_id: str, digest: bytes, within_seconds: float) -> str | None:
-        since = timestamp(self._now() - timedelta(seconds=within_seconds))
-        return await self._readers.read(_find_request, session_id, digest, since)
-
-    def _now(self) -> datetime:
-        return utc(self._clock.seconds())
+        return await self._readers.read(_find_request, session_id, digest, within_seconds)
 
 
-def _keep(cursor: Cursor, row: tuple[str, str, str, int], now: datetime) -> None:
+def _read_time(cursor: Cursor) -> datetime:
+    return utc(float(cursor.execute(f"SELECT {cursor.dialect.now}").fetchone()[0]))
+
+
+def _keep(cursor: Cursor, row: tuple[str, str, str, int]) -> None:
+    now = _read_time(cursor)
     cursor.execute(_KEEP, (*row, timestamp(now)))
     cursor.execute(_EXPIRE, (timestamp(now - KEPT),))
     cursor.execute(_BOUND, (MOST_MEMORIES, MOST_CHARACTERS, MOST_CHARACTERS_IN_ALL))
 
 
-def _find(cursor: Cursor, session_id: str, wanted: Set[str], since: str) -> list[tuple[tuple[str, ...], str]]:
+def _find(cursor: Cursor, session_id: str, wanted: Set[str]) -> list[tuple[tuple[str, ...], str]]:
     """Return the keys and the content of the memories that have one of the keys C{wanted}, oldest first."""
+    since = timestamp(_read_time(cursor) - KEPT)
     rows = cursor.execute(_FIND_KEYS, (session_id, since)).fetchall()
     kept = [(row["ordinal"], tuple(json.loads(row["keys"]))) for row in rows]
     found = [(ordinal, keys) for ordinal, keys in kept if not wanted.isdisjoint(keys)]
     return [(keys, cursor.execute(_CONTENT, (ordinal,)).fetchone()["content"]) for ordinal, keys in found]
 
 
-def _keep_request(cursor: Cursor, row: tuple[str, bytes, str], now: datetime) -> None:
-    cursor.execute(_KEEP_REQUEST, (*row, timestamp(now)))
+def _claim_request(cursor: Cursor, session_id: str, digest: bytes, request_id: str, within_seconds: float) -> str:
+    # guard of several daemons: what is sent again to two daemons at once is one request
+    #    -> store.test_in_band.RequestsTests.test_claimed, instead claimed = request_id
+    claimed = _find_request(cursor, session_id, digest, within_seconds) or request_id
+    _keep_request(cursor, session_id, digest, claimed)
+    return claimed
+
+
+def _keep_request(cursor: Cursor, session_id: str, digest: bytes, request_id: str) -> None:
+    now = _read_time(cursor)
+    cursor.execute(_KEEP_REQUEST, (session_id, digest, request_id, timestamp(now)))
     cursor.execute(_EXPIRE_REQUESTS, (timestamp(now - REQUESTS_KEPT),))
 
 
-def _find_request(cursor: Cursor, session_id: str, digest: bytes, since: str) -> str | None:
+def _find_request(cursor: Cursor, session_id: str, digest: bytes, within_seconds: float) -> str | None:
+    since = timestamp(_read_time(cursor) - timedelta(seconds=within_seconds))
     row = cursor.execute(_FIND_REQUEST, (session_id, digest, since)).fetchone()
     return None if row is None else str(row["request_id"])

@@ -228,7 +228,7 @@ def make_store(
         flags=SQLBindingFlags(writer, readers, seals),
         usage=usage,
         spending=spending,
-        in_band=SQLInBandMemories(writer, readers, clock),
+        in_band=SQLInBandMemories(writer, readers),
         snoozes=SQLSnoozes(writer, readers, clock, seals),
         tool_claims=SQLToolClaims(writer, readers, clock, seals),
         people=SQLPeople(writer, readers, seals),

@@ -9,16 +9,18 @@ from zope.interface.verify import verifyObject
 
 from aileron.model.interfaces.store import IInBandMemories
 from aileron.store import Store
-from aileron.store._in_band import KEPT, MOST_CHARACTERS, MOST_CHARACTERS_IN_ALL, MOST_MEMORIES, REQUESTS_KEPT
+from aileron.store._in_band import KEPT, MOST_CHARACTERS, MOST_CHARACTERS_IN_ALL, MOST_MEMORIES
 from aileron.testing import example_session, memory_store
 from aileron.testing._examples import NOON
 
 from .case import DatabaseCase
 
 ONE = "session-1"
+DIGEST, OTHER = b"d" * 32, b"e" * 32
+LONG_AGO = "2001-01-01T00:00:00.000000Z"
 
 
-class InBandMemoriesTests(DatabaseCase):
+class InBandCase(DatabaseCase):
     """A store at noon, with one session."""
 
     def setUp(self) -> None:
@@ -32,6 +34,10 @@ class InBandMemoriesTests(DatabaseCase):
     def opened(self) -> Store:
         """Return a store on the file, opened."""
         return memory_store(self, self.clock, self.path, lambda *_: self.threads)
+
+
+class InBandMemoriesTests(InBandCase):
+    """What in-band mode hid."""
 
     def keep(self, *keys: str, content: str = "{}", session_id: str = ONE) -> None:
         """Keep one."""
@@ -69,11 +75,11 @@ class InBandMemoriesTests(DatabaseCase):
         self.assertEqual(self.query("SELECT session_id FROM in_band_memories"), [("session-2",)])
 
     def test_expires(self) -> None:
-        """After a week one is no longer found, and the next that is kept deletes it."""
+        """After a week by the database's clock one is no longer found, and the next that is kept deletes it."""
         self.keep("a")
-        self.clock.advance(KEPT.total_seconds())
+        self.clock.advance(2 * KEPT.total_seconds())
         self.assertEqual(len(self.find("a")), 1)
-        self.clock.advance(1)
+        self.query(f"UPDATE in_band_memories SET kept_at = '{LONG_AGO}'")
         self.assertEqual(self.find("a"), [])
         self.keep("b")
         self.assertEqual(self.query("SELECT keys FROM in_band_memories"), [('["b"]',)])
@@ -98,26 +104,59 @@ class InBandMemoriesTests(DatabaseCase):
         self.assertEqual(self.find("b", "c"), [])
         self.assertEqual(len(self.find("y", session_id="other-0")), 1)
 
-    def test_requests(self) -> None:
-        """A request is found by session and digest as long as is asked, after a restart too; the last one counts."""
-        digest, other = b"d" * 32, b"e" * 32
-        self.do(self.memories.keep_request(ONE, digest, "r1"))
-        self.do(self.memories.keep_request(ONE, other, "r2"))
-        self.memories = self.opened().in_band
-        self.clock.advance(599)
-        self.assertEqual(self.do(self.memories.find_request(ONE, digest, 600)), "r1")
-        self.assertIsNone(self.do(self.memories.find_request("session-2", digest, 600)))
-        self.do(self.memories.keep_request(ONE, other, "r3"))
-        self.clock.advance(1)
-        self.assertIsNone(self.do(self.memories.find_request(ONE, digest, 600)))
-        self.assertEqual(self.do(self.memories.find_request(ONE, other, 600)), "r3")
 
-    def test_requests_go(self) -> None:
+class RequestsTests(InBandCase):
+    """Requests of a session, whose daemons may have any clocks."""
+
+    def store_again(self) -> None:
+        """Go on with another daemon, whose clock differs by two hours."""
+        self.clock.advance(7200)
+        self.memories = self.opened().in_band
+
+    def age(self) -> None:
+        """Let all be stored long ago."""
+        self.query(f"UPDATE in_band_requests SET seen_at = '{LONG_AGO}'")
+
+    def claim(self, request_id: str, digest: bytes = DIGEST, session_id: str = ONE) -> str:
+        """Claim one as another attempt."""
+        return self.do(self.memories.claim_request(session_id, digest, request_id, 600))
+
+    def test_found(self) -> None:
+        """One is found by session and digest as long as is asked, at another daemon too; the last one counts."""
+        self.do(self.memories.keep_request(ONE, DIGEST, "r1"))
+        self.do(self.memories.keep_request(ONE, OTHER, "r2"))
+        self.store_again()
+        self.assertEqual(self.do(self.memories.find_request(ONE, DIGEST, 600)), "r1")
+        self.assertIsNone(self.do(self.memories.find_request("session-2", DIGEST, 600)))
+        self.age()
+        self.do(self.memories.keep_request(ONE, OTHER, "r3"))
+        self.assertIsNone(self.do(self.memories.find_request(ONE, DIGEST, 600)))
+        self.assertEqual(self.do(self.memories.find_request(ONE, OTHER, 600)), "r3")
+
+    def test_claimed(self) -> None:
+        """The first of all attempts has named it, whichever daemon they come to, for as long as there are more."""
+        self.assertEqual(self.claim("r1"), "r1")
+        self.store_again()
+        self.assertEqual([self.claim("r2"), self.claim("r3")], ["r1", "r1"])
+        self.assertEqual((self.claim("r4", OTHER), self.claim("r5", session_id="session-2")), ("r4", "r5"))
+        self.do(self.memories.keep_request(ONE, DIGEST, "r6"))
+        self.assertEqual(self.claim("r7"), "r6")
+        self.age()
+        self.assertEqual((self.claim("r8"), self.claim("r9")), ("r8", "r8"))
+
+    def test_clock(self) -> None:
+        """A daemon whose clock is hours ahead deletes nothing that another daemon has just stored."""
+        self.assertEqual(self.claim("r1"), "r1")
+        self.store_again()
+        self.do(self.memories.keep_request(ONE, OTHER, "r2"))
+        self.assertEqual(self.claim("r3"), "r1")
+
+    def test_go(self) -> None:
         """Requests go after an hour, when another is kept, and with their session."""
         count = "SELECT count(*) FROM in_band_requests"
-        self.do(self.memories.keep_request(ONE, b"d" * 32, "r1"))
-        self.clock.advance(REQUESTS_KEPT.total_seconds() + 1)
-        self.do(self.memories.keep_request(ONE, b"e" * 32, "r2"))
+        self.claim("r1")
+        self.age()
+        self.claim("r2", OTHER)
         self.assertEqual(self.query(count), [(1,)])
         self.do(self.store.sessions.end(ONE, 0, ()))
         self.assertEqual(self.query(count), [(0,)])

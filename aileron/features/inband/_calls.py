@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from attrs import define, field, frozen
+from attrs import evolve, field, frozen
 from twisted.internet.defer import Deferred, FirstError, gatherResults
 from twisted.internet.interfaces import IReactorTime
 
@@ -26,7 +26,6 @@ from ._turns import CallResult, ModelCall, OfferedTool, Turn
 AGAIN_SECONDS = 1800.0
 """The seconds for which a repeated request is treated as a retry. The SDKs time out after 600 seconds."""
 
-_MOST_REQUESTS = 4096
 _KEY_REMOVED = "The request's body held the session's in-band key. It was removed."
 _LABEL = re.compile(rb"\r\nidempotency-key: *([^\r]+)", re.IGNORECASE).search
 _COUNTED = re.compile(rb"\r\nx-stainless-retry-count: *[1-9]", re.IGNORECASE).search
@@ -37,30 +36,30 @@ _FIRST = re.compile(rb"\r\nx-stainless-retry-count: *0 *(?:\r|\Z)", re.IGNORECAS
 class RequestIdentity:
     """The identity of a session's request, by which a retry is recognized.
 
-    :ivar id: the id of the first attempt.
+    :ivar id: the id of the first attempt, or a new one.
     :ivar digest: the digest of the part that a retry repeats.
+    :ivar is_again: True for a retry. Its id may be that of an earlier attempt: see L{RequestIds.keep}.
     """
 
     id: str
     digest: bytes
+    is_again: bool = False
 
 
-@define
+@frozen
 class RequestIds:
     """The identities of recent requests. A retry has the identity of its first attempt.
 
-    Requests that made calls are also stored in the database, so that they are known after a restart.
+    They are in the database, because a retry may come after a restart, or to another daemon.
 
     :ivar fresh: returns a new ULID.
     """
 
     _fresh: Callable[[], str]
-    _clock: IReactorTime
     _store: IInBandMemories
-    _known: OrderedDict[bytes, tuple[str, float]] = field(factory=OrderedDict, init=False)
 
     async def find(self, session_id: str, lines: bytes, digest: bytes) -> RequestIdentity:
-        """Return the identity of a session's request: for a retry, that of the request that it repeats.
+        """Return the identity of a session's request that has just come.
 
         A request that the client marks as a first attempt gets a new identity. Further retries of this body belong to
         the new request, also after a restart, even if an earlier request had an equal body.
@@ -71,31 +70,26 @@ class RequestIds:
         """
         label = found[1] if (found := _LABEL(lines)) else b""
         digest = hashlib.sha256(b"%b\n%b\n" % (session_id.encode(), label) + digest).digest()
-        is_again, before = bool(label or _COUNTED(lines)), ""
-        if is_again or _FIRST(lines):
-            stored = None
-            if digest not in self._known:
-                stored = await self._store.find_request(session_id, digest, AGAIN_SECONDS)
-            before = self._find_known(digest) or stored or ""  # another retry may have arrived meanwhile
-        request_id = (before if is_again else "") or self._fresh()
-        if before and not is_again:
-            await self._store.keep_request(session_id, digest, request_id)
-        self._known[digest] = request_id, self._clock.seconds()
-        self._known.move_to_end(digest)
-        if len(self._known) > _MOST_REQUESTS:
-            self._known.popitem(last=False)
-        return RequestIdentity(request_id, digest)
+        request = RequestIdentity(self._fresh(), digest, is_again=bool(label or _COUNTED(lines)))
+        is_first = not request.is_again and _FIRST(lines) is not None
+        if is_first and await self._store.find_request(session_id, digest, AGAIN_SECONDS) is not None:
+            await self._store.keep_request(session_id, digest, request.id)
+        return request
 
-    async def keep(self, session_id: str, request: RequestIdentity) -> None:
-        """Store a request durably before its first call is made.
+    async def keep(self, session_id: str, request: RequestIdentity) -> RequestIdentity:
+        """Store a request durably before its first call is made, and return its identity.
+
+        For a retry that is the identity of the attempt that was stored last, whichever daemon stored it.
 
         :raises StoreUnavailable: if the request could not be stored.
         """
+        # guard of several daemons: a request that is sent again to another daemon makes no second run
+        #    -> features.inband.test_retries.RetriesTests.test_sent_again_elsewhere, instead if False
+        if request.is_again:
+            claimed = await self._store.claim_request(session_id, request.digest, request.id, AGAIN_SECONDS)
+            return evolve(request, id=claimed)
         await self._store.keep_request(session_id, request.digest, request.id)
-
-    def _find_known(self, digest: bytes) -> str:
-        request_id, seen = self._known.get(digest, ("", 0.0))
-        return request_id if self._clock.seconds() - seen < AGAIN_SECONDS else ""
+        return request
 
 
 @frozen
@@ -154,8 +148,7 @@ class SessionCalls:
         :raises StoreUnavailable: if the request cannot be stored. Nothing was run.
         """
         if not self._stored:
-            await self.requests.keep(self.session.id, self.request)
-            self._stored.append(self.request)
+            self._stored.append(await self.requests.keep(self.session.id, self.request))
         shapes: list[dict[str, JSON]] = [{"tool": call.name, "outcome": "left"} for call in turn.calls]
         pairs = zip(turn.calls, shapes, strict=True)
         asked = [Deferred.fromCoroutine(self._run(call, shape, wait_seconds)) for call, shape in pairs]
@@ -192,7 +185,7 @@ class SessionCalls:
         await self.record("in_band.turn", about)
 
     async def _run(self, call: ModelCall, shape: dict[str, JSON], wait_seconds: float) -> CallResult:
-        said = compact([self.session.id, self.request.id, call.name, call.arguments])
+        said = compact([self.session.id, self._stored[0].id, call.name, call.arguments])
         shape["input_bytes"] = len(compact(call.arguments))
         if call.problem:
             result, outcome = CallResult(call.id, call.problem, is_error=True), "invalid"

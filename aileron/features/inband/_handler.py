@@ -174,7 +174,7 @@ class InBandHandler:
     _table: RelayRoutes = field(factory=lambda: RelayRoutes(_routes()), init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.requests = RequestIds(self.parts.ids, self.parts.clock, self.parts.memories)
+        self.requests = RequestIds(self.parts.ids, self.parts.memories)
         self.reading = LongReading(self.parts.in_thread)
 
     def unknown_warnings(self, session_id: str, warnings: Iterable[str]) -> list[str]:

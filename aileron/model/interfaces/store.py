@@ -194,7 +194,8 @@ class IInBandMemories(Interface):
     """The state of in-band mode that survives a restart, for the life of its session.
 
     Parts of replies hidden from clients are stored for a week: calls of actions with their results, which runs
-    contain as well, and the model's text between them. Identifiers of requests are stored for an hour.
+    contain as well, and the model's text between them. Identifiers of requests are stored for an hour. All times are
+    the database's.
     """
 
     async def keep(session_id: str, keys: Sequence[str], content: str) -> None:
@@ -215,6 +216,15 @@ class IInBandMemories(Interface):
 
         :param digest: a digest of 32 bytes of the parts that a retry repeats. An earlier request with this digest is
             replaced.
+        :raises StoreUnavailable: if the write failed.
+        """
+
+    async def claim_request(session_id: str, digest: bytes, request_id: str, within_seconds: float) -> str:
+        """Return the identifier of a session's request if one with this digest was stored recently.
+
+        Otherwise store C{request_id}, and return it. Of several daemons that claim at once, all get the same one.
+
+        :param within_seconds: the longest age, at most an hour. It begins again with each claim.
         :raises StoreUnavailable: if the write failed.
         """
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from itertools import count
 
-from twisted.internet.defer import Deferred
 from twisted.python.components import proxyForInterface
 
 from aileron.features.inband._calls import AGAIN_SECONDS, RequestIds
@@ -67,21 +67,29 @@ class RetriesTests(InBandCase):
         self.assertEqual(self._keys("idempotency-key: a"), labelled)
         self.assertNotIn(self._keys("Idempotency-Key: b"), [first, other, labelled])
 
-    def test_sent_again_late(self) -> None:
-        """After half an hour, or too many other requests, a request is a new one."""
-        requests = RequestIds(count(1).__next__, self.clock, self.store.in_band)  # type: ignore[arg-type]
-        again = b"\r\nX-Stainless-Retry-Count: 1"
+    def test_sent_again_elsewhere(self) -> None:
+        """What is sent again is the same request at each daemon, whichever of them knew it when, whatever their clocks.
 
-        def find(session_id: str, lines: bytes, body: bytes) -> object:
-            return self.do(requests.find(session_id, lines, body)).id
+        It is a new one after half an hour by the database's clock.
+        """
+        again, ids = "\r\nX-Stainless-Retry-Count: 1", count(1)
+        daemons = [RequestIds(lambda: str(next(ids)), self.store.in_band) for _ in range(3)]
 
-        self.assertEqual([find("s", again, b"a"), find("s", again, b"a")], [1, 1])
-        self.assertEqual(find("t", again, b"a"), 2)
+        def ask(
+            number: int, lines: str = again, body: bytes = b"a", session_id: str = "s", *, calls: bool = True
+        ) -> str:
+            request = self.do(daemons[number].find(session_id, lines.encode(), body))
+            return str((self.do(daemons[number].keep(session_id, request)) if calls else request).id)
+
+        first = ask(0, "\r\nX-Stainless-Retry-Count: 0", calls=False)
+        second = ask(1)
+        self.assertNotEqual(second, first)
         self.clock.advance(AGAIN_SECONDS)
-        self.assertEqual(find("s", again, b"a"), 3)
-        for number in range(4096):
-            find("s", b"", b"%d" % number)
-        self.assertEqual(find("s", again, b"a"), 4100)
+        self.assertEqual([ask(number) for number in (0, 1, 2)], [second] * 3)
+        self.assertNotIn(ask(0, session_id="t"), (first, second))
+        query = "UPDATE in_band_requests SET seen_at = '2001-01-01T00:00:00.000000Z' WHERE session_id = 's'"
+        self.successResultOf(self.store.in_band._writer.write(lambda cursor: cursor.execute(query)))  # type: ignore[attr-defined]
+        self.assertNotIn(ask(2), (first, second))
 
     def test_sent_again_after_a_restart(self) -> None:
         """A request of which calls were made is the same to the daemon's next life, in all three protocols."""
@@ -132,23 +140,11 @@ class RetriesTests(InBandCase):
         self.assertEqual((order[1:], len(tools.called)), (["kept after 1 calls"], 1))
 
     def test_sent_again_twice_at_once(self) -> None:
-        """Of two tries that come while the store is asked, both are the same request."""
-        asked_for: list[Deferred[str | None]] = []
-
-        class Memories(MemoriesProxy):
-            """A store that takes its time."""
-
-            async def find_request(self, session_id: str, digest: bytes, within_seconds: float) -> str | None:
-                """Wait."""
-                asked_for.append(Deferred())
-                return await asked_for[-1]
-
-        requests = RequestIds(count(1).__next__, self.clock, Memories(self.store.in_band))  # type: ignore[arg-type]
-        lines = b"\r\nX-Stainless-Retry-Count: 1"
-        found = [Deferred.fromCoroutine(requests.find("s", lines, b"a")) for _ in range(2)]
-        for each in asked_for:
-            each.callback(None)
-        self.assertEqual(*(self.successResultOf(each).id for each in found))
+        """Of two tries that come at once to two daemons, both are the same request."""
+        daemons = [RequestIds(partial(str, name), self.store.in_band) for name in ("one", "other")]
+        found = [self.do(each.find("s", b"\r\nX-Stainless-Retry-Count: 1", b"a")) for each in daemons]
+        kept = [self.do(each.keep("s", request)).id for each, request in zip(daemons, found, strict=True)]
+        self.assertEqual(kept, ["one", "one"])
 
 
 class KeyTests(InBandCase):

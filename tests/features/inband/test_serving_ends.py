@@ -314,6 +314,10 @@ class FullMemories:
     async def keep_request(self, session_id: str, digest: bytes, request_id: str) -> None:
         """Keep nothing."""
 
+    async def claim_request(self, session_id: str, digest: bytes, request_id: str, within_seconds: float) -> str:
+        """Keep nothing."""
+        return request_id
+
     async def find_request(self, session_id: str, digest: bytes, within_seconds: float) -> str | None:
         """Find none."""
         return None
