@@ -51,7 +51,7 @@ class RoutingCase(CommandCase):
         self.stopped += 1
         return True
 
-    def _start(self, cli: CliContext, _key: DataKey | None) -> Discovery:
+    def _start(self, cli: CliContext, _key: DataKey | None, _confirmed: str | None = None) -> Discovery:
         self.started.append(cli.environ)
         self.site.state = "unlocked"
         found = live_discovery(self.home)
