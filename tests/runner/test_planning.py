@@ -110,7 +110,7 @@ class ChangedTests(RunnerCase):
     def test_changed_while_credentials_are_renewed(self) -> None:
         """The plan that runs is made right before the effect: a file that changed meanwhile is asked about again."""
         renewing: Deferred[None] = Deferred()
-        self.patch(type(self.runner.submission._executor), "make_ready", lambda executor, outline: renewing)
+        self.patch(type(self.runner.submission._executor), "make_ready", lambda executor, outline, owner: renewing)
         run = self.submit()
         self.approve(run)
         self.assertIs(self.state(run), RunState.APPROVED)
