@@ -205,7 +205,7 @@ def _make_logins(reactor: Any, vault: Vault, own: _Own) -> LoginServices:
     passkeys = Passkeys(vault, lambda: own.urls, reactor, elsewhere=lambda: own.public_urls)
     operators = Operators(vault, own.instance, lambda: own.urls, reactor)
     ssh_keys = SshKeys(vault, reactor)
-    approvers = Approvers(passkeys, own.instance, operators.key_of, reactor, ssh_keys=ssh_keys)
+    approvers = Approvers(passkeys, own.instance, operators.require_key, reactor, ssh_keys=ssh_keys)
     return LoginServices(own.instance, operators, passkeys, approvers)
 
 

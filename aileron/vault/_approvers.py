@@ -119,7 +119,8 @@ class Approvers:
     """The keys whose signatures decide: those of logins, the registered passkeys and the enrolled SSH keys.
 
     :param instance: the id of this run of the daemon. Signatures for another one are refused.
-    :param login_key: returns the key of a login that may decide, by the id of its session, or None.
+    :param login_key: returns the key of a login by the id of its session, or None if it has none. If the login has
+        ended or may only read, it raises L{Unauthorized} or L{LoginLapsed}: see L{Operators.require_key}.
     :param ssh_keys: the enrolled SSH keys, or None if there can be none.
     :param needs_signatures: False for tests and for proofs of connectors, where no person decides.
     """
@@ -270,6 +271,7 @@ class Approvers:
 
         :raises Forbidden: if the signature is missing, not valid or not fresh, or its key is not enrolled or not of the
             kind that the rule requires. C{details["passkey"]} is true if a passkey must sign, or was refused.
+        :raises Unauthorized, LoginLapsed: if the login that signed has ended, or may only read.
         :raises VaultLocked, BindingFailed, StoreUnavailable: if the use of a passkey cannot be recorded.
         """
         given = decision.assertion
@@ -295,6 +297,7 @@ class Approvers:
         """Require that C{decision.signed} has the signature that approving this action needs. A denial needs none.
 
         :raises Forbidden: if the signature is missing, or is not by a passkey although the rule requires one.
+        :raises Unauthorized, LoginLapsed: if it is missing, and the login has ended or may only read.
         """
         signed = decision.signed
         if not decision.approved:

@@ -15,7 +15,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from aileron.base.signatures import check_public_key, write_base64url, write_point
-from aileron.model.errors import Conflict, Forbidden, InvalidRequest, Unauthorized
+from aileron.model.errors import Conflict, Forbidden, InvalidRequest, LoginLapsed, Unauthorized
 from aileron.model.people import AccountLogin
 from aileron.model.sessions import (
     HandOver,
@@ -356,6 +356,21 @@ class Operators:
         if login.key:
             return EnrolledKey(KeyKind.BROWSER, write_point(login.key))
         return EnrolledKey(KeyKind.TERMINAL, login.signs_with) if login.signs_with else None
+
+    def require_key(self, session_id: str) -> EnrolledKey | None:
+        """Return the key with which a login signs decisions, or None if it has no key.
+
+        The login may have ended since its request was admitted, because the request waits for the database.
+
+        :raises Unauthorized: if the login has ended.
+        :raises LoginLapsed: if it may only read.
+        """
+        login = self._logins.of_session(session_id)
+        if login is None:
+            raise Unauthorized("Your login has ended, so nothing was decided. Log in again.")
+        if not login.session.decides:
+            raise LoginLapsed("Your login may only read by now, so nothing was decided. To decide, run `aileron open`.")
+        return self.key_of(session_id)
 
     def log_out(self, session_id: str) -> None:
         self._logins.end(session_id)

@@ -95,10 +95,9 @@ class ApiCase(SynchronousTestCase):
         self.operators = MemoryOperators(self.vault, self.clock)
         self.passkey_book = MemoryPasskeyBook(self.vault)
         self.passkeys = Passkeys(self.passkey_book, lambda: (MemoryOperators.ADDRESS,), self.clock)
-        key_of = self.operators.key_of
         self.ssh_keys = SshKeys(MemorySshKeyBook(self.vault), self.clock)
         life = MemoryOperators.INSTANCE
-        self.approvers = Approvers(self.passkeys, life, key_of, self.clock, ssh_keys=self.ssh_keys)
+        self.approvers = Approvers(self.passkeys, life, self.operators.require_key, self.clock, ssh_keys=self.ssh_keys)
         self.runner = ScriptedRunner.of(scripted_offer(), scripted_offer("look-up", gated=False), clock=self.clock)
         self.filters = SessionFilters()
         self.store = memory_store(self, self.clock)

@@ -17,11 +17,12 @@ from aileron.base.json import JSON, utc
 from aileron.base.signatures import check_public_key, is_signed, read_base64url, write_base64url, write_public_key
 from aileron.client import TerminalKey
 from aileron.model.authority import NewGrant, PasskeyRule, Predicate, PredicateKind, decision_item
-from aileron.model.errors import Conflict, Forbidden, InvalidRequest, Unauthorized
+from aileron.model.errors import Conflict, Forbidden, InvalidRequest, LoginLapsed, Unauthorized
 from aileron.model.runs import Assertion, Decision
 from aileron.model.signing import TAG, KeyKind, challenge_of, read_statement, write_statement
 from aileron.testing import MemoryOperators, MemoryPasskeyBook, MemoryVault, SoftwareAuthenticator
 from aileron.vault import Approvers, Nonces, Passkeys, _passkeys
+from aileron.vault._logins import IDLE_SECONDS
 
 URL = MemoryOperators.ADDRESS
 LIFE = MemoryOperators.INSTANCE
@@ -41,7 +42,7 @@ class ApproversCase(SynchronousTestCase):
         self.operators = MemoryOperators(self.vault, self.clock)
         self.book = MemoryPasskeyBook(self.vault)
         self.passkeys = Passkeys(self.book, lambda: self.urls, self.clock)
-        self.approvers = Approvers(self.passkeys, LIFE, self.operators.key_of, self.clock)
+        self.approvers = Approvers(self.passkeys, LIFE, self.operators.require_key, self.clock)
         self.person = SoftwareAuthenticator(URL)
         self.passkeys.confirm(self.passkeys.propose("Mine", self.person.create(self.passkeys.offer())))
         self.terminal, self.session = self.log_in()
@@ -233,15 +234,21 @@ class SignatureTests(ApproversCase):
         self.admitted(evolve(self.yes, assertion=self.by_hand(good)))
 
     def test_ended(self) -> None:
-        """The key of a login that ended, or that may only read, signs nothing."""
-        signed = evolve(self.yes, assertion=self.signed((RUN, self.yes)))
-        self.operators.log_out(self.session)
-        self.refused(signed)
+        """The key of a login that ended, or that may only read, signs nothing, and its holder learns what to do.
+
+        It may end while its request waits.
+        """
         browser, session = self.operators.open_browser()
-        self.assertIsNotNone(self.operators.key_of(session.id))
-        self.vault.lock()
+        page = evolve(self.yes, decided_by=session.id)
+        told = browser.sign_text(lambda nonce: write_statement(LIFE, nonce, [decision_item(RUN, page, None)]))
+        self.clock.advance(IDLE_SECONDS)
+        for decision in (self.yes, evolve(self.yes, assertion=self.signed((RUN, self.yes)))):
+            error = self.assertRaises(Unauthorized, self.admitted, decision)
+            self.assertIn("Log in again", error.message)
+        for decision in (page, evolve(page, assertion=Assertion(*told))):
+            self.assertRaises(LoginLapsed, self.admitted, decision)
         self.assertIsNone(self.operators.key_of(session.id))
-        del browser
+        self.admitted(evolve(self.yes, approved=False))
 
     def test_another_key(self) -> None:
         """A login's key is the one that whoever holds the passphrase has named: another one, or none, is refused."""

@@ -53,8 +53,8 @@ class PhoneCase(ApiCase):
         self.passkeys = Passkeys(
             self.passkey_book, lambda: (MemoryOperators.ADDRESS,), self.clock, elsewhere=lambda: (PUBLIC,)
         )
-        key_of = self.operators.key_of
-        self.approvers = Approvers(self.passkeys, MemoryOperators.INSTANCE, key_of, self.clock)
+        require_key = self.operators.require_key
+        self.approvers = Approvers(self.passkeys, MemoryOperators.INSTANCE, require_key, self.clock)
         self.phone_passkeys = Passkeys(self.passkey_book, lambda: (PUBLIC,), self.clock, needs_room=True)
         self.pairings = Pairings(self.phone_passkeys, self.clock)
         store = CertificateStore(self.settings, self.bindings, self.clock)
