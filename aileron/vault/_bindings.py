@@ -84,7 +84,7 @@ class FileBindings:
             await turn.run(lambda: None)
 
     def bindings_generation(self) -> int:
-        return self._changes
+        return self._changes + self._file.others_bindings
 
     def credential_state(self, binding: Binding, needed: Sequence[str] | None = None) -> CredentialState:
         try:

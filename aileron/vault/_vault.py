@@ -215,10 +215,8 @@ class Vault(FileBindings, FileAuthority, FileControl):
         :raises VaultDamaged: if the shared document is not this vault's, or was changed independently.
         :raises StoreUnavailable: if it cannot be read or written now.
         """
-        before = self._file.verified.entries
         self._file.share(copy)
         self._sharing = Sharing(turns, self.refresh)
-        self._changes += self._file.verified.entries != before
 
     def refresh(self) -> bool:
         """Read what other daemons changed in the vault. Return whether anything had changed.
@@ -226,10 +224,7 @@ class Vault(FileBindings, FileAuthority, FileControl):
         :raises VaultDamaged: if it is not this vault's, or an older one. The known contents stay in use.
         :raises StoreUnavailable: if it cannot be read now.
         """
-        before = self._file.verified.entries
-        changed = self._file.refresh()
-        self._changes += self._file.verified.entries != before
-        return changed
+        return self._file.refresh()
 
     def authority(self) -> tuple[str, str]:
         """Return the vault's id and the digest of what the operator decided, as known here. Safe in any thread.

@@ -171,6 +171,7 @@ class OpenVault:
 
     :param has_history: returns whether the database has records of a vault. Called only if there is no file.
     :param key: the key of this vault, or None to stay locked.
+    :ivar others_bindings: how often bindings were found that another daemon had changed, also while merging a write.
     :raises NoVault: if there is a key but no file.
     :raises VaultDamaged: if the file is damaged, or its MAC is invalid under the key.
     """
@@ -186,6 +187,7 @@ class OpenVault:
         self._attempted: VaultDocument | None = None
         self._shared: SharedCopy | None = None
         self.authority = ""
+        self.others_bindings = 0
         found = self._stored.read()
         self.known: VaultDocument | None = None if key is None else _check(found, key)
 
@@ -300,7 +302,7 @@ class OpenVault:
             if there.revision == own.revision and there != own:
                 raise damaged(_DIVERGED)
             self._shared = copy
-            self._accept(there, keep=True)
+            self._accept_others(there, keep=True)
             return
         before = None if there is None else there.revision
         if not copy.put(own.vault, before, own.revision, authority_of(own), encode(own)):
@@ -327,7 +329,7 @@ class OpenVault:
         if found.revision == known.revision:
             return False
         self._check_shared(found, known, self._key)
-        self._accept(found, keep=authority_of(found) != self.authority)
+        self._accept_others(found, keep=authority_of(found) != self.authority)
         return True
 
     def _check_shared(self, found: VaultDocument, own: VaultDocument, key: DataKey) -> None:
@@ -358,6 +360,11 @@ class OpenVault:
                 break
             base, attempted = known, self._next(merged, known, key)
         raise VaultChanged(_CHANGED)
+
+    def _accept_others(self, document: VaultDocument, *, keep: bool) -> None:
+        """Use a verified document that another daemon wrote from now on."""
+        self.others_bindings += document.entries != self.verified.entries
+        self._accept(document, keep=keep)
 
     def _accept(self, document: VaultDocument, *, keep: bool) -> None:
         """Use a verified document from now on.

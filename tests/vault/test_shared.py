@@ -97,6 +97,18 @@ class SharedTests(VaultCase):
         self.one.refresh()
         self.assertEqual(self.one.pauses(), fewer)
 
+    def test_merged_binding(self) -> None:
+        """A binding that a daemon learns of while it writes something else is noticed, as one that it looked for."""
+        before = self.other.bindings_generation()
+        self.successResultOf(Deferred.fromCoroutine(self.one.set_up(new_binding())))
+        self.other.keep_caps(example_caps())
+        self.assertEqual(len(self.other.list()), 1)
+        self.assertGreater(self.other.bindings_generation(), before)
+        after = self.other.bindings_generation()
+        self.other.keep_pauses(example_pauses())
+        self.assertFalse(self.other.refresh())
+        self.assertEqual(self.other.bindings_generation(), after)
+
     def test_people(self) -> None:
         """An account that one removes stays removed when the other writes something else, and so for a new one."""
         self.one.keep_people({"per_1": "a", "per_2": "b"})

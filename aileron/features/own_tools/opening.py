@@ -27,7 +27,8 @@ _OTHERS = (
     "agent again."
 )
 _RESTARTED = (
-    "Aileron was restarted after this agent was launched, so its tools cannot use {what}: launch the agent again"
+    "This agent's tools cannot use {what}, because Aileron was restarted after the agent was launched, or the agent was "
+    "launched at another daemon: launch the agent again"
 )
 
 
