@@ -72,11 +72,7 @@ class ToolsTests(SynchronousTestCase):
                 await trial.begin(place)
             await work(trial)
         finally:
-            for place in trial.places:
-                place.end(9)
-                if place.life is not None:
-                    await place.life.death
-                await place.nursery.close()
+            await trial.end_all()
             tool.world.close()
             trial.world.close()
             trial.model.close()

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -50,6 +49,8 @@ _NEW_CALLS, _TURN_SECONDS = 4, 1.0
 _OFF_SECONDS, _FAR_SECONDS = 3600.0, 600.0
 _KILLED_MEANWHILE = 0.4
 _ENDED = ("completed", "failed", "denied", "cancelled", "expired")
+_MOST_BIRTHS = 50
+_PASSING = ("received", "executing")
 _COPIED_NOT = ("daemon.*", "run", "ports.json", "log")
 
 
@@ -109,6 +110,7 @@ class Trial:
     key: DataKey = field(init=False)
     agent: Site | None = field(default=None, init=False)
     places: list[_Place] = field(factory=list, init=False)
+    is_stopped: bool = field(default=False, init=False)
 
     def __attrs_post_init__(self) -> None:
         self.points = Points(self.chance)
@@ -126,22 +128,42 @@ class Trial:
         return self.server.url(self.database)
 
     async def run(self, strikes: int) -> None:
-        """Furnish, strike C{strikes} times, let all that is left end, and look at the record."""
+        """Furnish, strike C{strikes} times, let all that is left end, and look at the record, whatever happened.
+
+        After L{stop} there are no more strikes.
+        """
         await self.world.open()
         await self.model.open()
         await self.settle_in()
-        for place in self.places:
-            await self.begin(place)
-        governing = asyncio.create_task(self.governing.run_at_any())
-        for number in range(strikes):
-            await self._one(number)
-        governing.cancel()
-        await self._end_well()
-        self._look_at_record()
+        try:
+            await self._strike_all(strikes)
+            await self._end_well()
+        except Exception as error:  # noqa: BLE001 - the rim: the record tells more
+            self.tally.broke(AT_RANDOM, STUCK, f"the trial itself failed: {error!r}")
+        finally:
+            await self.end_all()
+            self._look_at_record()
         tools = [place.tool for place in self.places]
         for world in (self.world, tools[0].world, self.model):
             world.close()
         self.tally.count(len(self.book.calls) + sum(tool.writes for tool in tools), self.world, tools[0].world)
+
+    def stop(self) -> None:
+        """Strike no more, and wait only for what is being done. The record is looked at as always."""
+        self.is_stopped = True
+
+    async def _strike_all(self, strikes: int) -> None:
+        for place in self.places:
+            await self.begin(place)
+        governing = asyncio.create_task(self.governing.run_at_any())
+        for number in range(strikes):
+            if self.is_stopped:
+                break
+            await self._one(number)
+        governing.cancel()
+        (ended,) = await asyncio.gather(governing, return_exceptions=True)
+        if isinstance(ended, Exception):
+            self.tally.broke(AT_RANDOM, LOST, f"{ended!r}")
 
     def _look_at_record(self) -> None:
         address = read_address(self.url)
@@ -229,14 +251,16 @@ class Trial:
         birth = self._born(place.root, wall=place.wall)
         if fated and self.points.reached and self.chance.random() < 0.6:
             birth = self._born(place.root, *self.points.next(), wall=place.wall)
-        place.life = await place.nursery.begin(birth)
-        found = await place.life.found()
-        if found is None:
+        for _ in range(_MOST_BIRTHS):
+            place.life = await place.nursery.begin(birth)
+            found = await place.life.found()
+            if found is not None:
+                if self.busy:
+                    place.using = asyncio.create_task(self._use(place, place.life, found))
+                return found
             self._saw((await place.life.death).points)
-            return await self.begin(place)
-        if self.busy:
-            place.using = asyncio.create_task(self._use(place, place.life, found))
-        return found
+            birth = self._born(place.root, wall=place.wall)
+        raise AssertionError(f"the daemon of {place.root.name} does not start")
 
     def _saw(self, points: tuple[str, ...]) -> None:
         self.points.saw(tuple(point for point in points if "trust" not in point))
@@ -364,7 +388,15 @@ class Trial:
         last.end(signal.SIGTERM)
         assert last.life is not None
         await last.life.death
+
+    async def end_all(self) -> None:
+        """No daemon is left, also if the trial failed."""
         for place in self.places:
+            if place.using is not None:
+                place.using.cancel()
+            place.end(signal.SIGKILL)
+            if place.life is not None:
+                await place.life.death
             await place.nursery.close()
 
     async def _drain(self, asking: Site, load: DaemonLoad) -> None:
@@ -372,6 +404,8 @@ class Trial:
         clock = asyncio.get_running_loop().time
         until = clock() + _DRAIN_SECONDS
         while left := [run async for run in self._left(asking)]:
+            if self.is_stopped and not any(run["state"] in _PASSING for run in left):
+                break
             if clock() > until:
                 for run in left:
                     self.tally.broke(AT_RANDOM, STUCK, f"{run['id']} is {run['state']}")
@@ -423,8 +457,10 @@ def _begun_elsewhen(events: Sequence[Event]) -> Iterator[tuple[str, str]]:
 
 
 async def _run(strikes: int, seed: int, server: Server, root: Path, tally: Tally, disk: Disk) -> None:
-    with suppress(asyncio.CancelledError):
-        await Trial(root, server, tally, random.Random(seed), disk).run(strikes)
+    trial = Trial(root, server, tally, random.Random(seed), disk)
+    for each in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(each, trial.stop)
+    await trial.run(strikes)
 
 
 def strike_daemons(strikes: int, seed: int, root: Path) -> Tally:
