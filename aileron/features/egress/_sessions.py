@@ -51,8 +51,8 @@ _BOUND = (
 )
 
 _NOT_ANSWERED = (
-    "This daemon does not answer in the place of {host}, because Aileron was restarted after the agent was launched, or "
-    "the agent was launched at another daemon: launch the agent again"
+    "This daemon does not answer in the place of {host}, because Aileron was restarted after the agent was launched, "
+    "or the agent was launched at another daemon: launch the agent again"
 )
 
 _log = Logger()

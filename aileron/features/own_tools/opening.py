@@ -27,8 +27,8 @@ _OTHERS = (
     "agent again."
 )
 _RESTARTED = (
-    "This agent's tools cannot use {what}, because Aileron was restarted after the agent was launched, or the agent was "
-    "launched at another daemon: launch the agent again"
+    "This agent's tools cannot use {what}, because Aileron was restarted after the agent was launched, or the agent "
+    "was launched at another daemon: launch the agent again"
 )
 
 
