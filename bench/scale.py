@@ -28,6 +28,7 @@ from twisted.internet.threads import deferToThread
 
 from aileron.base.json import utc
 from aileron.model.authority import PendingLimits
+from aileron.model.daemons import ProcessFacts
 from aileron.model.runs import RunState, Transition
 from aileron.store import Decided, News, Store, Tuning
 from aileron.testing import example_ask, example_decision
@@ -119,7 +120,8 @@ class Daemon:
 
 async def serve(reactor: Any, place: str, index: int, number: int, seconds: float) -> None:
     """Be one of the daemons: open the store, begin at a line on stdin, print figures, and close at its end."""
-    store = make(reactor, place, Tuning(daemon=f"d{number}-{index}" if number else None, lease_seconds=3600))
+    process = ProcessFacts(f"d{number}-{index}")
+    store = make(reactor, place, Tuning(process=process, several=number > 0, lease_seconds=3600))
     daemon = Daemon(store, index, number)
     await store.open()
     if store.shared is not None:
@@ -142,7 +144,7 @@ async def prepare(reactor: Any, url: str) -> None:
     store = make(reactor, url)
     await store.open()
     await store.close()
-    shared = make(reactor, url, Tuning(daemon="first")).shared
+    shared = make(reactor, url, Tuning(several=True)).shared
     assert shared is not None
     shared.vaults.put(_VAULT, None, 1, "decided", b"{}")
     shared.vaults.close()

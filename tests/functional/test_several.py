@@ -238,8 +238,8 @@ class Listened:
 class NewsTests(SeveralTestCase):
     """What waits at one daemon learns of what happened at another one."""
 
-    async def begin(self, count: int = 2) -> None:
-        await super().begin(count)
+    async def begin(self, count: int = 2, **settings: int) -> None:
+        await super().begin(count, **settings)
         self.agents = await self.session()
         self.stream = Listened()
         url, key = self.found(0)["operator_url"], self.found(0)["local_key"]
