@@ -406,7 +406,7 @@ class WriteTests(OwnToolsTestCase):
         script = self.home.project / "clean.py"
         script.write_text(_CLEANS_UP)
         finished = await inside.run(f"{_PYTHON} clean.py")
-        waits, refused = finished.stdout.splitlines()
+        waits, refused = filter(None, finished.stdout.splitlines())
         self.assertEqual([json.loads(each)["code"] for each in (waits, refused)], _WAITS_AND_REFUSED, finished)
         (approval,) = await self.pending()
         shown = await self.operator("approval", "show", approval["id"])
