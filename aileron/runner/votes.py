@@ -116,7 +116,7 @@ class Votes:
             if len(votes) != len(approval.counted) or not all(is_sound(approval, vote) for vote in votes):
                 raise NoDecision("An approval of a person is missing, or is not valid.")
             # guard of roles: a run begins only with the approvals of enough people
-            #    -> runner.test_votes.ForgedTests.test_too_few
+            #    -> runner.test_votes.ForgedTests.test_one_counted
             shortage = find_shortage(votes, run.owner, rule)
             if shortage is not None:
                 raise NoDecision(shortage)

@@ -73,5 +73,5 @@ def _has_lapsed(cursor: Cursor, vote: Vote) -> bool:
         return False
     account = find_account(cursor, vote.account.account)
     # guard of roles: the vote of a removed or changed account does not count while the run is pending
-    #    -> runner.test_votes.LapsedTests.test_removed, instead return False
+    #    -> runner.test_votes.LapsedTests.test_row_gone, instead return False
     return account is None or account.login != vote.account

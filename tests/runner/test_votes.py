@@ -16,6 +16,7 @@ from aileron.model.errors import ApprovalStale, Conflict, Forbidden
 from aileron.model.interfaces.store import IRuns
 from aileron.model.people import AccountLogin, ApproverRule, OperatorRule, Owner, Role
 from aileron.model.runs import Approval, Run, RunState, Transition, Vote
+from aileron.runner.decisions import NoDecision
 
 from .kit import OPERATOR, step
 from .test_approvers import ApproversCase
@@ -200,6 +201,15 @@ class LapsedTests(VotesCase):
         self.assertTrue(self.sync(self.store.people.add(account, ())))
         self.say(run, "bob")
         self.assertEqual((self.state(run), self.names(run)), (RunState.PENDING, ["bob"]))
+
+    def test_row_gone(self) -> None:
+        """The approval of an account without a row does not count, although the vault known here still has it."""
+        run = self.ask(TWO)
+        self.say(run, "alice")
+        account = self.sync(self.store.people.get("per_alice"))
+        assert account is not None
+        self.assertTrue(self.sync(self.store.people.remove(account, ())))
+        self.assertEqual(self.names(run), [])
 
     def test_afterwards(self) -> None:
         """Once the run is approved, its approvals stay valid, as that of one person does."""
@@ -402,6 +412,15 @@ class ForgedTests(VotesCase):
             self.sql(f"UPDATE approvals SET {column} = ? WHERE run_id = ?", written, run.id)
             self.clock.advance(61)
             self.begins_nothing(run)
+
+    def test_one_counted(self) -> None:
+        """A decision that counts the sound approval of one person is not enough, whatever else was verified."""
+        run, rule = self.voted(), ApproverRule(count=2)
+        approval = self.sync(self.store.runs.approval(run.id))
+        assert approval is not None
+        one = evolve(approval, approvers_digest=rule.digest, counted=(approval.votes[0].mark_digest,))
+        verify = self.runner.decisions._votes.verification(rule)
+        self.assertRaises(NoDecision, verify, run, one)
 
     def test_state(self) -> None:
         """A run whose state a program sets to approved after the first approval does not begin."""
