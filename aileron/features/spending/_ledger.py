@@ -76,15 +76,7 @@ class Ledger:
         """Add the stored use of earlier processes. Call once, at the start."""
         for key, spent in totals.items():
             self._models.setdefault(key.day, set()).add(key.model)
-            total = self._total(key)
-            total.requests += spent.requests
-            total.input += spent.input
-            total.output += spent.output
-            total.cached += spent.cached
-            total.microdollars += spent.microdollars
-            total.estimated += spent.estimated
-            total.unpriced += spent.unpriced
-            total.written = total.written + spent
+            self._total(key).add_stored(spent)
         self._rebuild()
 
     def set_rules(self, rules: Iterable[SpendRule], raises: Iterable[Raise]) -> None:

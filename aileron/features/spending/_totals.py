@@ -77,6 +77,11 @@ class Total:
         If this daemon's own last use is not stored yet, that much of the others' use is added later.
         """
         added = stored - self.written
+        self.add_stored(added)
+        return added
+
+    def add_stored(self, added: Spent) -> None:
+        """Add use that is stored already."""
         self.written = self.written + added
         self.requests += added.requests
         self.input += added.input
@@ -85,7 +90,6 @@ class Total:
         self.microdollars += added.microdollars
         self.estimated += added.estimated
         self.unpriced += added.unpriced
-        return added
 
 
 def use_in_unit(unit: Unit, spent: Spent) -> int:
