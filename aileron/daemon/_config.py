@@ -308,7 +308,9 @@ _OF_AUDIT: Keys = {
 }
 _OF_RULE: Keys = {
     "action": Key(_action, "name of an action, or the beginning of names and `*`, such as `pay_*`", "must be set"),
-    "by": Key(_approvers, "accounts, roles and groups that may approve, such as `group:finance`", "whoever may decide"),
+    "by": Key(
+        _approvers, "accounts, roles and groups that may approve, such as `group:finance`", "anyone who may decide"
+    ),
     "count": Key(WholeNumber(MOST_NEEDED), "how many different people must approve", 1),
     "not_requester": Key(switch, "whether somebody else than the requester must approve", "`false`"),
 }

@@ -141,7 +141,7 @@ class Daemons:
         return count_seconds() < self._held_until
 
     async def hand_over(self, kept: Collection[str]) -> None:
-        """Let others take the runs that have not begun, at once, and from now on hold only runs that are executing.
+        """Give the runs that have not begun to the other daemons. From now on, hold only runs that are executing.
 
         The lease goes on, for the runs that are executing.
 

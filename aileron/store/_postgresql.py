@@ -122,7 +122,7 @@ class PostgreSQLCursor:
         return True
 
     def _put(self, each: Insertion | RowUpdate, row: Sequence[Any], key: tuple[object, ...] = ()) -> None:
-        """Let a row wait, and forget what was found of it."""
+        """Hold a row back until the batch is written, and drop what was read of it before."""
         for lookup, rows in self._found.items():
             if lookup.table == each.table:
                 rows.pop(row[each.columns.index(lookup.column)], None)

@@ -222,7 +222,9 @@ COMPONENTS: Mapping[str, Schema] = {
             changes=_says("what of the review is otherwise than it was shown before"),
             grant_id=_says("the standing grant that decided; null: a person did, or nobody yet"),
             votes={**list_of(described(Vote, name=TEXT)), **_says("the approvals that count, if several are needed")},
-            approvers=_says("who may approve, and how many must; missing: whoever may decide, alone"),
+            approvers=_says(
+                "who may approve, and how many people must; if missing, anyone who may decide approves alone"
+            ),
             forced=_says("whether an administrator approved alone, whatever the rule says"),
         ),
         {

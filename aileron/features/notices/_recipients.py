@@ -78,7 +78,7 @@ class Recipients:
             return False
         if account.name in {vote.name for vote in approval.votes}:
             return False
-        # guard of roles: only who may decide a request is told
+        # guard of roles: an account that may not approve a request is not told of it
         #    -> features.notices.test_recipients.AddressTests.test_others, instead return True
         return find_objection(account.login, approval.run.owner, approval.approvers or ApproverRule()) is None
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def oidc() -> None:
-    """Let people sign in with a provider, such as Keycloak, Google or Entra, by OpenID Connect.
+    """Sign-in with an OpenID Connect provider, such as Keycloak, Google or Entra.
 
     The provider is configured in config.yaml under `oidc`; its client secret is stored in the vault.
     """
@@ -56,7 +56,7 @@ def store_secret(command: OperatorCommand, /, secret_fd: int | None) -> None:
 @click.argument("name")
 @operator_command
 def allow(command: OperatorCommand, /, name: str) -> None:
-    """Let a person whose account you removed sign in again. The next sign-in makes a new account."""
+    """Allow a person to sign in again after you removed their account. The next sign-in makes a new account."""
     command.say(command.delete("oidc", "removed", name), "{name} may sign in again.", name=name)
 
 

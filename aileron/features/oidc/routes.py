@@ -41,7 +41,7 @@ async def show_provider(context: RequestContext, deps: Dependencies) -> Answer:
 
 @TABLE.route("DELETE", "/v1/oidc/removed/<name>", operators=Who.OPERATOR, answers={200: made_of({"name": TEXT})})
 async def allow_again(context: RequestContext, deps: Dependencies, name: str) -> Answer:
-    """Let a removed person sign in with the provider again.
+    """Allow a person to sign in with the provider again after their account was removed.
 
     :raises NotFound: if there is no such removed account, or no provider.
     :raises VaultLocked, BindingFailed, StoreUnavailable: if it cannot be stored or recorded.

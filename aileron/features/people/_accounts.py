@@ -274,7 +274,7 @@ class Accounts:
         return {each: mark.removeprefix(REMOVED) for each, mark in people if mark.startswith(REMOVED)}
 
     async def allow(self, name: str) -> None:
-        """Let a removed person sign in with a provider again. The next sign-in makes a new account.
+        """Allow a person to sign in with a provider again after their account was removed. That makes a new account.
 
         :raises NotFound: if no account with this name was removed.
         :raises VaultLocked, BindingFailed, StoreUnavailable: if it cannot be stored.
