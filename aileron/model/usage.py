@@ -95,6 +95,19 @@ HeldUse: TypeAlias = Mapping[tuple[str, str], int]
 
 
 @frozen
+class LimitKey:
+    """One state of a limit, of which the operator is told once.
+
+    :ivar place: the session, or the day, in which the limit counts; empty if it counts in all.
+    :ivar most: the limit with what was added to it. One that was raised is told of again.
+    """
+
+    limit_id: str
+    place: str
+    most: int
+
+
+@frozen
 class SharedUse:
     """The use of language models at all daemons on a database, as one of them reads it.
 

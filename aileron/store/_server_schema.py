@@ -63,7 +63,7 @@ def migrate_server(connection: psycopg.Connection[Any]) -> None:
     if found > max(known):
         _check_newer(found, max(known), recorded)
     missing = [number for number in known if number > found]
-    oldest = _find_oldest(found, recorded)
+    oldest = find_oldest(found, recorded)
     # guard of several daemons: tables change beside other daemons only if each of them can work on them afterwards
     #    -> functional.test_store_upgrade.UpgradeTests.test_not_beside, instead alone = not found
     alone = not found or any(works_from(number, known[number]) > oldest for number in missing)
@@ -83,7 +83,7 @@ def _check_newer(found: int, newest: int, recorded: Mapping[int, int]) -> None:
     """
     # guard of several daemons: an older daemon works only on tables that were made for it as well
     #    -> functional.test_store_upgrade.UpgradeTests.test_refused, instead pass
-    if _find_oldest(found, recorded) > newest:
+    if find_oldest(found, recorded) > newest:
         raise NewerDatabase(
             f"The database was written by a newer Aileron (schema {found}; this one knows {newest}), and this version"
             " cannot work on it. Install the newer one.",
@@ -96,7 +96,7 @@ def _check_newer(found: int, newest: int, recorded: Mapping[int, int]) -> None:
     )
 
 
-def _find_oldest(found: int, recorded: Mapping[int, int]) -> int:
+def find_oldest(found: int, recorded: Mapping[int, int]) -> int:
     """Return the last step that the oldest daemon knows that can work on tables with the steps up to C{found}."""
     oldest = found
     while oldest > 1 and all(recorded.get(step, step) < oldest for step in range(oldest, found + 1)):

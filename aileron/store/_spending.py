@@ -11,9 +11,11 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from aileron.model.audit import Event
 from aileron.model.errors import StoreUnavailable
-from aileron.model.usage import HeldUse, SharedUse, SpendKey, Spent
+from aileron.model.usage import HeldUse, LimitKey, SharedUse, SpendKey, Spent
 
+from ._audit import Seals
 from ._connections import Readers, shielded
 from ._dialect import Cursor
 from ._writer import Writer
@@ -49,6 +51,11 @@ _HOLD = "INSERT INTO spending_held (daemon, limit_id, place, amount, until) VALU
 _HELD = (
     "SELECT limit_id, place, CAST(sum(amount) AS bigint) FROM spending_held WHERE daemon <> ? GROUP BY limit_id, place"
 )
+_RECORD = """
+    INSERT INTO spending_told (type, limit_id, place, most, at) VALUES (?, ?, ?, ?, {now})
+    ON CONFLICT (type, limit_id, place, most) DO NOTHING
+"""
+_FORGET_TOLD = "DELETE FROM spending_told WHERE at < {now} - ?"
 _DAEMONS = "SELECT count(*) FROM daemons WHERE until > {now}"
 
 _log = Logger()
@@ -56,7 +63,7 @@ _log = Logger()
 
 @define(eq=False)
 class SQLSpending:
-    """Stores C{spending}: what requests used by local day, session, provider and model.
+    """Stores C{spending}: what requests used by local day, session, provider and model, and C{spending_told}.
 
     What L{note} records is written together: within a second, before it is read, and when the store is closed.
 
@@ -67,6 +74,7 @@ class SQLSpending:
     _readers: Readers
     _clock: IReactorTime
     _daemon: str
+    _seals: Seals
     _noted: dict[SpendKey, Spent] = field(factory=dict, init=False)
 
     def note(self, key: SpendKey, spent: Spent) -> None:
@@ -95,6 +103,13 @@ class SQLSpending:
         found = await shielded(self._writer.write(_share, self._daemon, dict(held), day.isoformat()))
         await shielded(flushed)
         return found
+
+    async def record_once(self, event: Event, state: LimitKey) -> bool:
+        """Store an event, and return True, unless one of its type is stored for this state of a limit.
+
+        :raises StoreUnavailable: if it cannot be stored.
+        """
+        return await shielded(self._writer.write(_record_once, self._seals, event, state))
 
     async def prune(self, today: date) -> None:
         """Delete rows older than L{KEPT_DAYS}, unless their session is still active.
@@ -129,6 +144,17 @@ def _prune(cursor: Cursor, today: str) -> None:
     newest = cursor.execute(_NEWEST, (today,)).fetchone()[0]
     if newest is not None:
         cursor.execute(_PRUNE, ((date.fromisoformat(newest) - timedelta(days=KEPT_DAYS)).isoformat(),))
+    cursor.execute(_FORGET_TOLD.format(now=cursor.dialect.now), (KEPT_DAYS * 86400,))
+
+
+def _record_once(cursor: Cursor, seals: Seals, event: Event, state: LimitKey) -> bool:
+    told = cursor.execute(_RECORD.format(now=cursor.dialect.now), (event.type, *astuple(state)))
+    # guard of several daemons: one of them records what the operator is told of a limit
+    #    -> store.test_spending.SpendingTests.test_recorded_once
+    if told.rowcount != 1:
+        return False
+    seals.append(cursor, [event])
+    return True
 
 
 def _share(cursor: Cursor, daemon: str, held: HeldUse, day: str) -> SharedUse:

@@ -217,7 +217,7 @@ def make_store(
         shared = _share(place, pools, process.id, daemons, _Parts(writer, readers, seals))
     cached = 0 if shared is not None else CACHED
     sessions, usage = SQLSessions(writer, readers, clock, seals, cached), SQLUsage(writer, readers, clock)
-    spending = SQLSpending(writer, readers, clock, process.id)
+    spending = SQLSpending(writer, readers, clock, process.id, seals)
     return Store(
         runs=SQLRuns(writer, readers, clock, seals, daemons),
         audit=SQLAudit(writer, readers, seals, clock),

@@ -20,7 +20,7 @@ from twisted.internet.defer import Deferred
 
 import aileron
 from aileron.home.lock import running_pid
-from aileron.store._server_schema import steps
+from aileron.store._server_schema import find_oldest, steps, works_from
 from tests.extent import seldom
 from tests.functional.operated import GATED, PASSPHRASE, SHIP, UNGATED, AgentSession
 from tests.functional.process import Command
@@ -115,8 +115,8 @@ class RollingTests(SeveralTestCase):
         """Both daemons are replaced while agents call: nothing is lost, doubled or unasked; the older one still starts
         on the newer tables, until a step says that it cannot."""
         await self.begin(drain_seconds=10)
-        newest = max(steps())
-        python = make_newer(self.home.root / "newer", f"-- works from: {newest}")
+        marks = {number: works_from(number, step) for number, step in steps().items()}
+        python = make_newer(self.home.root / "newer", f"-- works from: {find_oldest(max(marks), marks)}")
         session = await self.session()
         asked = await self.call(0, session, GATED, wait=None, summary="asked")
         sent: list[str] = []

@@ -12,7 +12,7 @@ from aileron.model.authority import PendingLimits
 from aileron.model.daemons import ProcessFacts
 from aileron.store import Store, Tuning, _server_schema, read_address
 from aileron.store._engine import DatabaseRefused, NewerDatabase
-from aileron.store._server_schema import steps, works_from
+from aileron.store._server_schema import find_oldest, steps, works_from
 from aileron.testing import example_run, unopened_store
 from aileron.testing._case import StoreCase
 from tests.functional.postgresql import OnServer
@@ -20,7 +20,8 @@ from tests.functional.postgresql import OnServer
 _KNOWN = steps()
 _NEWEST = max(_KNOWN)
 _COLUMN = "ALTER TABLE sessions ADD COLUMN later text COLLATE \"C\" NOT NULL DEFAULT '';\n"
-_EXPANDS = f"-- works from: {_NEWEST}\n{_COLUMN}"
+_OLDEST = find_oldest(_NEWEST, {number: works_from(number, step) for number, step in _KNOWN.items()})
+_EXPANDS = f"-- works from: {_OLDEST}\n{_COLUMN}"
 _CONTRACTS = f"-- works from: {_NEWEST + 1}\nALTER TABLE sessions DROP COLUMN later;\n"
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-from aileron.model.usage import SharedUse, SpendKey, Spent
+from attrs import evolve
+
+from aileron.model.usage import LimitKey, SharedUse, SpendKey, Spent
 from aileron.store._spending import KEPT_DAYS, WRITE_SECONDS, SQLSpending
-from aileron.testing import example_session
+from aileron.testing import example_event, example_session
 
 from .test_usage import TODAY, UsageCase
 
@@ -34,9 +36,47 @@ class SpendingTests(UsageCase):
         self.assertEqual(self.since(), {key(): ONE + ONE + TWO, key("s2"): ONE, key(model="n"): ONE, key("", ""): ONE})
         self.assertEqual(self.since(TODAY + timedelta(days=1)), {})
 
+    def two(self) -> list[SQLSpending]:
+        """Two daemons on the database."""
+        store = self.store
+        seals = store.audit._seals  # type: ignore[attr-defined]
+        return [SQLSpending(store._writer, store._readers, self.clock, name, seals) for name in ("one", "two")]
+
+    def test_recorded_once(self) -> None:
+        """Several daemons record one event for each type and each state of a limit, also after a restart."""
+        one, two = self.two()
+        state = LimitKey("tokens-day", TODAY.isoformat(), 1000)
+        known = [
+            self.do(each.record_once(example_event(f"spending.{type_}"), at))
+            for each, type_, at in (
+                (one, "warned", state),
+                (two, "warned", state),
+                (one, "warned", state),
+                (two, "reached", state),
+                (one, "reached", state),
+                (two, "warned", evolve(state, most=2000)),
+                (one, "warned", evolve(state, place="s1")),
+                (self.store.spending, "warned", evolve(state, limit_id="money")),
+            )
+        ]
+        self.assertEqual(known, [True, False, False, True, False, True, True, True])
+        found = self.query("SELECT type FROM audit_events WHERE type LIKE 'spending.%' ORDER BY seq")
+        types = [row[0].removeprefix("spending.") for row in found]
+        self.assertEqual(types, ["warned", "reached", "warned", "warned", "warned"])
+
+    def test_forgotten(self) -> None:
+        """What was told long ago is deleted."""
+        state = LimitKey("tokens-day", "", 1000)
+        self.do(self.store.spending.record_once(example_event("spending.warned"), state))
+        self.do(self.store.spending.prune(TODAY))
+        self.assertEqual(self.query("SELECT count(*) FROM spending_told"), [(1,)])
+        self.query(f"UPDATE spending_told SET at = at - {86400 * (KEPT_DAYS + 1)}")
+        self.do(self.store.spending.prune(TODAY))
+        self.assertEqual(self.query("SELECT count(*) FROM spending_told"), [(0,)])
+
     def test_shared(self) -> None:
         """Each daemon reads what all used, and what the others reserve until they stop renewing it."""
-        one, two = (SQLSpending(self.store._writer, self.store._readers, self.clock, name) for name in ("one", "two"))
+        one, two = self.two()
         one.note(key(), ONE)
         two.note(key(), TWO)
         place = ("tokens-day", TODAY.isoformat())

@@ -191,10 +191,10 @@ class Ledger:
         held = {at: self._count_own(window) for at, window in self._windows.items()}
         return {at: amount for at, amount in held.items() if amount}
 
-    def merge(self, shared: SharedUse, *, reports: bool) -> None:
+    def merge(self, shared: SharedUse) -> None:
         """Count what other daemons used and reserve. Call after what L{take_unwritten} returned was given to the store.
 
-        :param reports: whether to notify the operator if a limit is nearly reached by that.
+        The operator is notified if a limit is nearly reached by that.
         """
         self._elsewhere, self._daemons = shared.held, shared.daemons
         for key, stored in shared.totals.items():
@@ -207,15 +207,15 @@ class Ledger:
             # guard of spending: requests in progress at other daemons count -> test_several.SharedTests.test_held
             window.hold_elsewhere(shared.held.get(at, 0), shared.daemons)
             if window.left <= window.stir_at:
-                self.stir(window, window.key if window.limit.per is Per.SESSION else "", reports=reports)
+                self.stir(window, window.key if window.limit.per is Per.SESSION else "")
 
-    def stir(self, window: Window, session_id: str, *, reports: bool = True) -> None:
+    def stir(self, window: Window, session_id: str) -> None:
         """Note that a limit is nearly reached, so that use is counted at once, and notify the operator once."""
         left = window.left + self.count_held(window)
         while window.stir(left):
             for tab in self._tabs.values():
                 tab.is_near = tab.is_near or window in tab.windows
-            if window.stir_at < 0 and reports:
+            if window.stir_at < 0:
                 self._report("spending.warned", window, session_id)
 
     def count_held(self, window: Window) -> int:

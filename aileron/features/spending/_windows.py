@@ -148,4 +148,4 @@ def make_news(type_: str, window: Window, held: int, session_id: str, now: datet
         limit=limit.describe().removeprefix(f"{limit.unit.value} "),
     )
     about = session_id if limit.per is Per.SESSION else ""
-    return SpendNews(type_, about or None, why, now, limit, used=used, most=window.most)
+    return SpendNews(type_, about or None, why, now, limit, used=used, most=window.most, place=window.key)

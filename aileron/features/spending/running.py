@@ -20,7 +20,7 @@ from aileron.model.errors import Conflict, InvalidRequest, NotFound, StoreUnavai
 from aileron.model.interfaces.governance import ITrustService
 from aileron.model.interfaces.store import IAudit
 from aileron.model.trust import TrustKind
-from aileron.model.usage import HeldUse, SharedUse, SpendKey, Spent
+from aileron.model.usage import HeldUse, LimitKey, SharedUse, SpendKey, Spent
 from aileron.model.vault import VaultState
 
 from ._file import MOST_RAISES, NAME, OwnLimits, SpendingFile, set_limit
@@ -37,24 +37,40 @@ _IN_CONFIG = "This limit is set in config.yaml. Nothing was changed. Change it t
 _NO_LIMIT = "There is no such limit. List them: aileron gateway limit list"
 
 
+class RecordsOnce(Protocol):
+    """Records news about limits once for all daemons on a database. See L{aileron.store.Store}."""
+
+    async def record_once(self, event: Event, state: LimitKey) -> bool:
+        """Store an event, and return True, unless one of its type is stored for this state of a limit.
+
+        :raises StoreUnavailable: if it cannot be stored.
+        """
+
+
 class SpendRecorder:
     """Records events about limits in the audit log."""
 
-    def __init__(self, audit: IAudit, clock: IReactorTime, ids: Callable[[], str]) -> None:
-        self._audit, self._clock, self._ids = audit, clock, ids
+    def __init__(self, audit: IAudit, once: RecordsOnce, clock: IReactorTime, ids: Callable[[], str]) -> None:
+        self._audit, self._once, self._clock, self._ids = audit, once, clock, ids
         self._writing: set[Deferred[None]] = set()
 
     def tell(self, news: SpendNews) -> None:
-        """Write news about a limit to the audit log in the background. A failure is logged."""
+        """Write news to the audit log in the background: once for all daemons if about a limit. Failures are logged."""
         payload: dict[str, JSON] = {"why": news.why}
         if news.limit is not None:
             payload = {**describe_limit(news.limit), "used": news.used, "most": news.most, **payload}
         actor = DAEMON if news.session_id is None else Actor("agent", news.session_id)
         event = Event(self._ids(), news.type, news.at, actor, payload, session_id=news.session_id)
-        writing = Deferred.fromCoroutine(self._audit.append(event))
+        writing = Deferred.fromCoroutine(self._record(event, news))
         self._writing.add(writing)
         writing.addErrback(lambda why: _log.failure("recording {type}", why, type=event.type))
         writing.addBoth(lambda _: self._writing.discard(writing))
+
+    async def _record(self, event: Event, news: SpendNews) -> None:
+        if news.limit is None:
+            await self._audit.append(event)
+        else:
+            await self._once.record_once(event, LimitKey(news.limit.id, news.place, news.most))
 
     def tell_runaway(self, session_id: str, why: str) -> None:
         """Record in the background that the agent of a session runs away."""
@@ -246,14 +262,10 @@ class SharedSpending(Protocol):
 
 @frozen
 class SpendSharing:
-    """Exchanges with other daemons what of the limits is used and reserved.
-
-    :param leads: returns whether this daemon notifies the operator of what all used together.
-    """
+    """Exchanges with other daemons what of the limits is used and reserved."""
 
     _ledger: Ledger
     _spending: SharedSpending
-    _leads: Callable[[], bool]
 
     async def exchange(self) -> None:
         """Write what this daemon uses and reserves, and count what the others do.
@@ -266,7 +278,7 @@ class SpendSharing:
         except StoreUnavailable as error:
             _log.warn("what other daemons used of limits on spending is not known: {why}", why=error.message)
         else:
-            ledger.merge(shared, reports=self._leads())
+            ledger.merge(shared)
 
 
 async def start_spending(core: Core) -> RunningSpending | None:
@@ -279,7 +291,7 @@ async def start_spending(core: Core) -> RunningSpending | None:
         return None
     process, store = core.process, core.store
     clock = cast(IReactorTime, process.reactor)
-    recorder = SpendRecorder(store.audit, clock, process.ids)
+    recorder = SpendRecorder(store.audit, store.spending, clock, process.ids)
     settings = read_settings(gateway)
     ledger = Ledger(clock.seconds, local_day, settings.find_price, recorder.tell)
     file = cast(SpendingFile, core.files[SpendingFile])
@@ -308,7 +320,7 @@ async def start_spending(core: Core) -> RunningSpending | None:
     if store.shared is None:
         process.life.repeat(clock, _TICK_SECONDS, tick)
     else:
-        sharing = SpendSharing(ledger, store.spending, lambda: store.leads)
+        sharing = SpendSharing(ledger, store.spending)
         await sharing.exchange()
 
         async def tick_shared() -> None:

@@ -181,6 +181,8 @@ class SpendNews:
     :ivar type: the type of the audit event.
     :ivar session_id: the session concerned, or None if the news is about all sessions.
     :ivar why: a sentence that explains the news.
+    :ivar most: the limit with what was added to it.
+    :ivar place: the session, or the day, in which the limit counts; empty if it counts in all.
     """
 
     type: str
@@ -190,4 +192,5 @@ class SpendNews:
     limit: SpendLimit | None = None
     used: int = 0
     most: int = 0
+    place: str = ""
     provider: str = ""

@@ -15,9 +15,9 @@ from aileron.features.spending._runaway import RunawayDetector
 from aileron.features.spending.running import RunningSpending, SpendRecorder
 from aileron.features.spending.values import Runaway, SpendLimit, SpendSettings
 from aileron.model.audit import Actor
-from aileron.model.interfaces.store import IAudit
 from aileron.model.trust import Trusted, TrustKind
 from aileron.model.usage import SpendKey, Spent, Usage
+from aileron.store import Store
 from aileron.testing import MemoryTrust
 
 from .case import NOON, PRICES, utc_day
@@ -38,10 +38,10 @@ class PlainTrust:
         return ()
 
 
-def limiting(directory: Path, audit: IAudit, clock: Clock, ids: Any, *limits: SpendLimit) -> RunningSpending:
+def limiting(directory: Path, store: Store, clock: Clock, ids: Any, *limits: SpendLimit) -> RunningSpending:
     """Limits of config.yaml, and nothing used yet."""
     trust = MemoryTrust()
-    recorder = SpendRecorder(audit, clock, ids)
+    recorder = SpendRecorder(store.audit, store.spending, clock, ids)
     settings = SpendSettings(limits, PRICES, Runaway())
     ledger = Ledger(clock.seconds, utc_day, settings.find_price, recorder.tell)
     file = SpendingFile(directory / NAME, trust)

@@ -27,7 +27,7 @@ class SpendPageTests(WebCase):
         """Have these limits."""
         directory = Path(self.mktemp())
         directory.mkdir()
-        spending = limiting(directory, self.store.audit, self.clock, self.fresh_id, *limits)
+        spending = limiting(directory, self.store, self.clock, self.fresh_id, *limits)
         self.build(features=running(relaying(), spending))
         self.path = directory / "spending.toml"
         return spending

@@ -30,7 +30,7 @@ class SpendRouteCase(ApiCase):
 
     def limited(self, *limits: SpendLimit) -> RunningSpending:
         """Have these limits in config.yaml."""
-        self.spending = limiting(self.directory, self.store.audit, self.clock, self.fresh_id, *limits)
+        self.spending = limiting(self.directory, self.store, self.clock, self.fresh_id, *limits)
         self.build(features=running(self.spending))
         return self.spending
 

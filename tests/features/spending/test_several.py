@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -10,9 +11,10 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.features.spending._ledger import Ledger
 from aileron.features.spending._windows import SpendRule
-from aileron.features.spending.running import SpendSharing
-from aileron.features.spending.values import LimitSource, Per, SpendLimit, SpendNews, Unit
+from aileron.features.spending.running import SpendRecorder, SpendSharing
+from aileron.features.spending.values import LimitSource, Per, SpendLimit, Unit
 from aileron.model.errors import LimitExceeded
+from aileron.model.queries import AuditQuery
 from aileron.model.usage import Usage
 from aileron.store._spending import SQLSpending
 from aileron.testing import memory_store
@@ -27,13 +29,21 @@ class SeveralCase(SynchronousTestCase):
         self.clock = Clock()
         self.clock.advance(NOON.timestamp())
         self.store = memory_store(self, self.clock)
-        self.told: list[SpendNews] = []
+        self.numbers = count()
         self.ledgers: list[Ledger] = []
         self.spendings: list[SQLSpending] = []
         self.write(f"INSERT INTO daemons (id, started_at, seen_at, until) VALUES {', '.join(_ROWS)}")
         for name in ("one", "two", "three"):
-            self.ledgers.append(Ledger(self.clock.seconds, utc_day, lambda _: None, self.told.append))
-            self.spendings.append(SQLSpending(self.store._writer, self.store._readers, self.clock, name))
+            spending = SQLSpending(
+                self.store._writer,
+                self.store._readers,
+                self.clock,
+                name,
+                self.store.audit._seals,  # type: ignore[attr-defined]
+            )
+            recorder = SpendRecorder(self.store.audit, spending, self.clock, lambda: f"event-{next(self.numbers)}")
+            self.ledgers.append(Ledger(self.clock.seconds, utc_day, lambda _: None, recorder.tell))
+            self.spendings.append(spending)
 
     def write(self, statement: str) -> None:
         self.successResultOf(self.store._writer.write(lambda cursor: cursor.execute(statement).rowcount))
@@ -49,7 +59,7 @@ class SeveralCase(SynchronousTestCase):
             ledger, spending = self.ledgers[number], self.spendings[number]
             for key, spent in ledger.take_unwritten():
                 spending.note(key, spent)
-            sharing = SpendSharing(ledger, spending, lambda number=number: number == 0)  # type: ignore[misc]
+            sharing = SpendSharing(ledger, spending)
             self.successResultOf(Deferred.fromCoroutine(sharing.exchange()))
 
     def admit(self, number: int, session: str = "s1", tokens: int = 100) -> Any:
@@ -63,6 +73,12 @@ class SeveralCase(SynchronousTestCase):
     def refused(self, number: int, session: str = "s1") -> LimitExceeded:
         error: LimitExceeded = self.assertRaises(LimitExceeded, self.admit, number, session)
         return error
+
+    def told(self) -> list[str]:
+        """The events about limits, in their order."""
+        page = self.successResultOf(Deferred.fromCoroutine(self.store.audit.list(AuditQuery())))
+        types = [each.event.type for each in reversed(page.items)]
+        return [each for each in types if each.startswith("spending.")]
 
     def left(self, number: int) -> int:
         (state,) = self.ledgers[number].states()
@@ -142,13 +158,19 @@ class SharedTests(SeveralCase):
         self.assertEqual(self.left(1), 1600)
 
     def test_told(self) -> None:
-        """The operator is told that much of a limit is used, if all daemons together have used it."""
+        """The operator is told once that much of a limit is used, if all daemons together have used it."""
         self.limited(limit(1000))
         for number in range(3):
             self.use(number, 300)
         self.exchange()
         self.exchange()
-        self.assertEqual([each.type for each in self.told], ["spending.warned"])
+        self.assertEqual(self.told(), ["spending.warned"])
+        self.use(0, 100)
+        self.exchange()
+        self.exchange()
+        for number in range(3):
+            self.refused(number)
+        self.assertEqual(self.told(), ["spending.warned", "spending.reached"])
 
 
 class ShareTests(SeveralCase):
