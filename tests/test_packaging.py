@@ -27,6 +27,8 @@ _PROJECT_OF_MODULE = {
     "graphql": "graphql-core",
     "jwt": "pyjwt",
     "prometheus_client": "prometheus-client",
+    "google": "protobuf",
+    "opentelemetry": "opentelemetry-proto",
     "re2": "google-re2",
     "ulid": "python-ulid",
     "yaml": "pyyaml",

@@ -1,18 +1,36 @@
-"""Posts JSON to a URL that the operator chose, and returns the status of the response."""
+"""Posts JSON to a URL that the operator chose, and returns the response or its status."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
+from attrs import frozen
+from twisted.internet.defer import CancelledError
 from twisted.internet.protocol import Protocol
 from twisted.internet.ssl import Certificate, trustRootFromCertificates
 from twisted.web.http_headers import Headers
+from twisted.web.iweb import IResponse
 
 from .addresses import system_authorities
+from .retry_after import read_retry_after
 
 _ANSWER_SECONDS = 30.0
+
+
+@frozen
+class PostAnswer:
+    """The answer to a post.
+
+    :ivar retry_after: the seconds that the server asks to wait before the next post, or None.
+    :ivar body: the body, or empty if it was too long or incomplete.
+    """
+
+    status: int
+    retry_after: float | None
+    body: bytes
 
 
 async def post(url: str, body: bytes, clock: Any, headers: Mapping[str, str] | None = None) -> int:
@@ -21,6 +39,35 @@ async def post(url: str, body: bytes, clock: Any, headers: Mapping[str, str] | N
     :param clock: the reactor.
     :raises Exception: if no response arrived in time.
     """
+    answer = await _send(url, body, clock, headers)
+    answer.deliverBody(_HangUp())  # a server may never end it
+    return int(answer.code)
+
+
+async def post_and_read(
+    url: str, body: bytes, clock: Any, headers: Mapping[str, str], most_bytes: int = 64 * 1024
+) -> PostAnswer:
+    """Post C{body}, which is JSON, and return the response.  Redirects are not followed.
+
+    :param clock: the reactor.
+    :param most_bytes: the largest body of a response. A longer one is not read.
+    :raises Exception: if no head of a response arrived in time.
+    """
+    from .outgoing import read_body
+
+    answer = await _send(url, body, clock, headers)
+    said = (answer.headers.getRawHeaders("Retry-After") or [""])[0]
+    wait = read_retry_after(said, datetime.fromtimestamp(clock.seconds(), UTC))
+    try:
+        read = await read_body(answer, most_bytes).addTimeout(_ANSWER_SECONDS, clock)
+    except CancelledError:
+        raise
+    except Exception:  # noqa: BLE001 - the status has arrived, and decides without the body
+        read = b""
+    return PostAnswer(int(answer.code), wait, read)
+
+
+async def _send(url: str, body: bytes, clock: Any, headers: Mapping[str, str] | None) -> IResponse:
     from twisted.web.client import Agent, BrowserLikePolicyForHTTPS
 
     from .outgoing import BytesProducer
@@ -30,9 +77,7 @@ async def post(url: str, body: bytes, clock: Any, headers: Mapping[str, str] | N
     agent = Agent(clock, BrowserLikePolicyForHTTPS(trusted))
     fields = Headers({name: [text] for name, text in sent.items()})
     asked = agent.request(b"POST", url.encode("ascii"), fields, BytesProducer(body))
-    answer = await asked.addTimeout(_ANSWER_SECONDS, clock)
-    answer.deliverBody(_HangUp())  # a server may never end it
-    return int(answer.code)
+    return await asked.addTimeout(_ANSWER_SECONDS, clock)
 
 
 @cache

@@ -1,5 +1,6 @@
 """A daemon with a collector of traces: one trace from the tool call to the service, and a log in JSON."""
 
+import hashlib
 import json
 from typing import Any
 
@@ -17,6 +18,7 @@ class Collector(Resource):
     """Takes spans as an OpenTelemetry collector does.
 
     :ivar spans: all spans that came in.
+    :ivar busy: how often it asks to wait before it takes spans, and the number of times that it did.
     """
 
     isLeaf = True
@@ -24,14 +26,20 @@ class Collector(Resource):
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.spans: list[dict[str, Any]] = []
+        self.busy = [0, 0]
 
     def render_POST(self, request: Request) -> bytes:
-        """Take spans."""
+        """Take spans, and reject the first of them."""
+        if self.busy[0] > self.busy[1]:
+            self.busy[1] += 1
+            request.setResponseCode(503)
+            request.setHeader("Retry-After", "1")
+            return b"later"
         body = json.loads(request.content.read())  # type: ignore[union-attr]
         for resource in body["resourceSpans"]:
             for scope in resource["scopeSpans"]:
                 self.spans += scope["spans"]
-        return b"{}"
+        return b'{"partialSuccess": {"rejectedSpans": 1, "errorMessage": "too old"}}'
 
     def named(self, name: str) -> list[dict[str, Any]]:
         """The spans of this name."""
@@ -85,6 +93,22 @@ class TraceTests(OperatedTestCase):
         self.assertIn(("run_action", 202), [(each.get("route"), each.get("status")) for each in lines])
         self.assertTrue(any("ended: completed" in each["message"] for each in lines))
         self.assertNotIn(session.token, (self.state.log / "aileron.log").read_text())
+
+    async def test_busy(self) -> None:
+        """A collector that asks to wait gets the spans afterwards; those that it rejects are counted."""
+        await self.begin(traced=False)
+        scraper = "the-scrapers-own-token"
+        digest = hashlib.sha256(scraper.encode()).hexdigest()
+        await self.set_config(
+            f"tracing: {{endpoint: '{self.site.url}/v1/traces'}}\nmetrics: {{token_sha256: {digest}}}\n"
+        )
+        self.collector.busy[0] = 2
+        await self.run_action(await self.session(), UNGATED, SHIP)
+        await until(self.reactor, lambda: bool(self.collector.named("step post")), 30, "spans")
+        self.assertEqual(self.collector.busy, [2, 2])
+        url = f"{self.home.discovery()['operator_url']}/metrics"
+        reply = await self.web.ask("GET", url, scraper)
+        self.assertIn('aileron_tracing_spans_total{outcome="dropped"} 1.0', reply.text)
 
     async def test_undeclared(self) -> None:
         """A service whose connector does not declare it gets no header, and a collector that is away stops no run."""

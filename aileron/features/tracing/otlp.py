@@ -24,6 +24,19 @@ def encode_spans(spans: Iterable[TraceSpan], resource: Mapping[str, str]) -> byt
     return json.dumps({"resourceSpans": [found]}).encode("ascii")
 
 
+def count_rejected(body: bytes) -> int:
+    """Return how many spans of a request the collector has rejected although it took the request.
+
+    :param body: the answer (ExportTraceServiceResponse). One that is no such answer has rejected none.
+    """
+    try:
+        answer = json.loads(body) if body else {}
+        found = int(answer["partialSuccess"]["rejectedSpans"])
+    except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
+        return 0
+    return max(found, 0)
+
+
 def _encode(span: TraceSpan) -> dict[str, JSON]:
     found: dict[str, JSON] = {
         "traceId": span.trace_id,

@@ -13,7 +13,7 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from aileron import __version__
-from aileron.base.posting import post
+from aileron.base.posting import post_and_read
 from aileron.features.core import Core, ListeningSites
 from aileron.features.feature import RunningFeature
 from aileron.home.private_files import read_private
@@ -119,8 +119,8 @@ async def start_tracing(core: Core, settings: TracingSettings) -> RunningTracing
     except (Forbidden, InvalidRequest) as error:
         _log.error("nothing is traced: {why}", why=error.message)
         return None
-    send = partial(_post, settings.endpoint or "", process.reactor, headers)
-    exporter = SpanExporter(send, resource)
+    send = partial(post_and_read, settings.endpoint or "", clock=process.reactor, headers=headers)
+    exporter = SpanExporter(send, resource, process.reactor)
     follower = RunFollower(store.audit, store.runs, exporter, process.reactor, lambda: store.leads)
     await follower.begin()
     running = RunningTracing(exporter, follower, process.reactor)
@@ -128,10 +128,6 @@ async def start_tracing(core: Core, settings: TracingSettings) -> RunningTracing
     process.life.at_end(running.stop)
     process.life.repeat(process.reactor, _FLUSH_SECONDS, exporter.flush)
     return running
-
-
-async def _post(url: str, reactor: Any, headers: dict[str, str], body: bytes) -> int:
-    return await post(url, body, reactor, headers)
 
 
 def _read_headers(settings: TracingSettings) -> dict[str, str]:

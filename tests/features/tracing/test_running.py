@@ -9,6 +9,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base.posting import PostAnswer
 from aileron.base.yaml_keys import NotConfig
 from aileron.daemon._config import read_config
 from aileron.features import FeatureSet
@@ -33,7 +34,7 @@ class FollowerTests(SynchronousTestCase):
         self.store = memory_store(self, self.clock)
         self.bodies: list[bytes] = []
         self.leads = True
-        self.exporter = SpanExporter(self.post, {})
+        self.exporter = SpanExporter(self.post, {}, self.clock)
         self.follower = RunFollower(self.store.audit, self.store.runs, self.exporter, self.clock, lambda: self.leads)
         self.running = RunningTracing(self.exporter, self.follower, self.clock)
         self.successResultOf(Deferred.fromCoroutine(self.follower.begin()))
@@ -41,10 +42,10 @@ class FollowerTests(SynchronousTestCase):
         following.addErrback(lambda failure: failure.trap(CancelledError))
         self.addCleanup(following.cancel)
 
-    async def post(self, body: bytes) -> int:
+    async def post(self, body: bytes) -> PostAnswer:
         """Take a body."""
         self.bodies.append(body)
-        return 200
+        return PostAnswer(200, None, b"")
 
     def run_once(self, run_id: str) -> None:
         """A run is requested, denied and over."""
@@ -81,7 +82,7 @@ class FollowerTests(SynchronousTestCase):
         self.successResultOf(self.running.stop())
         self.assertEqual(len(self.bodies), 1)
         self.exporter.add(())
-        never: Deferred[int] = Deferred()
+        never: Deferred[PostAnswer] = Deferred()
         self.exporter._post = lambda _: never
         self.run_once("run-4")
         self.running.run_requested(RequestedRun("run-4", "x", None, "r", 0.0, None))

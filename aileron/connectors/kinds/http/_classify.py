@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 
 from attrs import evolve, frozen
 
 from aileron.base.attachments import media_type_of
 from aileron.base.json import JSON
+from aileron.base.retry_after import MOST_RETRY_AFTER_SECONDS, read_retry_after
 from aileron.connectors._answer import ServiceAnswer, may_pass
 from aileron.connectors._decode import decode, show_safely
 from aileron.connectors._forwarding import judge_forwarded
@@ -31,8 +31,6 @@ MOST_KEPT = 64 * 1024
 """The characters that are stored of an unsuccessful response."""
 
 _EXPECTED = {"json": "JSON", "xml": "XML", "text": "UTF-8 text"}
-_MOST_RETRY_AFTER_SECONDS = 24 * 3600.0
-_MOST_DIGITS = 12
 _PREFIXES = ("x-ratelimit-", "x-rate-limit-", "ratelimit-")
 _RATE_LIMITS = (
     "ratelimit",
@@ -212,7 +210,7 @@ class Reader:
 
     def _patience(self, answer: ServiceAnswer, now: datetime) -> float | None:
         """Return the seconds to wait: those of C{Retry-After}, or else of the rate limit headers; None if unknown."""
-        said = retry_after(self.echo.text(answer.headers.get("retry-after", "")), now)
+        said = read_retry_after(self.echo.text(answer.headers.get("retry-after", "")), now)
         return self._exhausted(answer, now) if said is None else said
 
     def _exhausted(self, answer: ServiceAnswer, now: datetime) -> float | None:
@@ -274,20 +272,6 @@ def find_form(media_type: str, body: bytes) -> str:
     return "text" if plain.startswith("text/") or is_json or is_xml or not plain else "file"
 
 
-def retry_after(said: str, now: datetime) -> float | None:
-    """Return the seconds in C{Retry-After}, a number or a date (RFC 9110 10.2.3), or None if invalid or over a day."""
-    text = said.strip()
-    if text.isascii() and text.isdigit():
-        seconds = float(text) if len(text) < _MOST_DIGITS else _MOST_RETRY_AFTER_SECONDS + 1
-    else:
-        try:
-            until = parsedate_to_datetime(text)
-        except (ValueError, OverflowError):
-            return None
-        seconds = max(((until if until.tzinfo else until.replace(tzinfo=UTC)) - now).total_seconds(), 0.0)
-    return seconds if seconds <= _MOST_RETRY_AFTER_SECONDS else None
-
-
 def rate_limit(headers: Mapping[str, str], now: datetime) -> float | None:
     """Return the seconds until requests are left again, or None if some are left, it is unknown, or it is over a day.
 
@@ -301,7 +285,7 @@ def rate_limit(headers: Mapping[str, str], now: datetime) -> float | None:
             resets += [headers[f"{prefix}reset-after"].strip(), headers[f"{prefix}reset"].strip()]
     seconds = [float(each) for each in resets if _NUMBER.fullmatch(each)]
     left = max((each - now.timestamp() if each > _UNIX_TIME else each for each in seconds[:1]), default=-1.0)
-    return left if 0.0 <= left <= _MOST_RETRY_AFTER_SECONDS else None
+    return left if 0.0 <= left <= MOST_RETRY_AFTER_SECONDS else None
 
 
 _KINDS: Mapping[str, type[AileronError]] = {
