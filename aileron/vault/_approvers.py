@@ -67,15 +67,22 @@ _INVALID = "The signature of this decision is not valid here. Nothing was decide
 
 
 class Nonces:
-    """Makes and checks the nonces of one run of the daemon. They consist of a time, random bits and a MAC.
+    """Makes and checks nonces, which consist of a time, random bits and a MAC. So nonces need not be stored.
 
-    So nonces need not be stored.
+    :param authenticate: returns the MAC of a text, at least 16 bytes. By default, its key is random, and the nonces are
+        those of one run of the daemon.
     """
 
-    def __init__(self, clock: IReactorTime, randomness: Randomness = secrets.token_bytes) -> None:
+    def __init__(
+        self,
+        clock: IReactorTime,
+        randomness: Randomness = secrets.token_bytes,
+        authenticate: Callable[[bytes], bytes] | None = None,
+    ) -> None:
         self._clock = clock
         self._randomness = randomness
-        self._secret = randomness(_SECRET_BYTES)
+        secret = randomness(_SECRET_BYTES)
+        self._authenticate = authenticate or (lambda text: hmac.digest(secret, text, hashlib.sha256))
 
     def make(self, purpose: str) -> str:
         """Return a nonce that is fresh for one minute, for one purpose."""
@@ -84,7 +91,7 @@ class Nonces:
         return write_base64url(body + self._mac(purpose, body))
 
     def is_fresh(self, purpose: str, nonce: str, seconds: float = _ANSWER_SECONDS) -> bool:
-        """Return whether this daemon made the nonce for the purpose within the last C{seconds}."""
+        """Return whether the nonce was made for the purpose, with the same key, within the last C{seconds}."""
         try:
             data = read_base64url(nonce)
         except ValueError:
@@ -99,7 +106,7 @@ class Nonces:
         return -_WINDOW_SECONDS <= passed < seconds
 
     def _mac(self, purpose: str, body: bytes) -> bytes:
-        return hmac.digest(self._secret, purpose.encode() + b"\n" + body, hashlib.sha256)[:_MAC_BYTES]
+        return self._authenticate(purpose.encode() + b"\n" + body)[:_MAC_BYTES]
 
 
 @frozen

@@ -21,7 +21,7 @@ from aileron.model.errors import Conflict, Forbidden, InvalidRequest, LoginLapse
 from aileron.model.runs import Assertion, Decision
 from aileron.model.signing import TAG, KeyKind, challenge_of, read_statement, write_statement
 from aileron.testing import MemoryOperators, MemoryPasskeyBook, MemoryVault, SoftwareAuthenticator
-from aileron.vault import Approvers, Nonces, Passkeys, _passkeys
+from aileron.vault import Approvers, Nonces, Passkeys, _webauthn
 from aileron.vault._logins import IDLE_SECONDS
 
 URL = MemoryOperators.ADDRESS
@@ -411,7 +411,7 @@ class PasskeyTests(ApproversCase):
     def test_without_the_library(self) -> None:
         """Where the library is gone what needs a passkey does not pass."""
         touched = evolve(self.yes, assertion=self.touched((RUN, self.yes)))
-        self.patch(_passkeys, "_import_library", _gone)
+        self.patch(_webauthn, "import_library", _gone)
         self.assertRaises(Conflict, self.admitted, touched)
 
 
