@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,9 @@ from aileron.cli import options as _options
 from aileron.cli.output import Columns, note, say, time_at
 from aileron.cli.session import OperatorCommand, operator_command, reading_command
 from aileron.model.people import NAME, Role
+
+if TYPE_CHECKING:
+    from aileron.client import Operator
 
 _is_name = re.compile(NAME).fullmatch
 _ROLES = click.Choice([role.value for role in Role])
@@ -35,8 +38,8 @@ def _check_name(context: click.Context, parameter: click.Parameter, name: str) -
     return name
 
 
-def _check_groups(context: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(_check_name(context, parameter, name) for name in names)
+def _check_names(context: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_check_name(context, parameter, name) for name in names))
 
 
 _GROUP = click.option(
@@ -44,7 +47,7 @@ _GROUP = click.option(
     "groups",
     metavar="NAME",
     multiple=True,
-    callback=_check_groups,
+    callback=_check_names,
     help="A group that rules about approvals can name, as group:NAME. Can be repeated.",
 )
 
@@ -63,17 +66,26 @@ def list_people(command: OperatorCommand, /) -> None:
 
 
 @people.command("add")
-@click.argument("name", callback=_check_name)
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, callback=_check_names)
 @click.option("--role", type=_ROLES, default=Role.APPROVER.value, show_default=True, help="What the person may do.")
 @_GROUP
 @operator_command
-def add(command: OperatorCommand, /, name: str, role: str, groups: tuple[str, ...]) -> None:
-    """Make an account, and show the link by which its person sets a passphrase.
+def add(command: OperatorCommand, /, names: tuple[str, ...], role: str, groups: tuple[str, ...]) -> None:
+    """Make accounts, and show for each the link by which its person sets a passphrase.
 
     A viewer sees requests and runs. An approver also decides. An administrator also issues grants and manages accounts.
     """
     wanted: dict[str, JSON] = {"groups": list(groups)} if groups else {}
-    _show(command, command.post("people", body={"name": name, "role": role, **wanted}))
+    added: list[Mapping[str, Any]] = []
+
+    async def add_each(operator: Operator) -> None:
+        for name in names:
+            added.append(await operator.post("people", body={"name": name, "role": role, **wanted}))  # noqa: PERF401
+
+    try:
+        command.ask(add_each)
+    finally:  # also if a later name is refused: a link is shown only now
+        _show(command, *added)
 
 
 @people.command("invite")
@@ -136,10 +148,14 @@ def connect(command: OperatorCommand, /, name: str, agent: str, hours: int) -> N
     )
 
 
-def _show(command: OperatorCommand, invited: Mapping[str, Any]) -> None:
-    def print_link(told: Mapping[str, Any]) -> None:
-        say("{name} ({role}) sets a passphrase here, once, within three days:", name=told["name"], role=told["role"])
-        say("  {url}", url=told["url"])
-        note("Whoever opens the link first has the account. Send it to this person alone.")
+def _show(command: OperatorCommand, *invited: Mapping[str, Any]) -> None:
+    def print_links(_: Any) -> None:
+        for each in invited:
+            say(
+                "{name} ({role}) sets a passphrase here, once, within three days:", name=each["name"], role=each["role"]
+            )
+            say("  {url}", url=each["url"])
+        note("Whoever opens a link first has the account. Send each to its person alone.")
 
-    command.show(invited, print_link)
+    if invited:
+        command.show(invited[0] if len(invited) == 1 else {"items": list(invited)}, print_links)

@@ -44,6 +44,7 @@ class TeamTests(PageTestCase):
                 varies={"https://aileron.example.org/join#…": rf"{re.escape(self.public)}/join#[\w-]+"},
             )
         )
+        await self.begin_together()
         alice = self.join(shown)
         bob = self.join((await self.operator("people", "add", "bob", "--role", "viewer")).stdout)
         await self.decide_both(alice, bob)
@@ -64,6 +65,31 @@ class TeamTests(PageTestCase):
         await self.decide_in_pairs(carol)
         await self.operator("people", "remove", "alice")
         self.assertEqual((await self.run_action(agent, GATED)).status, 401)
+
+    async def begin_together(self) -> None:
+        """Ten people join by one command of the operator's. Each connects an agent, and confirms what it requests."""
+        names = ["ada", "ben", "cleo", "dina", "emil", "finn", "gina", "hugo", "ines", "jan"]
+        shown = await self.play(Play(f"aileron people add {' '.join(names)}", answers=[LOG_IN], shows=names))
+        codes = re.findall(rf"{re.escape(self.public)}/join#([\w-]+)", shown)
+        self.assertEqual(len(set(codes)), len(names))
+        pages = [self.enter(code) for code in codes]
+        for name, page in zip(names, pages, strict=True):
+            status, text = self.send(page, "POST", f"/v1/people/{name}/sessions", {"agent": "codex", "minutes": 60})
+            self.assertEqual(status, 201, text)
+            opened = json.loads(text)
+            agent = AgentSession(opened["id"], opened["token"], opened["gateway_key"])
+            self.assertEqual((await self.run_action(agent, GATED)).status, 202)
+        waiting = (await self.json("approval", "list", "--json"))["items"]
+        owners = {each["run"]["owner"]["name"]: each for each in waiting}
+        self.assertEqual(sorted(owners), names)
+        for name, page in zip(names, pages, strict=True):
+            status, text = self.decide(page, owners[name])
+            self.assertEqual(status, 200, text)
+        await self.posted(len(names))
+        found = await self.json("audit", "list", "--type", "approval.approved", "--json")
+        self.assertEqual(sorted(each["actor"]["id"].partition(".")[0] for each in found["items"]), names)
+        for name in names:
+            await self.operator("people", "remove", name)
 
     async def decide_both(self, alice: SigningBrowser, bob: SigningBrowser) -> None:
         """The viewer is refused, the approver approves, and the record proves who did."""
@@ -128,7 +154,7 @@ class TeamTests(PageTestCase):
         self.assertEqual(waiting["progress"], "1 of 2 approvals: carol")
         status, text = self.decide(dave, waiting)
         self.assertEqual((status, json.loads(text)["run"]["state"]), (200, "approved"), text)
-        await self.posted(4)  # two by their owners, and one of before
+        await self.posted(14)  # ten of the team, two by their owners, and one of before
         started = await self.json("audit", "list", "--type", "execution.started", "--json")
         begun = [each for each in started["items"] if each["run_id"] == waiting["id"]]
         self.assertEqual(len(begun), 1)
@@ -141,6 +167,10 @@ class TeamTests(PageTestCase):
     def join(self, shown: str) -> SigningBrowser:
         """Set a passphrase by the link that a command has shown."""
         [code] = re.findall(rf"{re.escape(self.public)}/join#([\w-]+)", shown)
+        return self.enter(code)
+
+    def enter(self, code: str) -> SigningBrowser:
+        """Set a passphrase with the code of a link, and sign in with it."""
         page = SigningBrowser.generate("", time.time)
         body = {"code": code, "passphrase": PASSPHRASE, "public_key": page.public_key}
         status, text, cookie = self.exchange("POST", "/join", json.dumps(body).encode(), {})
