@@ -12,6 +12,7 @@ from twisted.logger import Logger
 
 from aileron.base.json import JSON, utc
 from aileron.model.audit import DAEMON, Actor, Event
+from aileron.model.failures import log_failure
 from aileron.model.interfaces.store import IAudit
 from aileron.model.sessions import OperatorSession
 
@@ -53,7 +54,7 @@ class AccessLog:
     def report_lapse(self, session: OperatorSession) -> None:
         """Record that a browser's login can no longer decide. A failure to record it is logged."""
         told = Deferred.fromCoroutine(self.record("operator.login_lapsed", DAEMON, {"session": session.id}))
-        told.addErrback(lambda failure: _log.failure("recording a lapsed login", failure))
+        told.addErrback(lambda failure: log_failure(_log, "recording a lapsed login", failure))
 
     async def refuse(self) -> None:
         """Record a refused login. The first is recorded at once, all refusals of the next ten seconds in one event.
@@ -73,4 +74,4 @@ class AccessLog:
         self._counting = False
         if self._refused:
             told = Deferred.fromCoroutine(self._tell())
-            told.addErrback(lambda failure: _log.failure("recording refused logins", failure))
+            told.addErrback(lambda failure: log_failure(_log, "recording refused logins", failure))

@@ -10,15 +10,20 @@ from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 _log = Logger()
 
 
 @define(eq=False)
 class Life:
-    """The shutdown functions of a process's parts, called in reverse order of registration."""
+    """The shutdown functions of a process's parts, called in reverse order of registration.
+
+    :param expected: the errors of periodic work that are logged in one line, without a traceback.
+    """
 
     endings: list[Callable[[], Any]] = field(factory=list)
+    expected: tuple[type[Exception], ...] = ()
 
     def at_end(self, ending: Callable[[], Any]) -> None:
         """Register C{ending} to be called at the shutdown of the process, before the functions registered earlier.
@@ -45,7 +50,7 @@ class Life:
         """
 
         def call() -> Deferred[Any]:
-            return maybeDeferred(work).addErrback(lambda why: _log.failure("{what} failed", why, what=_name(work)))
+            return maybeDeferred(work).addErrback(self._log_failed, _name(work))
 
         looping = LoopingCall(call)
         looping.clock = clock
@@ -56,6 +61,12 @@ class Life:
             return ended if to_its_end else None
 
         self.at_end(stop)
+
+    def _log_failed(self, failure: Failure, name: str) -> None:
+        if failure.check(*self.expected):
+            _log.error("{what} failed: {why}", what=name, why=failure.getErrorMessage())
+        else:
+            _log.failure("{what} failed", failure, what=name)
 
     async def end(self) -> None:
         """Shut down: call all registered functions, the last one first.

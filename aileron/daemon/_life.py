@@ -14,6 +14,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from aileron.base.life import Life
+from aileron.model.errors import StoreUnavailable
 
 _log = Logger()
 
@@ -32,7 +33,7 @@ class AileronService(Service):
         self.failed: Failure | None = None
         self._reactor = reactor
         self._start = start
-        self._life = Life()
+        self._life = Life(expected=(StoreUnavailable,))
         self._starting: Deferred[None] | None = None
 
     def startService(self) -> None:

@@ -26,6 +26,7 @@ from aileron.base.json import JSON, utc
 from aileron.base.life import Life
 from aileron.base.posting import post
 from aileron.model.audit import DAEMON, Checkpoint, Event
+from aileron.model.failures import log_failure
 from aileron.model.vault import Binding
 from aileron.store import Store
 from aileron.vault import Vault
@@ -80,7 +81,7 @@ async def start_recording(
     """
     await signer.record_unlock()
     telling = vault.locked().addCallback(lambda _: Deferred.fromCoroutine(signer.record_lock()))
-    telling.addErrback(lambda failure: _log.failure("recording that the vault is locked", failure))
+    telling.addErrback(lambda failure: log_failure(_log, "recording that the vault is locked", failure))
     life.repeat(reactor, _LOOK_SECONDS, signer.sign_if_due)
     days = settings.keep_payloads_days
     if days is not None:
@@ -110,7 +111,7 @@ def report_strays(reactor: Any, store: Store) -> Callable[[str], None]:
 def _record(store: Store, event: Event) -> None:
     """Write an event of something that has already happened to the audit log. A failure is logged."""
     recording = Deferred.fromCoroutine(store.audit.append(event))  # the store waits for this task when it closes
-    recording.addErrback(lambda why: _log.failure("recording {type}", why, type=event.type))
+    recording.addErrback(lambda why: log_failure(_log, "recording {type}", why, type=event.type))
 
 
 def _anchors(reactor: Any, settings: AuditSettings) -> list[Anchor]:

@@ -11,7 +11,7 @@ from aileron.base.json import JSON
 from aileron.model.actions import Action
 from aileron.model.audit import Actor
 from aileron.model.authority import Halt, OwnCap, Pause
-from aileron.model.errors import ApprovalStale, StoreUnavailable
+from aileron.model.errors import ApprovalStale, StateConflict, StoreUnavailable
 from aileron.model.interfaces.governance import ILimitService
 from aileron.model.queries import RunQuery
 from aileron.model.runs import NOT_BEGUN, Approval, Run, RunState
@@ -144,7 +144,7 @@ class LimitService:
         standing = await self._pauses.pause(pause, actor)
         try:
             under_way = tuple([run async for run in self._list_matching(_UNDER_WAY, session_id)])
-        # guard of promise 2: a pause needs no database -> runner.test_pausing.AwayTests.test_away
+        # guard of pauses: a pause needs no database -> runner.test_pausing.AwayTests.test_away
         except StoreUnavailable:
             return Halt(standing, saved=self._pauses.is_durable, listed=False)
         return Halt(standing, under_way, saved=self._pauses.is_durable)
@@ -179,7 +179,12 @@ class LimitService:
         run = await self._runs.run(run_id)
         if run.state not in _BEFORE_EFFECT.states:  # withdrawn meanwhile
             return None
-        await self._ask_again(run, why)
+        try:
+            await self._ask_again(run, why)
+        # guard of several daemons: a run that another daemon changes meanwhile does not keep everything paused
+        #    -> runner.test_several.PauseTests.test_resumed_meanwhile
+        except StateConflict:
+            return None
         return await self._runs.run(run_id)
 
     def _stays_paused(self, run: Run, resumed: str | None) -> bool:

@@ -15,6 +15,7 @@ from twisted.python.failure import Failure
 
 from aileron.base.waiting import Waiting
 from aileron.model.errors import AileronError
+from aileron.model.failures import log_failure
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -93,7 +94,7 @@ class Tasks:
 
     def _log_failure(self, failure: Failure, name: str) -> None:
         if not failure.check(CancelledError):
-            _log.failure("the task {name} failed", failure, name=name)
+            log_failure(_log, "the task {name} failed", failure, name=name)
 
     def _tell(self, result: T | Failure, told: Deferred[T]) -> None:
         if not told.called:
@@ -172,7 +173,7 @@ class Timers:
 
     def _note_failed(self, failure: Failure, run_id: str, at: datetime, ring: Callback) -> None:
         """Log a failed callback and set the timer again, unless another one was set meanwhile."""
-        _log.failure("the timer of run {run} failed", failure, run=run_id)
+        log_failure(_log, "the timer of run {run} failed", failure, run=run_id)
         if run_id not in self._set:
             self._set_one(_AGAIN_SECONDS, run_id, at, ring)
 

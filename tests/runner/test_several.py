@@ -383,6 +383,28 @@ class PauseTests(SeveralCase):
         self.hear(self.two)
         self.assertEqual({each.session_id for each in self.two.limits.pauses()}, {"session-1", "session-9"})
 
+    def test_resumed_meanwhile(self) -> None:
+        """What is withdrawn at one daemon while the other requests its approval again does not end the resumption."""
+        self.offer("held", step("post"), expires="undo_seconds = 60")
+        runs = [self.submit("held", {"text": text}) for text in ("a", "b")]
+        for run in runs:
+            self.approve(run)
+        meanwhile = [runs[0].id]
+
+        class Overtaken(RunsProxy):
+            async def apply(proxy, *transitions: Transition) -> Run:
+                if transitions[0].run_id in meanwhile:
+                    await self.one.submission.withdraw(meanwhile.pop(), OPERATOR, None)
+                return await proxy.original.apply(*transitions)  # type: ignore[no-any-return]
+
+        self.two = self.build(runs=Overtaken(self.store.runs))
+        self.sync(self.two.start())
+        self.sync(self.two.limits.pause(None, "now", OPERATOR))
+        asked = self.sync(self.two.limits.resume(None, OPERATOR))
+        self.assertEqual([run.id for run in asked], [runs[1].id])
+        self.assertEqual([self.state(run) for run in runs], [RunState.CANCELLED, RunState.PENDING])
+        self.assertEqual(self.two.limits.pauses(), ())
+
     def test_own_session(self) -> None:
         """An agent's pause of its own session holds at both."""
         self.sync(self.one.limits.pause("session-1", None, AGENT))

@@ -15,6 +15,7 @@ from aileron.features.core import Core
 from aileron.features.feature import RunningFeature
 from aileron.features.gateway.running import RunningGateway
 from aileron.model.actions import Offering
+from aileron.model.failures import log_failure
 from aileron.model.interfaces.store import IRuns
 from aileron.model.queries import RunQuery
 from aileron.model.runs import RunState
@@ -63,7 +64,7 @@ class RunningClaimCheck(RunningFeature):
         if claims:
             self._checks += 1
             checking = Deferred.fromCoroutine(self._check(session_id, claims))
-            checking.addErrback(lambda why: _log.failure("the claims of an answer could not be checked", why))
+            checking.addErrback(lambda why: log_failure(_log, "the claims of an answer could not be checked", why))
 
     async def list_claims(self, session_id: str) -> Sequence[Claim]:
         """Return the claims of a session's agent about services for which no run is known.

@@ -21,6 +21,7 @@ from aileron.base.addresses import covers_host
 from aileron.base.json import JSON, utc
 from aileron.model.audit import DAEMON, Actor, Event
 from aileron.model.errors import Conflict, NotFound, StoreUnavailable
+from aileron.model.failures import log_failure
 from aileron.model.interfaces.authority import IOperatorLimits
 from aileron.model.interfaces.governance import ITrustService
 from aileron.model.interfaces.store import IAudit
@@ -326,7 +327,7 @@ class EgressSessions:
         """Write an event to the audit log in the background. A failure is logged."""
         writing = Deferred.fromCoroutine(self._audit.append(event))
         self._writing.add(writing)
-        writing.addErrback(lambda why: _log.failure("recording {type}", why, type=event.type))
+        writing.addErrback(lambda why: log_failure(_log, "recording {type}", why, type=event.type))
         writing.addBoth(lambda _: self._writing.discard(writing))
 
     def _judge(self, access: Access, host: str) -> tuple[str, bool] | None:

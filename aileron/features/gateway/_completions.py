@@ -17,6 +17,7 @@ from zope.interface import implementer
 from aileron.base.json import utc
 from aileron.features.gateway.interfaces import IMeter, RequestCharge
 from aileron.model.audit import DAEMON, Actor, Event
+from aileron.model.failures import log_failure
 from aileron.model.interfaces.store import IAudit
 
 from ._body_sample import Allowance
@@ -144,4 +145,4 @@ class CompletionMeter:
 
 
 def _note_lost(failure: Failure) -> None:
-    _log.failure("a completion could not be recorded", failure)
+    log_failure(_log, "a completion could not be recorded", failure)

@@ -16,6 +16,7 @@ from aileron.base.json import utc
 from aileron.base.text import visible
 from aileron.model.audit import Actor, Event
 from aileron.model.errors import BindingFailed, BindingRequired, Forbidden, Unauthorized
+from aileron.model.failures import log_failure
 from aileron.model.interfaces.store import IBindingFlags
 from aileron.model.interfaces.vault import IBindings
 from aileron.model.sessions import Session
@@ -184,4 +185,4 @@ class LeakRecorder:
 
 
 def _note_lost(failure: Failure) -> None:
-    _log.failure("the leak of a provider's key could not be recorded", failure)
+    log_failure(_log, "the leak of a provider's key could not be recorded", failure)

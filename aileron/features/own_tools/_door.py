@@ -83,12 +83,15 @@ class Door:
 
         Cancelling stops the waiting only. A run that was created goes on, and its answer is kept.
         """
+        refusals = Refusals("text", REST)
         try:
             self._recorder.admit_request(request)
-            session, service = await self._find_session(request.session_id), self._services.find_for(request)
+            service = self._services.find_for(request)
+            refusals = Refusals.of(service.tools, Recognised(""))
+            session = await self._find_session(request.session_id)
         except AileronError as error:
             self._recorder.record_refusal(request, error.message)
-            return Refusals("text", REST).refused(error.message, error.kind)
+            return refusals.refused(error.message, error.kind)
         asked = _Asked(session, service, request, Recognised(""))
         try:
             asked = evolve(asked, recognised=await self._recognise(request, service))

@@ -14,6 +14,7 @@ from twisted.logger import Logger
 from aileron.base.json import JSON, utc
 from aileron.model.audit import DAEMON, Actor, Event
 from aileron.model.errors import LimitExceeded
+from aileron.model.failures import log_failure
 from aileron.model.interfaces.store import IAudit
 from aileron.model.queries import AuditQuery
 
@@ -173,5 +174,5 @@ class ToolRecorder:
         """Start writing an event, and keep the write until it ends. Its failure is logged."""
         writing = Deferred.fromCoroutine(work)
         self._writing.add(writing)
-        writing.addErrback(lambda why: _log.failure("recording {type}", why, type=type_))
+        writing.addErrback(lambda why: log_failure(_log, "recording {type}", why, type=type_))
         writing.addBoth(lambda _: self._writing.discard(writing))

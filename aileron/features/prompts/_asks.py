@@ -18,6 +18,7 @@ from twisted.logger import Logger
 from aileron.base.json import JSON, utc
 from aileron.model.audit import DAEMON, Actor, Event
 from aileron.model.errors import Conflict, InvalidRequest, NotFound, StoreUnavailable
+from aileron.model.failures import log_failure
 from aileron.model.interfaces.store import IAudit
 from aileron.model.sessions import Session
 
@@ -361,7 +362,7 @@ class AskService:
         """Write an event to the audit log in the background. A failure is logged."""
         writing = Deferred.fromCoroutine(self._audit.append(event))
         self._writing.add(writing)
-        writing.addErrback(lambda why: _log.failure("recording {type}", why, type=event.type))
+        writing.addErrback(lambda why: log_failure(_log, "recording {type}", why, type=event.type))
         writing.addBoth(lambda _: self._writing.discard(writing))
 
 

@@ -14,6 +14,7 @@ from twisted.python.failure import Failure
 from aileron.base.json import utc
 from aileron.features.gateway.values import ProviderTool, ToolCount
 from aileron.model.audit import DAEMON, Actor, Event
+from aileron.model.failures import log_failure
 from aileron.model.interfaces.store import IAudit
 
 MOST_SESSIONS = 1024
@@ -65,4 +66,4 @@ class ToolNotes:
 
 
 def _note_lost(failure: Failure) -> None:
-    _log.failure("a tool of a provider could not be recorded", failure)
+    log_failure(_log, "a tool of a provider could not be recorded", failure)

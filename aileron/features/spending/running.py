@@ -17,6 +17,7 @@ from aileron.features.feature import RunningFeature
 from aileron.features.gateway.running import RunningGateway
 from aileron.model.audit import DAEMON, Actor, Event
 from aileron.model.errors import Conflict, InvalidRequest, NotFound, StoreUnavailable
+from aileron.model.failures import log_failure
 from aileron.model.interfaces.governance import ITrustService
 from aileron.model.interfaces.store import IAudit
 from aileron.model.trust import TrustKind
@@ -63,7 +64,7 @@ class SpendRecorder:
         event = Event(self._ids(), news.type, news.at, actor, payload, session_id=news.session_id)
         writing = Deferred.fromCoroutine(self._record(event, news))
         self._writing.add(writing)
-        writing.addErrback(lambda why: _log.failure("recording {type}", why, type=event.type))
+        writing.addErrback(lambda why: log_failure(_log, "recording {type}", why, type=event.type))
         writing.addBoth(lambda _: self._writing.discard(writing))
 
     async def _record(self, event: Event, news: SpendNews) -> None:

@@ -696,6 +696,18 @@ class RefusedTests(DoorCase):
         self.both()
         self.refused(session_id="none")
 
+    def test_away(self) -> None:
+        """While the database is away, nothing is read or asked for, and the tool gets that in its service's form."""
+        self.sync(self.store.close())
+        for given in ((), ("GET", "/items", b"")):
+            self.assertEqual("store_unavailable", json.loads(self.refused_away(*given))["code"])
+
+    def refused_away(self, *args: object) -> str:
+        """Check that a request is refused and sends nothing, and return the answer."""
+        answer = self.answered(*args)
+        self.assertEqual((403, 0), (answer.status, len(self.service.sendings)))
+        return answer.body.decode()
+
     def test_flood(self) -> None:
         """A session that sends very many requests is refused before they are looked at."""
         for _ in range(MOST_REQUESTS_A_MINUTE):

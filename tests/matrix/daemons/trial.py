@@ -38,6 +38,7 @@ from tests.matrix.crash.wall import Wall
 from tests.matrix.crash.world import World
 from tests.matrix.tools.home import CLAIMS, unsound_rows
 
+from .logs import FAILED, read_failures
 from .people import DaemonGoverning, DaemonLoad, DaemonTool, Deciding, Quiet, allow
 from .strikes import Disk, Strikes
 
@@ -142,6 +143,7 @@ class Trial:
             self.tally.broke(AT_RANDOM, STUCK, f"the trial itself failed: {error!r}")
         finally:
             await self.end_all()
+            self._look_at_logs(AT_RANDOM)
             self._look_at_record()
         tools = [place.tool for place in self.places]
         for world in (self.world, tools[0].world, self.model):
@@ -164,6 +166,11 @@ class Trial:
         (ended,) = await asyncio.gather(governing, return_exceptions=True)
         if isinstance(ended, Exception):
             self.tally.broke(AT_RANDOM, LOST, f"{ended!r}")
+
+    def _look_at_logs(self, what: str) -> None:
+        for place in self.places:
+            for failure in read_failures(place.root):
+                self.tally.broke(what, FAILED, failure)
 
     def _look_at_record(self) -> None:
         address = read_address(self.url)
@@ -317,6 +324,7 @@ class Trial:
         for each in self.places:
             if each.life is not None and each.life.death.done():
                 await self._begin_again(each, what)
+        self._look_at_logs(what)
         print(f"{number + 1} strikes ({what}), {len(self.tally.faults)} faults", file=sys.stderr, flush=True)
 
     def _choose(self, number: int) -> str:
