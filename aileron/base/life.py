@@ -50,7 +50,7 @@ class Life:
         """
 
         def call() -> Deferred[Any]:
-            return maybeDeferred(work).addErrback(self._log_failed, _name(work))
+            return maybeDeferred(work).addErrback(self._log_failed, work)
 
         looping = LoopingCall(call)
         looping.clock = clock
@@ -62,11 +62,11 @@ class Life:
 
         self.at_end(stop)
 
-    def _log_failed(self, failure: Failure, name: str) -> None:
+    def _log_failed(self, failure: Failure, work: Callable[[], Any]) -> None:
         if failure.check(*self.expected):
-            _log.error("{what} failed: {why}", what=name, why=failure.getErrorMessage())
+            _log.error("{what} failed: {why}", what=_name(work), why=failure.getErrorMessage())
         else:
-            _log.failure("{what} failed", failure, what=name)
+            _log.failure("{what} failed", failure, what=_name(work))
 
     async def end(self) -> None:
         """Shut down: call all registered functions, the last one first.
@@ -84,4 +84,5 @@ class Life:
 
 
 def _name(work: Callable[[], Any]) -> str:
-    return getattr(work, "__qualname__", repr(work))
+    """Return the name of a function or method, without the text of its object, which may contain all others."""
+    return str(getattr(work, "__qualname__", type(work).__qualname__))

@@ -144,7 +144,7 @@ class LimitService:
         standing = await self._pauses.pause(pause, actor)
         try:
             under_way = tuple([run async for run in self._list_matching(_UNDER_WAY, session_id)])
-        # guard of pauses: a pause needs no database -> runner.test_pausing.AwayTests.test_away
+        # guard of the store: a pause needs no database -> runner.test_pausing.AwayTests.test_away
         except StoreUnavailable:
             return Halt(standing, saved=self._pauses.is_durable, listed=False)
         return Halt(standing, under_way, saved=self._pauses.is_durable)

@@ -8,6 +8,7 @@ from twisted.logger import LogEvent, Logger, formatEvent
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
+from aileron.base import life
 from aileron.base.life import Life
 from aileron.model.errors import InternalError, StoreUnavailable
 from aileron.model.failures import log_failure
@@ -37,18 +38,44 @@ class BackgroundTests(LoggedCase):
         self.assertEqual({each["type"] for each in self.events}, {"run.ended"})
 
 
+class Unspeakable:
+    """A part whose text would take very long to make."""
+
+    def __repr__(self) -> str:
+        raise AssertionError("the text of a whole part is made")
+
+    def work(self) -> None:
+        raise ValueError("no")
+
+    def __call__(self) -> None:
+        raise ValueError("no")
+
+
 class RepeatedTests(LoggedCase):
+    def test_name(self) -> None:
+        """Work is named without the text of the object that it belongs to, also at the shutdown."""
+        self.patch(life, "_log", self.log())
+        parts, clock, part = Life(), Clock(), Unspeakable()
+        for each in (part.work, part):
+            parts.repeat(clock, 1.0, each)
+            parts.at_end(each)
+        clock.advance(1.0)
+        self.successResultOf(Deferred.fromCoroutine(parts.end()))
+        names = "Unspeakable.work", "Unspeakable"
+        ends = [(f"shutting down {name} failed", True) for name in reversed(names)]
+        self.assertEqual(self.told(), [*((f"{name} failed", True) for name in names), *ends])
+
     def test_again(self) -> None:
         """Work that failed is done again, and only what is not expected is logged with its traceback."""
-        clock, life, errors = Clock(), Life(expected=(StoreUnavailable,)), [StoreUnavailable("Away."), ValueError("x")]
-        self.patch(__import__("aileron.base.life", fromlist=["life"]), "_log", self.log())
+        self.patch(life, "_log", self.log())
+        clock, parts, errors = Clock(), Life(expected=(StoreUnavailable,)), [StoreUnavailable("Away."), ValueError("x")]
 
         def work() -> Deferred[None] | None:
             if errors:
                 raise errors.pop(0)
             return None
 
-        life.repeat(clock, 1.0, work)
+        parts.repeat(clock, 1.0, work)
         for _ in range(3):
             clock.advance(1.0)
         name = f"{type(self).__qualname__}.test_again.<locals>.work failed"
