@@ -1,4 +1,4 @@
-"""Entries in the log about work in the background that failed"""
+"""Entries in the log about work in the background that failed."""
 
 from __future__ import annotations
 
