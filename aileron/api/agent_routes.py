@@ -15,6 +15,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map
 from zope.interface import implementer
 
+from aileron.base.trace_context import TraceParent
 from aileron.model.errors import AileronError, InternalError, LimitExceeded
 from aileron.model.interfaces.services import IAgentRoutes
 
@@ -98,6 +99,7 @@ class AgentRoutes:
         query: Mapping[str, str],
         body: bytes,
         prefer_seconds: float | None,
+        parent: TraceParent | None = None,
     ) -> tuple[int, bytes]:
         """Call the route of a method and a path, and return the status and body of its answer.
 
@@ -106,12 +108,13 @@ class AgentRoutes:
 
         :param path: the segments of the path.
         :param prefer_seconds: how many seconds to wait for a result, or None.
+        :param parent: the caller's C{traceparent}, or None.
         """
         received = Received(
             query={name.encode(): [value.encode()] for name, value in query.items()},
             body=lambda: body,
             prefer=() if prefer_seconds is None else (b"wait=%d" % prefer_seconds,),
-            notes=RequestNotes(self.deps.ids()),
+            notes=RequestNotes(self.deps.ids(), parent=parent),
         )
         began_at = self.deps.now()
         try:

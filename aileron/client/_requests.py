@@ -18,6 +18,7 @@ from twisted.web.iweb import IAgent, IResponse
 from aileron.base.addresses import read_origin, read_url
 from aileron.base.json import JSON, writer
 from aileron.base.outgoing import BodyTooLong, BytesProducer, EndedBody, NotConnected, read_body
+from aileron.base.trace_context import TraceParent
 
 from ._answers import AnswerNotUnderstood, DaemonAnswer, DaemonError, DaemonUnreachable, read_answer
 
@@ -88,12 +89,14 @@ class RequestOptions(TypedDict, total=False):
     :ivar query: the query parameters; those that are None are omitted.
     :ivar prefer_seconds: sent as C{Prefer: wait}, or None for the daemon's default wait.
     :ivar wait_seconds: how long the daemon was asked to delay the response. The deadline is extended by it.
+    :ivar parent: sent as C{traceparent}, or None to send no such header.
     """
 
     query: Query | None
     body: Mapping[str, JSON] | None
     prefer_seconds: float | None
     wait_seconds: float
+    parent: TraceParent | None
 
 
 class Requester(Protocol):
@@ -153,8 +156,10 @@ class DaemonClient:
         :raises DaemonFault: if the response is the daemon's error envelope.
         :raises AnswerNotUnderstood: if the response is anything else.
         """
-        prefer = more.get("prefer_seconds")
+        prefer, parent = more.get("prefer_seconds"), more.get("parent")
         headers = {} if prefer is None else {"Prefer": f"wait={int(prefer)}"}
+        if parent is not None:
+            headers["traceparent"] = parent.header
         asking = self._exchange(method, path, more.get("query") or {}, headers, _encode_body(more.get("body")))
         return await _answer_in_time(asking, self.clock, more.get("wait_seconds", 0.0))
 
@@ -245,8 +250,8 @@ class InProcessClient:
         :raises AnswerNotUnderstood: if the response is anything else.
         """
         query = {name: str(value) for name, value in (more.get("query") or {}).items() if value is not None}
-        body, prefer = _encode_body(more.get("body")) or b"", more.get("prefer_seconds")
-        asking = self.routes.ask(self.token, method, path, query=query, body=body, prefer_seconds=prefer)
+        body, prefer, parent = _encode_body(more.get("body")) or b"", more.get("prefer_seconds"), more.get("parent")
+        asking = self.routes.ask(self.token, method, path, query=query, body=body, prefer_seconds=prefer, parent=parent)
         return await _answer_in_time(asking, self.clock, more.get("wait_seconds", 0.0))
 
 

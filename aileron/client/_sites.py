@@ -10,6 +10,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
 from aileron.base.json import JSON
+from aileron.base.trace_context import TraceParent
 from aileron.model.signing import MOST_DECISIONS
 
 from ._answers import AnswerNotUnderstood, DaemonAnswer, DaemonError, DaemonFault, DaemonUnreachable
@@ -172,11 +173,13 @@ class Daemon(BothSites):
         idempotency_key: str | None = None,
         wait_seconds: float | None = None,
         tool_call: str | None = None,
+        parent: TraceParent | None = None,
     ) -> DaemonAnswer:
         """Run an action. Idempotent: the same key with the same arguments returns the same run.
 
         :param wait_seconds: None waits until an ungated run is settled, and does not wait for a gated run.
         :param tool_call: the ID of the model's tool call. Send it only if the daemon accepts one.
+        :param parent: the caller's place in its own trace, or None.
         :return: status 200 with the result, or 202 with the pending run.
         :raises DaemonError: if the daemon does not answer, or refuses.
         """
@@ -184,7 +187,9 @@ class Daemon(BothSites):
         held = _LONGEST_SECONDS if wait_seconds is None else wait_seconds
         body: dict[str, JSON] = {"args": arguments, **{name: text for name, text in said.items() if text is not None}}
         path = ("v1", "actions", name, "run")
-        return await self._client.ask("POST", *path, body=body, prefer_seconds=wait_seconds, wait_seconds=held)
+        return await self._client.ask(
+            *("POST", *path), body=body, prefer_seconds=wait_seconds, wait_seconds=held, parent=parent
+        )
 
     async def run_status(self, run_id: str, wait_seconds: float = 0) -> Mapping[str, Any]:
         """Return one run with its action and times, once it is settled or the wait is over.

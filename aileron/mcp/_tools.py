@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from attrs import field, frozen
 
 from aileron.base.json import JSON
+from aileron.base.trace_context import TraceParent
 
 from ._definitions import OUR_TOOLS, RUN_TOOL, STATUS_TOOL, ToolDefinition
 from ._forms import Answers
@@ -32,6 +33,7 @@ class CallOptions:
     :ivar early: True to return as soon as the run is pending, so that the review page can be shown.
     :ivar answers: a person's values for omitted arguments, or None if there was no form yet.
     :ivar tool_call: the ID of the model's tool call, as the client reports it, or None.
+    :ivar parent: the client's place in its own trace, or None.
     """
 
     key: str
@@ -39,6 +41,7 @@ class CallOptions:
     early: bool = False
     answers: Answers | None = None
     tool_call: str | None = None
+    parent: TraceParent | None = None
 
 
 class ITools(Protocol):

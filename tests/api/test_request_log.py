@@ -106,10 +106,11 @@ class LoggedTests(RequestCase):
 
     def test_in_process(self) -> None:
         """A request of the daemon's own MCP server is logged alike."""
-        arguments: dict[str, Any] = {"query": {}, "body": b"", "prefer_seconds": None}
+        parent = read_traceparent([_PARENT.encode()])
+        arguments: dict[str, Any] = {"query": {}, "body": b"", "prefer_seconds": None, "parent": parent}
         asked = self.routes.ask(self.open["token"], "GET", ["v1", "health"], **arguments)
         self.successResultOf(Deferred.fromCoroutine(asked))
-        self.assertEqual([each["route"] for each in self.requests()], ["health"])
+        self.assertEqual([(each["route"], each["client_trace"]) for each in self.requests()], [("health", _TRACE)])
 
 
 class ForeignTests(SynchronousTestCase):

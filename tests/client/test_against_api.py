@@ -14,6 +14,7 @@ from zope.interface import implementer
 
 from aileron.api import MAX_BODY_BYTES
 from aileron.api._sessions import MOST_WAITS
+from aileron.base.trace_context import TraceParent
 from aileron.client import Daemon, DaemonClient, DaemonError, DaemonFault, DaemonUnreachable, InProcessClient, Operator
 from aileron.model.interfaces.services import IAgentRoutes
 from tests.api.case import LAUNCH_KEY, ApiCase
@@ -147,6 +148,7 @@ class InProcessTests(BothWaysCase):
         lambda daemon: daemon.most_used(10_000),
         lambda daemon: daemon.run("ship-update", {"text": "hï"}, "K", 0),
         lambda daemon: daemon.run("ship-update", {"text": "other"}, "K", 0),
+        lambda daemon: daemon.run("ship-update", {}, "K2", 0, parent=TraceParent("1" * 32, "2" * 16)),
         lambda daemon: daemon.run("ship-update", {"text": float("nan")}),
         lambda daemon: daemon.run("nowhere", {}, "not visible: \n", 0),
         lambda daemon: daemon.result("01JA", 5),

@@ -2,12 +2,15 @@
 
 import hashlib
 import json
+from functools import partial
 from typing import Any
 
+from mcp import Client, StdioServerParameters
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
 from tests.functional.loopback import LoopbackSite
+from tests.functional.mcp_http import connected, talk
 from tests.functional.operated import CONNECTOR, GATED, SHIP, UNGATED, OperatedTestCase
 from tests.functional.reactor import until
 
@@ -93,6 +96,36 @@ class TraceTests(OperatedTestCase):
         self.assertIn(("run_action", 202), [(each.get("route"), each.get("status")) for each in lines])
         self.assertTrue(any("ended: completed" in each["message"] for each in lines))
         self.assertNotIn(session.token, (self.state.log / "aileron.log").read_text())
+
+    async def test_mcp(self) -> None:
+        """A tool call over HTTP or standard streams is linked to the client's trace, and leads to the service."""
+        await self.begin(traced=True)
+        await self.set_config(f"mcp: {{http: true}}\ntracing: {{endpoint: '{self.site.url}/v1/traces'}}\n")
+        session = await self.session()
+        ours = {"AILERON_URL": self.home.discovery()["url"], "AILERON_TOKEN": session.token}
+        program, *arguments = self.forked("aileron-mcp")
+        environment = self.home.environment(**ours)
+        server = StdioServerParameters(command=program, args=arguments, env=environment, cwd=str(self.home.project))
+        url = f"{ours['AILERON_URL']}/mcp"
+
+        async def call(by_http: bool, parent: str) -> bool:
+            connecting = connected(url, session.token, "auto") if by_http else Client(server, mode="auto")
+            async with connecting as client:
+                meta: Any = {"traceparent": parent}
+                return bool((await client.call_tool("post_note", SHIP, meta=meta)).is_error)
+
+        parents = [_PARENT.replace("b7ad", number) for number in ("0001", "0002", "bad!")]
+        for count, (by_http, parent) in enumerate(zip((True, False, False), parents, strict=True), 1):
+            self.assertFalse(await talk(self.reactor, partial(call, by_http, parent)))
+            await self.posted(count)
+        await until(self.reactor, lambda: len(self.collector.named("step post")) == 3, 30, "spans")
+        links = {}
+        for request in self.collector.named("request"):
+            links[request["traceId"]] = [each["spanId"] for each in request.get("links", ())]
+        self.assertEqual(sorted(links.values()), [[], [parents[0][36:52]], [parents[1][36:52]]])
+        sent = [each.headers["traceparent"] for each in self.workspace.requests if each.path == "/api/chat.postMessage"]
+        steps = [f"00-{each['traceId']}-{each['spanId']}-01" for each in self.collector.named("step post")]
+        self.assertEqual((sorted(sent), {each[3:35] for each in sent}), (sorted(steps), links.keys()))
 
     async def test_busy(self) -> None:
         """A collector that asks to wait gets the spans afterwards; those that it rejects are counted."""

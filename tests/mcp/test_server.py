@@ -28,12 +28,14 @@ class ScriptedTools:
     :ivar called: every call so far.
     :ivar keys: the idempotency key of each.
     :ivar tool_calls: the id of the model's tool call of each.
+    :ivar parents: the client's place in its trace of each, as a header.
     """
 
     def __init__(self, answer: Callable[[], Awaitable[ToolResult]]) -> None:
         self.called: list[tuple[str, Mapping[str, Any]]] = []
         self.keys: list[str] = []
         self.tool_calls: list[str | None] = []
+        self.parents: list[str | None] = []
         self._answer = answer
 
     async def offered(self, *, hears_changes: bool) -> tuple[ToolDefinition, ...]:
@@ -53,6 +55,7 @@ class ScriptedTools:
         self.called.append((tool, arguments))
         self.keys.append(options.key)
         self.tool_calls.append(options.tool_call)
+        self.parents.append(None if options.parent is None else options.parent.header)
         return await self._answer()
 
     async def withdraw(self, key: str) -> None:
@@ -167,6 +170,25 @@ class ResultTests(SynchronousTestCase):
                 await client.call_tool("ship_update", {}, meta=meta)
             await client.call_tool("ship_update", {})
         self.assertEqual(tools.tool_calls, ["toolu_1", "x" * 128, *[None] * 8])
+
+    @in_both_eras
+    async def test_traceparent(self, era: Era) -> None:
+        """The client's place in its trace is read from C{_meta}; what is no valid one is passed over."""
+        tools = ScriptedTools(done)
+        valid = f"00-{'1' * 32}-{'2' * 16}-01"
+        async with connected(ToolServer(tools), era) as client:
+            for told in (
+                valid,
+                f"{valid}-x",
+                valid.upper()[:-2] + "0g",
+                f"00-{'0' * 32}-{'2' * 16}-01",
+                "\u00e9",
+                7,
+                [valid],
+            ):
+                meta: Any = {"traceparent": told, "tracestate": "vendor=canary"}
+                self.assertFalse((await client.call_tool("ship_update", {}, meta=meta)).is_error)
+        self.assertEqual(tools.parents, [valid, *[None] * 6])
 
     @in_both_eras
     async def test_fault_of_ours(self, era: Era) -> None:

@@ -27,7 +27,7 @@ from aileron.mcp._texts import Pending, ToolResult
 from aileron.mcp._tools import CallOptions, NotifyingCalls
 from aileron.model.runs import Call
 
-from .clients import Beats, await_with_progress, find_tool_call, identify_client, usual_beats
+from .clients import Beats, await_with_progress, find_parent, find_tool_call, identify_client, usual_beats
 from .elicitation import MOST_FORMS, elicit_form, merge_answers, request_form, request_review, review_while_waiting
 from .profiles import Client
 from .tasks import McpTasks, to_call_result
@@ -144,9 +144,8 @@ class CallHandler:
             return so_far
         early = client.runs_tasks or (client.opens_urls and not so_far.shown)
         answers = so_far.answers if client.shows_forms else so_far.answers or {}
-        options = CallOptions(
-            so_far.key, client.patience_seconds, early=early, answers=answers, tool_call=find_tool_call(ctx.meta)
-        )
+        told = find_tool_call(ctx.meta), find_parent(ctx)
+        options = CallOptions(so_far.key, client.patience_seconds, early, answers, *told)
         with self._cancelling.calling(ctx, options.key):
             result, options = await self._call_with_forms(ctx, params, client, options)
             if result.wanted is not None and client.modern and client.shows_forms and so_far.forms < MOST_FORMS:

@@ -11,6 +11,7 @@ from typing import TypeVar
 import mcp.types as t
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
+from aileron.base.trace_context import TraceParent, read_traceparent
 from aileron.client import SessionEnvironment
 from aileron.mcp._notifier import Context
 from aileron.mcp._opening import TASKS
@@ -45,6 +46,20 @@ def find_tool_call(meta: Mapping[str, object] | None) -> str | None:
     told = (meta or {}).get(_TOOL_CALL)
     id_ = told[:_LONGEST_TOOL_CALL] if isinstance(told, str) else ""
     return id_ if id_ and all("!" <= sign <= "~" for sign in id_) else None
+
+
+_TRACEPARENT = "traceparent"
+
+
+def find_parent(ctx: Context) -> TraceParent | None:
+    """Return the client's place in its own trace, or None if the client names no valid one.
+
+    The one in C{_meta} is the call's, so it counts before the one in the header of the HTTP request.
+    """
+    told = (ctx.meta or {}).get(_TRACEPARENT)
+    in_meta = [told.encode("utf-8", "replace")] if isinstance(told, str) else []
+    headers = ctx.request.headers.getlist(_TRACEPARENT) if ctx.request is not None else []
+    return read_traceparent(in_meta) or read_traceparent([each.encode("latin-1", "replace") for each in headers])
 
 
 _EARLY_SECONDS = (1.0, 1.0, 2.0)

@@ -189,7 +189,7 @@ class ActionRunner:
 
         async def ask(wait_seconds: float) -> DaemonAnswer:
             name = definition.action or ""
-            return await self.daemon.run(name, arguments, options.key, wait_seconds, options.tool_call)
+            return await self.daemon.run(name, arguments, options.key, wait_seconds, options.tool_call, options.parent)
 
         async def begin() -> DaemonAnswer:
             return await attempts.answer(lambda _left: ask(0))

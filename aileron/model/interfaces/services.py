@@ -9,6 +9,7 @@ from twisted.internet.interfaces import IReactorPluggableNameResolver, IReactorT
 from zope.interface import Interface
 
 from aileron.base.json import JSON
+from aileron.base.trace_context import TraceParent
 
 
 class IConnectingReactor(IReactorTCP, IReactorTime, IReactorPluggableNameResolver):
@@ -26,6 +27,7 @@ class IAgentRoutes(Interface):
         query: Mapping[str, str],
         body: bytes,
         prefer_seconds: float | None,
+        parent: TraceParent | None = None,
     ) -> tuple[int, bytes]:
         """Call one route and return the status and the body of its answer. Cancelling ends only the wait.
 
@@ -33,6 +35,7 @@ class IAgentRoutes(Interface):
         :param path: the segments of the path, not encoded.
         :param body: the JSON body, or empty.
         :param prefer_seconds: the seconds of C{Prefer: wait}, or None for no such header.
+        :param parent: the caller's C{traceparent}, or None.
         """
 
     def in_band() -> IAgentRoutes:

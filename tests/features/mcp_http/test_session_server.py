@@ -93,6 +93,30 @@ class SessionServerTests(SteppedCase):
             "tools/call", params, mcp_protocol_version=MODERN, mcp_method="tools/call", mcp_name="ship_update"
         )
 
+    def test_traceparent(self) -> None:
+        """The client's place in its trace goes with the run: that of C{_meta}, else that of one valid header."""
+        in_meta, in_header = (f"00-{digit * 32}-{digit * 16}-01" for digit in "12")
+        session_id = self.greet().headers["mcp-session-id"]
+        self.left("notifications/initialized", {}, session_id, None)
+        more = {"mcp_session_id": session_id, "mcp_protocol_version": "2025-11-25"}
+        ways = (
+            (in_meta, [in_header]),
+            (None, [in_header]),
+            ("bad", [in_header]),
+            (None, [in_header] * 2),
+            (None, ["bad"]),
+        )
+        for told, lines in ways:
+            params = {"name": "ship_update", "arguments": {}, "_meta": {"traceparent": told}}
+            request = written("tools/call", params, **more)
+            fields = [*request.fields, *((b"Traceparent", line.encode()) for line in lines)]
+            answer = Deferred.fromCoroutine(self.session_server.serve(evolve(request, fields=fields)))
+            self.settle()
+            self.successResultOf(answer).close()
+            self.settle()
+        sent = [asked.headers.get("traceparent") for asked in self.site.asked if asked.path.endswith("/run")]
+        self.assertEqual(sent, [in_meta, in_header, in_header, None, None])
+
     def test_promised(self) -> None:
         """A client is given a session, and promised to hear of changes, as it is over standard streams."""
         reply = self.greet()
