@@ -23,6 +23,7 @@ from tests.store import (
     test_store,
     test_tool_claims,
     test_usage,
+    test_votes,
     test_wakes,
 )
 
@@ -41,6 +42,7 @@ _MODULES: tuple[ModuleType, ...] = (
     test_store,
     test_tool_claims,
     test_usage,
+    test_votes,
     test_wakes,
 )
 

@@ -22,6 +22,7 @@ from aileron.daemon._several import Company
 from aileron.model.authority import LoopLimits, PendingLimits
 from aileron.model.daemons import ProcessFacts
 from aileron.model.interfaces.connectors import IConfigFile
+from aileron.model.people import OperatorRule
 from aileron.model.queries import RunQuery
 from aileron.model.runs import Decision, Run, RunState
 from aileron.runner import Runner
@@ -90,6 +91,8 @@ class TwoHomes(Home):
         self.connector = ScriptedConnector(clock=self.clock)
         self.connectors = MemoryConnectors.of([self.connector])
         self.points: list[str] = []
+        self.accounts: dict[str, str] = {}
+        self.rules: tuple[OperatorRule, ...] = ()
         self.settings: tuple[IConfigFile, ...] = ()
         self.limits, self.loops = PendingLimits(), LoopLimits()
         self._numbers = count(1)

@@ -13,6 +13,7 @@ from .allowing import allowing
 from .ending import ending
 from .orders import Act, Home, Race
 from .pairs import Pairs
+from .voting import voting
 
 
 class _Deciding(Pairs):
@@ -197,4 +198,5 @@ def races() -> tuple[Race, ...]:
         Race("settle, look-up", "one word stands", settling.against_look, settling.one_word),
         *allowing(),
         *ending(),
+        *voting(),
     )
