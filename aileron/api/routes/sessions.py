@@ -236,6 +236,22 @@ async def _visible(context: RequestContext, deps: Dependencies, session_id: str)
     return session
 
 
+async def find_launched(deps: Dependencies, session_id: str) -> Session:
+    """Return a live session of the operator's, for a program that has the launch key.
+
+    Every program beside the daemon can have this key. With it nothing is opened in the name of an account.
+
+    :raises NotFound: if there is no such session, it has ended, or it belongs to an account.
+    """
+    session = await deps.sessions.get(session_id)
+    # guard of roles: the launch key opens nothing for the session of an account
+    #    -> features.people.test_attacks.LaunchKeyTests.test_session_of_another,
+    #    instead if session is None or not session.live
+    if session is None or not session.live or session.owner is not None:
+        raise NotFound("There is no such session, or it has ended.")
+    return session
+
+
 def _read_claim(context: RequestContext, deps: Dependencies) -> Session:
     """Return a new session, which is not stored yet, made from the body of a request to open one.
 

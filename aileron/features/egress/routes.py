@@ -8,12 +8,12 @@ from typing import cast
 from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext, Schema
 from aileron.api.faults import Answer, answer
 from aileron.api.guard import READERS, Who
+from aileron.api.routes.sessions import find_launched
 from aileron.api.shapes.schemas import COUNT, TEXT, described, list_of, made_of
 from aileron.api.shapes.values import to_json
 from aileron.base.json import JSON
 from aileron.base.text import visible
 from aileron.model.errors import InvalidRequest, NotFound
-from aileron.model.sessions import Session
 from aileron.model.tool_claims import MOST_COMMAND, NO_CALLER, ToolCaller
 
 from .running import RunningEgress, SessionHosts
@@ -56,17 +56,17 @@ async def open_egress(context: RequestContext, deps: Dependencies, session_id: s
     opened the connection: its number, its start time in clock ticks, and its command line. It is a claim.
 
     :raises InvalidRequest: if a word is no preset and no host, or none is given and no host is opened for the session.
-    :raises NotFound: if the session does not exist or has ended.
+    :raises NotFound: if the session does not exist, has ended or belongs to an account.
     :raises Conflict: if other hosts were named for this session, or too many connections are being opened.
     :raises StoreUnavailable: if the audit log cannot be written.
     """
     egress, words = _egress(deps), tuple(cast("list[str]", context.body["allow"]))
     try:
-        port, ticket = await egress.open(await _find_live(deps, session_id), words, _read_caller(context.body))
+        port, ticket = await egress.open(await find_launched(deps, session_id), words, _read_caller(context.body))
     except ValueError as error:
         raise InvalidRequest(str(error)) from None
     try:
-        await _find_live(deps, session_id)
+        await find_launched(deps, session_id)
     except NotFound:
         egress.end(session_id)  # the session ended meanwhile, before its access was opened
         raise
@@ -108,13 +108,6 @@ def _read_caller(body: Mapping[str, JSON]) -> ToolCaller:
     #    -> features.egress.test_routes.EgressTests.test_caller, instead command = str(found["command"])
     command = visible(str(found["command"]))[:MOST_COMMAND]
     return ToolCaller(cast("int", found["process"]), cast("int", found["started"]), command)
-
-
-async def _find_live(deps: Dependencies, session_id: str) -> Session:
-    session = await deps.sessions.get(session_id)
-    if session is None or not session.live:
-        raise NotFound("There is no such session, or it has ended.")
-    return session
 
 
 def _egress(deps: Dependencies) -> SessionHosts:

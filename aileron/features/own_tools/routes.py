@@ -7,9 +7,9 @@ from typing import cast
 from aileron.api.endpoint import Dependencies, EndpointTable, RequestContext, Schema
 from aileron.api.faults import Answer, answer
 from aileron.api.guard import Who
+from aileron.api.routes.sessions import find_launched
 from aileron.api.shapes.schemas import TEXT, list_of, made_of
 from aileron.model.errors import NotFound
-from aileron.model.sessions import Session
 
 from .running import RunningOwnTools
 
@@ -39,9 +39,9 @@ _OPENED = made_of(
 async def read_own_tools(context: RequestContext, deps: Dependencies, session_id: str) -> Answer:
     """Return the services that C{config.yaml} has for the session's directory. None of them is opened.
 
-    :raises NotFound: if the session does not exist or has ended.
+    :raises NotFound: if the session does not exist, has ended or belongs to an account.
     """
-    session = await _require_live(deps, session_id)
+    session = await find_launched(deps, session_id)
     return answer({"services": list(_find_tools(deps).settings.find_services(session.working_dir))})
 
 
@@ -58,16 +58,16 @@ async def open_own_tools(context: RequestContext, deps: Dependencies, session_id
     The session's connections to the services' hosts are then answered by Aileron, with certificates of an authority
     that is valid for these hosts only. The first call fixes the services. An equal call returns the same.
 
-    :raises NotFound: if the session does not exist or has ended, or a service was not added.
+    :raises NotFound: if the session does not exist, has ended or belongs to an account, or a service was not added.
     :raises BindingRequired: if no credential is bound to a service.
     :raises Conflict: if other services were opened for this session, or the daemon was restarted since.
     :raises StoreUnavailable: if the audit log cannot be written.
     """
+    await find_launched(deps, session_id)
     tools = _find_tools(deps)
-    await _require_live(deps, session_id)
     opened = await tools.sessions.open(session_id, tuple(cast("list[str]", context.body["services"])))
     try:
-        await _require_live(deps, session_id)
+        await find_launched(deps, session_id)
     except NotFound:
         tools.sessions.end(session_id)  # the session ended meanwhile, before its services were opened
         raise
@@ -86,10 +86,3 @@ def _find_tools(deps: Dependencies) -> RunningOwnTools:
     if tools is None:
         raise NotFound("This daemon opens no services for the tools of agents.")
     return tools
-
-
-async def _require_live(deps: Dependencies, session_id: str) -> Session:
-    session = await deps.sessions.get(session_id)
-    if session is None or not session.live:
-        raise NotFound("There is no such session, or it has ended.")
-    return session
