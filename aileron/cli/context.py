@@ -23,6 +23,7 @@ from .errors import CommandError
 from .output import progress
 
 if TYPE_CHECKING:
+    from aileron.base.blocking import Post, Posted, ServiceReply
     from aileron.client import Daemon, Operator
     from aileron.connectors import HttpTransport, KindTable
     from aileron.credentials import TokenExchange
@@ -212,6 +213,12 @@ def _reactor() -> Any:
     return reactor
 
 
+def _post(request: Posted, seconds: float) -> ServiceReply:
+    from aileron.base.blocking import post
+
+    return post(request, seconds)
+
+
 def _transport(own_ports: Collection[int]) -> HttpTransport:
     from aileron.connectors import system_transport
 
@@ -254,6 +261,7 @@ class CliContext:
     :ivar reactor: listens for a browser that returns from a sign-in.
     :ivar exchange: makes a client of token endpoints. The client never connects to the given ports of this machine.
     :ivar fetch: fetches a document of limited size from an address that the person names.
+    :ivar post: sends one request to a service that the person named, and waits for its answer without a reactor.
     :ivar transport: makes a client that fetches packages. It never connects to the given ports of this machine.
     """
 
@@ -278,6 +286,7 @@ class CliContext:
     reactor: Callable[[], Any] = _reactor
     exchange: Callable[[Collection[int]], TokenExchange] = _exchange
     fetch: Callable[[str, int], Awaitable[bytes]] = _fetch
+    post: Post = _post
     transport: Callable[[Collection[int]], HttpTransport] = _transport
 
     @property

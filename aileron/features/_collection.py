@@ -306,6 +306,13 @@ class FeatureSet:
         """
         return tuple(source for each in self.on for source in each.key_sources(cli))
 
+    def unattended_key_sources(self, cli: Any) -> Sequence[IKeySource]:
+        """Return the key sources that need no person, in the order in which they are read when a daemon starts.
+
+        :param cli: the context of the command.
+        """
+        return tuple(source for each in self.on for source in each.unattended_key_sources(cli))
+
     def choose_environment(self, cli: Any) -> Any:
         """Return a command's context with the environment for a new daemon, which replaces the running one.
 

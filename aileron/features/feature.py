@@ -171,6 +171,9 @@ class Feature:
     def key_sources(self, cli: Any) -> Sequence[IKeySource]:
         return ()
 
+    def unattended_key_sources(self, cli: Any) -> Sequence[IKeySource]:
+        return ()
+
     def choose_environment(self, cli: Any) -> Any:
         return cli
 

@@ -56,6 +56,10 @@ class Home:
         """Return True if the home has a database, or had one that was moved to a server."""
         return self.database.exists() or self.moved_database.exists()
 
+    def is_moved(self) -> bool:
+        """Return True if the store is on a server. Then a daemon starts only with its vault unlocked."""
+        return self.moved_database.exists() and not self.database.exists()
+
     @property
     def secrets(self) -> Path:
         """The vault file."""
@@ -75,6 +79,11 @@ class Home:
     def ports(self) -> Path:
         """The file with the ports that the daemon used last."""
         return self.root / "ports.json"
+
+    @property
+    def unlocking(self) -> Path:
+        """The file that says why no key source has unlocked the vault yet."""
+        return self.root / "unlocking.json"
 
     @property
     def lock(self) -> Path:

@@ -80,11 +80,14 @@ class KeySourceKind(StrEnum):
     """The kinds of key sources.
 
     C{SYSTEMD}: a credential that systemd decrypts for the daemon's unit.  C{SECURITY_KEY}: a FIDO2 security key that a
-    person touches.
+    person touches.  C{TRANSIT}: a secret that the transit engine of HashiCorp Vault or OpenBao decrypts.
+    C{EXTERNAL}: a source of another package.
     """
 
     SYSTEMD = "systemd"
     SECURITY_KEY = "security_key"
+    TRANSIT = "transit"
+    EXTERNAL = "external"
 
 
 @frozen
@@ -107,6 +110,7 @@ class SecurityKey:
 
 
 _MOST_CREDENTIAL_ID_BYTES, _SALT_BYTES = 1023, 32
+_MOST_SETTINGS, _MOST_SETTING_CHARACTERS = 24, 2048
 
 
 @frozen
@@ -116,7 +120,9 @@ class KeySource:
     :ivar public_key: the X25519 public key to which the vault's key is encrypted, in hexadecimal. The private key is
         outside of the home.
     :ivar security_key: the credential from which the private key is derived, or None for other kinds.
-    :raises ValueError: if only one of C{kind} and C{security_key} stands for a security key.
+    :ivar settings: the settings by which a source of the kinds C{TRANSIT} and C{EXTERNAL} is asked. None is secret.
+    :raises ValueError: if only one of C{kind} and C{security_key} stands for a security key, or there are settings of
+        another kind, too many or too long ones.
     """
 
     id: str
@@ -125,10 +131,16 @@ class KeySource:
     public_key: str
     made_at: datetime
     security_key: SecurityKey | None = None
+    settings: Mapping[str, str] = field(factory=dict, hash=False)
 
     def __attrs_post_init__(self) -> None:
         if (self.kind is KeySourceKind.SECURITY_KEY) != (self.security_key is not None):
             raise ValueError("the kind of a key source does not match its parts")
+        if self.settings and self.kind not in (KeySourceKind.TRANSIT, KeySourceKind.EXTERNAL):
+            raise ValueError("a key source of this kind has no settings")
+        lengths = [len(text) for setting in self.settings.items() for text in setting]
+        if len(self.settings) > _MOST_SETTINGS or max(lengths, default=0) > _MOST_SETTING_CHARACTERS:
+            raise ValueError("a key source has too many settings, or too long ones")
 
 
 @frozen
@@ -220,5 +232,5 @@ class CredentialState:
 _OPTIONAL = Member(optional=True)
 differ(CredentialState, wanted=_OPTIONAL, issuer=_OPTIONAL, token_url=_OPTIONAL)
 differ(Scope, settings=_OPTIONAL)
-differ(KeySource, security_key=OMITTED)
+differ(KeySource, security_key=OMITTED, settings=OMITTED)
 differ(Binding, owner=_OPTIONAL)

@@ -345,7 +345,7 @@ _FORMAT.differ(
     mac=Member(),
 )
 _FORMAT.differ(KeySourceEntry, source=INLINE, sealed=INLINE)
-_FORMAT.differ(KeySource, security_key=Member(optional=True))
+_FORMAT.differ(KeySource, security_key=Member(optional=True), settings=Member(optional=True))
 _FORMAT.differ(KdfParameters, constants={"algorithm": "argon2id"}, salt=Member())
 _FORMAT.differ(Sealed, nonce=Member(), ciphertext=Member())
 _FORMAT.differ(Passkey, public_key=Member(), site=Member(optional=True), synced=Member(optional=True))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import count
@@ -33,6 +33,7 @@ from ._cipher import (
     stretch,
     unseal,
 )
+from ._derived_sources import DerivedSource, derive_from_secret
 from ._format import VERSION, RecordKeys, Stretch, VaultDocument, part_json
 from ._key_sources import CREDENTIAL, SystemdCredential, open_with_sources, prove, public_key_of, rewrapped, wrap
 from ._passphrase import check_passphrase, generate_words
@@ -54,6 +55,7 @@ __all__ = [
     "CREDENTIAL",
     "SALT_BYTES",
     "DataKey",
+    "DerivedSource",
     "EnrolledSecurityKey",
     "KdfParameters",
     "LoginExchange",
@@ -65,9 +67,11 @@ __all__ = [
     "client_proof",
     "create",
     "daemon_proof",
+    "find_derived_sources",
     "find_security_keys",
     "format_versions",
     "generate_words",
+    "make_derived_source",
     "make_key_source",
     "make_security_key_source",
     "new_nonce",
@@ -78,6 +82,7 @@ __all__ = [
     "reset",
     "same",
     "stretch",
+    "vault_id",
 ]
 
 
@@ -157,6 +162,52 @@ def make_security_key_source(
     id_ = randomness(_SOURCE_ID_BYTES).hex()
     source = KeySource(id_, KeySourceKind.SECURITY_KEY, name, public_key, at, security_key)
     return _seal_to(document, key, source, randomness)
+
+
+def make_derived_source(
+    path: Path,
+    key: DataKey,
+    name: str,
+    at: datetime,
+    secret: bytes,
+    settings: Mapping[str, str],
+    kind: KeySourceKind = KeySourceKind.EXTERNAL,
+    randomness: Randomness = secrets.token_bytes,
+) -> tuple[JSON, str]:
+    """Make a key source whose private key is derived from a secret that the source keeps (ADR 111).
+
+    :param secret: the secret, 32 bytes. It is not stored.
+    :param settings: what is needed to ask the source for the secret. They are stored and not secret.
+    :param kind: the kind of the source, by default that of other packages.
+    :return: the entry for the vault's file, and the proof that goes with the entry.
+    :raises NoVault: if there is no vault.
+    :raises VaultDamaged: if the file is not a vault of this version.
+    :raises ValueError: if the secret has another length, or there are too many settings or too long ones.
+    """
+    document = _present(VaultFile(path))
+    public_key = public_key_of(derive_from_secret(document.vault, kind, secret))
+    source = KeySource(randomness(_SOURCE_ID_BYTES).hex(), kind, name, public_key, at, settings=settings)
+    return _seal_to(document, key, source, randomness)
+
+
+def find_derived_sources(path: Path, kind: KeySourceKind = KeySourceKind.EXTERNAL) -> tuple[DerivedSource, ...]:
+    """Return the sources of a kind that the file at C{path} names, oldest first. Its MAC is not verified.
+
+    :raises NoVault: if there is no vault.
+    :raises VaultDamaged: if the file is not a vault of this version.
+    """
+    document = _present(VaultFile(path))
+    sources = (entry.source for entry in document.key_sources)
+    return tuple(DerivedSource(document.vault, source) for source in sources if source.kind is kind)
+
+
+def vault_id(path: Path) -> str:
+    """Return the ID of the vault at C{path}, to which a source can bind its secret. Its MAC is not verified.
+
+    :raises NoVault: if there is no vault.
+    :raises VaultDamaged: if the file is not a vault of this version.
+    """
+    return _present(VaultFile(path)).vault
 
 
 def _seal_to(document: VaultDocument, key: DataKey, source: KeySource, randomness: Randomness) -> tuple[JSON, str]:

@@ -61,12 +61,18 @@ def start_daemon(
     """Start the daemon if it is not running.
 
     The vault is unlocked if a passphrase is given: by --passphrase-fd, --passphrase-file or
-    AILERON_VAULT_PASSPHRASE, or in the terminal.
+    AILERON_VAULT_PASSPHRASE, or in the terminal. Otherwise the vault's key sources are asked, once.
     """
+    from aileron.cli.vault.unattended import UnattendedUnlock
+
     found = live_discovery(cli.home)
     fresh = found is None
     if found is None:
-        key = None if locked else any_key(cli, passphrase_fd, passphrase_file)
+        unattended = UnattendedUnlock(cli)
+        if locked:
+            unattended.stop()  # and remove what an earlier start stored
+        key = None if locked else any_key(cli, passphrase_fd, passphrase_file, unattended)
+        unattended.give_up()
         found = start_with(cli, key)
     _tell(cli, found, as_json, "The daemon is running" if fresh else "The daemon is already running")
 

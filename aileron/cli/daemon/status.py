@@ -18,6 +18,7 @@ from aileron.cli.output import note, say, say_json, show, values, when
 from aileron.cli.records.confirming import in_status, in_words, tell_tampering
 from aileron.home.discovery import Discovery, live_discovery
 from aileron.home.lock import running_pid
+from aileron.home.unlocking import read_unlock_problem
 from aileron.model.errors import AileronError
 
 _UNTRUSTED = frozenset(("new", "changed"))
@@ -65,9 +66,16 @@ def _tell_stopped(cli: CliContext, as_json: bool) -> None:
     if as_json:
         say_json({"running": pid is not None, "pid": pid, "home": str(cli.home.root)})
     elif pid is None:
+        _tell_unlock_problem(cli)
         cli.running()
     else:
         say("The daemon (PID {pid}) is starting or stopping.", pid=pid)
+
+
+def _tell_unlock_problem(cli: CliContext) -> None:
+    problem = read_unlock_problem(cli.home)
+    if problem is not None:
+        note("{problem}", problem=problem.sentence)
 
 
 def tell_version(found: Discovery) -> None:
@@ -170,6 +178,8 @@ def _tell(cli: CliContext, answer: Mapping[str, Any], found: Discovery) -> None:
         "  ",
     )
     tell_version(found)
+    if answer.get("vault_state") == "locked":
+        _tell_unlock_problem(cli)
     tell_tampering(record)
     for finding in (each for check in cli.features.doctor_checks() for each in check(answer)):
         if finding.severity is Severity.WRONG:

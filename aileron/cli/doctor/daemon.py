@@ -16,6 +16,7 @@ from aileron.home.discovery import Discovery, live_discovery, read_discovery
 from aileron.home.lock import running_pid
 from aileron.home.paths import Home
 from aileron.home.ports import load_ports
+from aileron.home.unlocking import read_unlock_problem
 from aileron.model.errors import AileronError
 
 from .authority import open_and_close
@@ -47,6 +48,9 @@ def vault(cli: CliContext, state: str | None) -> Iterator[DoctorFinding]:
     else:
         if is_locked:
             yield waits("The vault is locked, so nothing runs.", "Unlock it: aileron vault unlock")
+        problem = read_unlock_problem(cli.home)
+        if problem is not None and state == "locked":
+            yield wrong(problem.sentence)
         try:
             misaddressed = check_file(cli.home.secrets)
         except AileronError as error:

@@ -14,11 +14,13 @@ from aileron.cli.output import note, say
 from aileron.cli.session import vault_state
 from aileron.home.discovery import Discovery, live_discovery
 from aileron.home.paths import prepare
-from aileron.model.errors import Forbidden, InvalidRequest, VaultDamaged
+from aileron.model.errors import Forbidden, InvalidRequest, NetworkError, VaultDamaged
 
 if TYPE_CHECKING:
     from aileron.model.interfaces.vault import IKeySource
     from aileron.vault.keys import DataKey
+
+    from .unattended import UnattendedUnlock
 
 
 def state_of_file(cli: CliContext) -> str | None:
@@ -45,24 +47,25 @@ def refuse_lost(cli: CliContext) -> None:
         raise CommandError("The vault is lost, so no new one was created.", LOST)
 
 
-def any_key(cli: CliContext, descriptor: int | None, file: Path | None) -> DataKey | None:
+def any_key(cli: CliContext, descriptor: int | None, file: Path | None, unattended: UnattendedUnlock) -> DataKey | None:
     """Return the vault's key, or None if there is no vault or no passphrase can be read.
 
     If a key source fails, print why.
 
+    :param unattended: asks the key sources that need no person. They are asked first, unless a passphrase is given.
     :raises WrongPassphrase: if the given passphrase does not open the vault.
     :raises InvalidRequest: if no passphrase can be read from the descriptor or the file.
     """
-    from aileron.vault.keys import SystemdCredential
-
     from .passphrase import VARIABLE
 
     given = descriptor is not None or file is not None or VARIABLE in cli.environ
-    if not given and (key := _key_by_source(cli, [SystemdCredential(cli.environ)])) is not None:
+    if not given and (key := unattended.ask()) is not None:
         return key
     if not cli.home.secrets.exists() or not (given or cli.interactive()):
         return None
-    return unlocking_key(cli, descriptor, file)
+    key = unlocking_key(cli, descriptor, file)
+    unattended.stop()
+    return key
 
 
 def _key_by_source(cli: CliContext, sources: Sequence[IKeySource]) -> DataKey | None:
@@ -77,7 +80,7 @@ def _key_by_source(cli: CliContext, sources: Sequence[IKeySource]) -> DataKey | 
         VaultDamaged
     ):  # reported by what opens the vault next: the passphrase, or the daemon, which starts without it
         return None
-    except (Forbidden, InvalidRequest) as error:
+    except (Forbidden, InvalidRequest, NetworkError) as error:
         note("The vault was not unlocked by its key source. {why}", why=error.message)
         return None
 

@@ -1,4 +1,4 @@
-"""Key sources unlock the vault without a passphrase: security keys and systemd credentials (ADR 83, ADR 90).
+"""Key sources unlock the vault without a passphrase: security keys, systemd credentials, transit (ADR 83, 90, 111).
 
 None is set up until the operator adds one.
 """
@@ -21,7 +21,7 @@ class KeySources(Feature):
     """The feature with the commands that add and remove sources of the vault's key, such as security keys."""
 
     name = "key_sources"
-    summary = "Lets a security key, or a credential of systemd, unlock the vault."
+    summary = "Lets a security key, a credential of systemd, or a transit key of HashiCorp Vault unlock the vault."
 
     def commands(self) -> Mapping[str, Command]:
         return {"vault key-source": Command("aileron.features.key_sources.commands:key_source")}
@@ -41,6 +41,11 @@ class KeySources(Feature):
         from .security_key import SecurityKeySource
 
         return (SecurityKeySource(cli),)
+
+    def unattended_key_sources(self, cli: Any) -> Sequence[IKeySource]:
+        from .transit.source import TransitSource
+
+        return (TransitSource(cli),)
 
     async def start(self, core: Core) -> RunningFeature:
         from .routes import RunningKeySources

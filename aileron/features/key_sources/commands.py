@@ -1,4 +1,4 @@
-"""C{aileron vault key-source}: security keys, and credentials of systemd, that unlock the vault."""
+"""C{aileron vault key-source}: security keys, credentials of systemd and transit engines that unlock the vault."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from aileron.cli.output import Columns, note, say, time_at
 from aileron.cli.session import OperatorCommand, as_operator, operator_command, plain_command, reading_command
 from aileron.model.vault import KeySourceKind
 
+from .transit.options import TransitOptions, transit_options
+
 if TYPE_CHECKING:
     from aileron.client import Operator
 
@@ -27,7 +29,11 @@ _SECONDS = 60.0
 
 @click.group("key-source")
 def key_source() -> None:
-    """Add a security key that unlocks the vault, or a systemd credential that unlocks it when the daemon starts."""
+    """Add what unlocks the vault beside your passphrase.
+
+    A security key does it when you touch it; a credential of systemd, or a transit key
+    of HashiCorp Vault or OpenBao, when the daemon starts.
+    """
 
 
 @key_source.command("list")
@@ -51,17 +57,29 @@ def list_sources(command: OperatorCommand) -> None:
 )
 @click.option("--user", "for_user", is_flag=True, help="Encrypt it for your user's units (systemd 256 or later).")
 @click.option("--security-key", is_flag=True, help="Add the FIDO2 security key that is plugged in.")
+@transit_options
 @plain_command
-def add(command: OperatorCommand, /, name: str, output: Path | None, *, for_user: bool, security_key: bool) -> None:
-    """Add a security key, or a credential of systemd, that unlocks the vault. Needs your passphrase.
+def add(
+    command: OperatorCommand,
+    /,
+    name: str,
+    output: Path | None,
+    *,
+    for_user: bool,
+    security_key: bool,
+    transit: TransitOptions | None,
+) -> None:
+    """Add a security key, a credential of systemd, or a transit key, that unlocks the vault. Needs your passphrase.
 
-    A security key is touched at each unlock, after its PIN if it has one. A credential of systemd needs nobody, but
-    every program that can read the credential of the running unit has the vault's key, and can decide. Use it only
-    where agents run as another user, in a sandbox, or on another machine.
+    A security key is touched at each unlock, after its PIN if it has one. A credential of systemd and a transit key
+    need nobody, but every program that can read the credential of the running unit, or the daemon's token, has the
+    vault's key, and can decide. Use them only where agents run as another user, in a sandbox, or on another machine.
     """
-    if security_key == (output is not None):
-        raise click.UsageError("Give either --security-key or --output FILE.")
-    if output is None:
+    if (security_key, output is not None, transit is not None).count(True) != 1:
+        raise click.UsageError("Give one of: --security-key, --output FILE or --url URL.")
+    if transit is not None:
+        _add_transit(command, name, transit)
+    elif output is None:
         _add_security_key(command, name)
     else:
         _add_credential(command, name, output, for_user=for_user)
@@ -90,6 +108,33 @@ def _add_security_key(command: OperatorCommand, name: str) -> None:
     if not made.verified:
         note("This security key has no PIN. Anyone who has it and a copy of the vault's file can unlock the vault.")
         note("To change that, set a PIN on it, remove this key source, and add it again.")
+
+
+def _add_transit(command: OperatorCommand, name: str, transit: TransitOptions) -> None:
+    """Have a transit engine encrypt a new secret, and add the engine to the vault as a key source.
+
+    :raises CommandError: if the engine cannot be asked or refuses.
+    """
+    from aileron.vault.keys import make_derived_source, operator_key, vault_id
+
+    from .transit.source import encrypt_secret
+
+    cli = command.cli
+    cli.running()  # before anything is asked of the server
+    key, _ = open_with_passphrase(cli, command.passphrase_fd)
+    try:
+        vault = vault_id(cli.home.secrets)
+        secret, settings = encrypt_secret(cli, vault, transit.settings, transit.encrypt_token_file)
+        stored, made_at = settings.to_stored(), utc(cli.wall())
+        entry, proof = make_derived_source(
+            cli.home.secrets, key, name, made_at, secret, stored, KeySourceKind.TRANSIT, cli.randomness
+        )
+        _store(cli, operator_key(key), entry, proof)
+    finally:
+        key.wipe()
+    say("Key source {name} added. It unlocks the vault when a daemon starts that can read", name=name)
+    say("  {path}", path=settings.secret_file)
+    say("Keep your passphrase: without {server}, only the passphrase unlocks the vault.", server=settings.server)
 
 
 def _store(cli: CliContext, secret: bytes, entry: JSON, proof: str) -> None:

@@ -136,6 +136,14 @@ class IFeature(Interface):
         :param cli: the context of the command.
         """
 
+    def unattended_key_sources(cli: Any) -> Sequence[Any]:
+        """Return the feature's L{IKeySource}s that need no person.
+
+        They are read when a daemon starts, and again while one of them cannot be asked.
+
+        :param cli: the context of the command.
+        """
+
     def choose_environment(cli: Any) -> Any:
         """Return the command's context with the environment for the daemon that replaces the running one.
 

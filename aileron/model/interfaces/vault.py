@@ -33,7 +33,8 @@ class IVault(Interface):
 class IKeySource(Interface):
     """A place outside of the home that has the private key of a key source.
 
-    It is a credential of systemd, or a security key, which computes the private key when a person touches it.
+    It is a credential of systemd, a security key, which computes the private key when a person touches it, or a service
+    that decrypts the secret from which the private key is derived. Other packages can have sources of their own.
     """
 
     def read() -> bytes | None:
@@ -43,6 +44,7 @@ class IKeySource(Interface):
 
         :raises Forbidden: if other users may have read or written the private key.
         :raises InvalidRequest: if the place has something else, or a security key failed. The message has the reason.
+        :raises NetworkError: if the source cannot be asked now. A later call may succeed. The message has the reason.
         :raises VaultDamaged: if the vault's file, which names the credentials of security keys, was altered.
         """
 

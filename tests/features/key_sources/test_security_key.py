@@ -21,6 +21,7 @@ from aileron.base.json import utc
 from aileron.cli import context
 from aileron.cli.context import CliContext, Conversation
 from aileron.cli.vault import unlocking
+from aileron.cli.vault.unattended import UnattendedUnlock
 from aileron.features.key_sources.security_key import TOUCH_SECONDS, SecurityKeySource, TouchWait
 from aileron.model.errors import InvalidRequest, VaultDamaged
 from aileron.model.interfaces.vault import IKeySource
@@ -325,19 +326,24 @@ class UnlockTests(SecurityKeyCase):
         self.assertFalse(self.opens())
         self.assertEqual((key.touches, self.terminal.shown), (before, ""))
 
+    def any_key(self) -> DataKey | None:
+        """What C{daemon start} unlocks with."""
+        cli = self.cli_context()
+        return unlocking.any_key(cli, None, None, UnattendedUnlock(cli))
+
     def test_given_passphrase(self) -> None:
         """A passphrase that was given comes first, at C{vault unlock} and at C{daemon start}."""
         self.add(self.blue)
         key = self.plug(self.blue)
         before = key.touches
         self.environ["AILERON_VAULT_PASSPHRASE"] = PASSPHRASE
-        for take in (unlocking.any_key, unlocking.unlocking_key):
+        for take in (self.any_key, lambda: unlocking.unlocking_key(self.cli_context(), None, None)):
             self.typed = [PASSPHRASE]
-            take(self.cli_context(), None, None)
+            take()
             self.assertEqual((self.typed, key.touches), ([], before))
         del self.environ["AILERON_VAULT_PASSPHRASE"]
         self.typed = [PASSPHRASE]
-        found = unlocking.any_key(self.cli_context(), None, None)
+        found = self.any_key()
         assert found is not None
         self.assertEqual((found._secret, self.typed, key.touches), (KEY, [PASSPHRASE], before + 1))
 

@@ -22,6 +22,7 @@ _SYSTEMD = (
     "needs systemd's key of the machine: tests.functional.test_key_sources does it, with a double of systemd-creds"
 )
 _SECURITY_KEY = "needs a security key: tests.functional.test_security_keys does it, with one of software"
+_TRANSIT = "needs a server of HashiCorp Vault: tests.functional.test_transit does it, with a double"
 _TAILNET = "needs a tailnet: by hand"
 _CLOUDFLARE = "needs an account of Cloudflare and a domain there: not tried"
 _PHONE = "needs a phone and a name for it: tests.functional.test_phone_name does it, in a browser"
@@ -91,6 +92,14 @@ NOT_RUN: Mapping[str, Mapping[str, str]] = {
         "packaging/build-deb dist": "needs debhelper and a built wheel: by hand, at a release",
         "lintian dist/aileron_*.deb": "judges what build-deb made: by hand, at a release",
         "podman build --format docker --file packaging/Containerfile --tag aileron .": _CONTAINER,
+    },
+    "transit.md": {
+        "vault secrets enable transit": _TRANSIT,
+        "vault write -f transit/keys/aileron": _TRANSIT,
+        "aileron vault key-source add transit --url https://vault.example.org:8200 --key aileron --token-file "
+        "/run/aileron/vault-token --encrypt-token-file ~/encrypt-token": _TRANSIT,
+        "aileron vault key-source list": _TRANSIT,
+        "aileron vault key-source remove ID": _TRANSIT,
     },
     "run-at-login.md": {
         "aileron vault key-source add server --output ~/aileron-vault.cred": _SYSTEMD,
