@@ -30,6 +30,7 @@ from aileron.model.signing import SignedDecisions
 
 from .approval_requests import ApprovalRequests, describe_approval, describe_difference, require_digest
 from .decisions import (
+    INTERRUPTED,
     MOST_AHEAD,
     TICK,
     UNUSABLE,
@@ -50,10 +51,6 @@ from .runs import RunRepository, Verify, make_conflict, transition
 from .votes import Votes, VotesChanged, refuse_second, require_votes
 
 _OTHERWISE = "What would run has just changed."
-_INTERRUPTED = (
-    "The approval no longer counts: the request was being denied or updated when it was given, or when Aileron last "
-    "stopped."
-)
 _NOT_LAST = (
     "This would not be the last approval that is needed, so nothing was decided and no grant was issued: {told}."
 )
@@ -454,7 +451,7 @@ class ApprovalGate:
                 raise
         except DecisionWithdrawn as found:
             if on_record:
-                raise ApprovalStale(_INTERRUPTED) from found
+                raise ApprovalStale(INTERRUPTED) from found
             raise
         # guard of promise 2: the audit log contains the decision -> WrittenRowsTests.test_unrecorded
         if not on_record:

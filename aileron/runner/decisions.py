@@ -69,6 +69,10 @@ _UNREADABLE = (
     "The earlier run may have happened, but the contents of what was found out about it were deleted or altered. Deny "
     "this one; if you still want it done, ask the agent to request it again."
 )
+INTERRUPTED = (
+    "The approval no longer counts: the request was being denied or updated when it was given, or when Aileron last "
+    "stopped."
+)
 TICK = timedelta(microseconds=1)
 _NOTHING = (0, "")  # the end of an audit log that was emptied: the next start reports it as tampering
 _TAG, _SIGNED_TAG, _VOTE_TAG = "aileron.decision.v1", "aileron.decision-mark.v2", "aileron.vote.v1"
@@ -199,17 +203,12 @@ class Decisions:
 
         :raises VaultLocked, BindingFailed: if the vault is not unlocked, or its file was altered.
         """
-        if vote.not_after <= self._events.now() or self.was_used(approval.run, vote):
+        if vote.not_after <= self._events.now() or self._is_spent(vote) or self._is_outdated(approval.run, vote):
             return False
         return self.vote_verification()(approval, vote)
 
-    def was_used(self, run: Run, vote: Vote) -> bool:
-        """Return whether a vote was used or withdrawn.
-
-        :raises VaultLocked, BindingFailed: if the vault is not unlocked, or its file was altered.
-        """
-        is_spent = vote.mark is not None and self._control.spent(vote.mark)
-        return is_spent or self._is_outdated(run, vote)
+    def _is_spent(self, vote: Vote) -> bool:
+        return vote.mark is not None and self._control.spent(vote.mark)
 
     def vote_verification(self) -> Callable[[Approval, Vote], bool]:
         """Return a function that tells whether a vote is authentic and on what an approval shows. Safe in any thread.
@@ -319,14 +318,19 @@ class Decisions:
         """Verify that what approved the run still does: the grant, or the votes of people, none of which was used.
 
         :raises NoDecision: if a vote was used, or the vault has no such grant.
-        :raises ApprovalStale: if the grant no longer allows the run.
+        :raises ApprovalStale: if the grant no longer allows the run, or a vote was withdrawn: a denial or an edit on
+            another daemon came at the moment of the last approval.
         :raises VaultLocked, BindingFailed: if this cannot be verified now.
         """
         self._grants.check(approval, plan)
         for vote in approval.find_counted():
             # guard of roles: a vote is used once -> runner.test_votes.ForgedTests.test_used_vote
-            if self.was_used(approval.run, vote):
-                raise NoDecision("An approval of a person was used already, or withdrawn.")
+            if self._is_spent(vote):
+                raise NoDecision("An approval of a person was used already.")
+            # guard of roles: a vote that was withdrawn while another daemon counted it begins nothing
+            #    -> runner.test_votes.AtOnceTests.test_withdrawn_meanwhile
+            if self._is_outdated(approval.run, vote):
+                raise ApprovalStale(INTERRUPTED)
 
     async def spend(self, approval: Approval) -> None:
         """Record in the vault that the decision is used, before anything is sent.

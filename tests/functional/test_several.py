@@ -39,7 +39,12 @@ OUTCOME = "execution.succeeded"
 
 
 class SeveralTestCase(OperatedTestCase):
-    """A home whose store is on a server, copies of it, and a daemon in each."""
+    """A home whose store is on a server, copies of it, and a daemon in each.
+
+    :cvar more_config: what else is in their C{config.yaml}.
+    """
+
+    more_config = ""
 
     def setUp(self) -> None:
         super().setUp()
@@ -56,7 +61,8 @@ class SeveralTestCase(OperatedTestCase):
         keys = {"lease_seconds": _LEASE_SECONDS, **settings}
         more = "".join(f"  {key}: {value}\n" for key, value in keys.items())
         await self.furnish()
-        self.state.config.write_text(f"store:\n  url: {self.url}\n  daemons: several\n{more}")
+        text = f"store:\n  url: {self.url}\n  daemons: several\n{more}{self.more_config}"
+        self.state.config.write_text(text)
         await self.operator("config", "trust", "--yes")
         await self.command("daemon", "stop")
         await self.command("store", "migrate", "--to", self.url)

@@ -16,7 +16,7 @@ from aileron.model.errors import ApprovalStale, Conflict, Forbidden
 from aileron.model.interfaces.store import IRuns
 from aileron.model.people import AccountLogin, ApproverRule, OperatorRule, Owner, Role
 from aileron.model.runs import Approval, Run, RunState, Transition, Vote
-from aileron.runner.decisions import NoDecision
+from aileron.runner.decisions import TICK, NoDecision
 
 from .kit import OPERATOR, step
 from .test_approvers import ApproversCase
@@ -323,6 +323,26 @@ class AtOnceTests(VotesCase):
                 self.assertEqual(len(self.sync(other.decisions.decide(run.id, bob)).votes), 2)
             self.assertEqual((self.state(run), self.effects() - before), (RunState.COMPLETED, 1))
             self.assertEqual(len(self.recorded("approval.approved", run)), 1)
+
+    def test_withdrawn_meanwhile(self) -> None:
+        """An earlier vote that another daemon withdraws, for a denial that then comes too late, begins nothing.
+
+        The request is shown again, and that is not on record as tampering.
+        """
+        run = self.ask(TWO)
+        self.say(run, "alice")
+        self.clock.advance(1)
+        bob, withdrawn = self.word(run, "bob"), utc(self.clock.seconds()) - TICK
+        between = partial(self.runner.decisions._gate._decisions.outdate, run, withdrawn)
+        other = self.build(runs=cast("IRuns", _Between(self.store.runs, between)))
+        self.clock.advance(1)
+        self.sync(other.decisions.decide(run.id, bob))
+        self.assertEqual((self.state(run), self.effects(), self.names(run)), (RunState.PENDING, 0, []))
+        self.assertEqual((len(self.recorded("approval.approved", run)), self.recorded("tamper.detected", run)), (1, []))
+        self.assertIn("no longer counts", self.shown(run).stale or "")
+        self.say(run, "alice")
+        self.say(run, "bob")
+        self.assertEqual((self.state(run), self.effects()), (RunState.COMPLETED, 1))
 
 
 class GrantTests(VotesCase):

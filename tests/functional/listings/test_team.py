@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import ssl
-import time
-from http.client import HTTPSConnection
 from typing import Any
 
-from attrs import evolve
-
-from aileron.client import item_of
-from aileron.model.signing import write_statement
 from aileron.testing import SigningBrowser
 from tests.extent import seldom
 from tests.functional.listings.page import LOG_IN, PageTestCase, Play
 from tests.functional.operated import GATED, AgentSession
+from tests.functional.people import PublicName
 from tests.functional.phoned import NAME, config
-from tests.functional.ports import LOOPBACK, free_port
-
-PASSPHRASE = "marmot velvet canyon thirty"
+from tests.functional.ports import free_port
 
 
 class TeamTests(PageTestCase):
@@ -35,30 +27,30 @@ class TeamTests(PageTestCase):
         await self.furnish(config())
         place = self.home.root / "ca.pem"
         await self.operator("phone", "certificate", "--output", str(place))
-        self.trusted = ssl.create_default_context(cadata=place.read_text())
-        self.public = f"https://{NAME}:{free_port()}"
+        trusted = ssl.create_default_context(cadata=place.read_text())
+        self.name = PublicName(f"{NAME}:{free_port()}", free_port(), trusted)
         shown = await self.play(
             Play(
                 "aileron people add alice --role approver",
                 answers=[LOG_IN],
-                varies={"https://aileron.example.org/join#…": rf"{re.escape(self.public)}/join#[\w-]+"},
+                varies={"https://aileron.example.org/join#…": rf"{re.escape(self.name.origin)}/join#[\w-]+"},
             )
         )
         await self.begin_together()
-        alice = self.join(shown)
-        bob = self.join((await self.operator("people", "add", "bob", "--role", "viewer")).stdout)
+        alice = self.name.join(shown)
+        bob = self.name.join((await self.operator("people", "add", "bob", "--role", "viewer")).stdout)
         await self.decide_both(alice, bob)
-        again = self.join(await self.play(Play("aileron people invite alice", answers=[LOG_IN])))
-        self.assertEqual(self.send(alice, "GET", "/fragments/approvals")[0], 401)
+        again = self.name.join(await self.play(Play("aileron people invite alice", answers=[LOG_IN])))
+        self.assertEqual(self.name.send(alice, "GET", "/fragments/approvals")[0], 401)
         await self.play(
             Play("aileron people list", shows=["alice", "approver", "bob", "viewer"]),
             Play("aileron people role alice viewer", answers=[LOG_IN], shows=["alice is now viewer."]),
         )
-        self.assertEqual(self.send(again, "GET", "/fragments/approvals")[0], 401)
+        self.assertEqual(self.name.send(again, "GET", "/fragments/approvals")[0], 401)
         await self.play(Play("aileron people remove alice", answers=[LOG_IN], shows=["alice is removed."]))
-        self.assertEqual(self.send(bob, "GET", "/fragments/approvals")[0], 200)
+        self.assertEqual(self.name.send(bob, "GET", "/fragments/approvals")[0], 200)
         alice, carol = [
-            self.join((await self.operator("people", "add", name, "--role", "approver")).stdout)
+            self.name.join((await self.operator("people", "add", name, "--role", "approver")).stdout)
             for name in ("alice", "carol")
         ]
         agent = await self.connect_two(alice, carol)
@@ -70,11 +62,13 @@ class TeamTests(PageTestCase):
         """Ten people join by one command of the operator's. Each connects an agent, and confirms what it requests."""
         names = ["ada", "ben", "cleo", "dina", "emil", "finn", "gina", "hugo", "ines", "jan"]
         shown = await self.play(Play(f"aileron people add {' '.join(names)}", answers=[LOG_IN], shows=names))
-        codes = re.findall(rf"{re.escape(self.public)}/join#([\w-]+)", shown)
+        codes = re.findall(rf"{re.escape(self.name.origin)}/join#([\w-]+)", shown)
         self.assertEqual(len(set(codes)), len(names))
-        pages = [self.enter(code) for code in codes]
+        pages = [self.name.enter(code) for code in codes]
         for name, page in zip(names, pages, strict=True):
-            status, text = self.send(page, "POST", f"/v1/people/{name}/sessions", {"agent": "codex", "minutes": 60})
+            status, text = self.name.send(
+                page, "POST", f"/v1/people/{name}/sessions", {"agent": "codex", "minutes": 60}
+            )
             self.assertEqual(status, 201, text)
             opened = json.loads(text)
             agent = AgentSession(opened["id"], opened["token"], opened["gateway_key"])
@@ -83,7 +77,7 @@ class TeamTests(PageTestCase):
         owners = {each["run"]["owner"]["name"]: each for each in waiting}
         self.assertEqual(sorted(owners), names)
         for name, page in zip(names, pages, strict=True):
-            status, text = self.decide(page, owners[name])
+            status, text = self.name.decide(page, owners[name])
             self.assertEqual(status, 200, text)
         await self.posted(len(names))
         found = await self.json("audit", "list", "--type", "approval.approved", "--json")
@@ -97,9 +91,9 @@ class TeamTests(PageTestCase):
         reply = await self.run_action(agent, GATED)
         [waiting] = (await self.json("approval", "list", "--json"))["items"]
         self.assertEqual(reply.status, 202)
-        status, text = self.decide(bob, waiting)
+        status, text = self.name.decide(bob, waiting)
         self.assertEqual(status, 403, text)
-        status, text = self.decide(alice, waiting)
+        status, text = self.name.decide(alice, waiting)
         self.assertEqual(status, 200, text)
         found = await self.json("audit", "list", "--type", "approval.approved", "--json")
         self.assertTrue(found["items"][0]["actor"]["id"].startswith("alice."))
@@ -123,9 +117,9 @@ class TeamTests(PageTestCase):
             each["run"]["owner"]["name"]: each for each in (await self.json("approval", "list", "--json"))["items"]
         }
         for name, page, stranger in (("alice", alice, carol), ("carol", carol, alice)):
-            status, text = self.decide(stranger, by_owner[name])
+            status, text = self.name.decide(stranger, by_owner[name])
             self.assertEqual(status, 403, text)
-            status, text = self.decide(page, by_owner[name])
+            status, text = self.name.decide(page, by_owner[name])
             self.assertEqual(status, 200, text)
         self.assertEqual((await self.aileron("audit", "verify")).exit_code, 0)
         return mine
@@ -134,7 +128,7 @@ class TeamTests(PageTestCase):
         """By a rule that is trusted while the daemon runs, two people approve at the name; the second one begins it."""
         rule = f"approvals:\n  rules:\n    - {{action: {GATED}, by: ['group:finance', carol], count: 2}}\n"
         await self._trust_config(config() + rule)
-        dave = self.join(
+        dave = self.name.join(
             await self.play(Play("aileron people add dave --role approver --group finance", answers=[LOG_IN]))
         )
         await self.play(
@@ -148,11 +142,11 @@ class TeamTests(PageTestCase):
         self.assertEqual(reply.status, 202)
         [waiting] = (await self.json("approval", "list", "--json"))["items"]
         for page in (carol, carol):
-            status, text = self.decide(page, waiting)
+            status, text = self.name.decide(page, waiting)
         self.assertEqual(status, 409, text)
         [waiting] = (await self.json("approval", "list", "--json"))["items"]
         self.assertEqual(waiting["progress"], "1 of 2 approvals: carol")
-        status, text = self.decide(dave, waiting)
+        status, text = self.name.decide(dave, waiting)
         self.assertEqual((status, json.loads(text)["run"]["state"]), (200, "approved"), text)
         await self.posted(14)  # ten of the team, two by their owners, and one of before
         started = await self.json("audit", "list", "--type", "execution.started", "--json")
@@ -163,48 +157,3 @@ class TeamTests(PageTestCase):
     async def json(self, *arguments: str) -> Any:
         """What a command shows as JSON."""
         return json.loads((await self.aileron(*arguments)).stdout)
-
-    def join(self, shown: str) -> SigningBrowser:
-        """Set a passphrase by the link that a command has shown."""
-        [code] = re.findall(rf"{re.escape(self.public)}/join#([\w-]+)", shown)
-        return self.enter(code)
-
-    def enter(self, code: str) -> SigningBrowser:
-        """Set a passphrase with the code of a link, and sign in with it."""
-        page = SigningBrowser.generate("", time.time)
-        body = {"code": code, "passphrase": PASSPHRASE, "public_key": page.public_key}
-        status, text, cookie = self.exchange("POST", "/join", json.dumps(body).encode(), {})
-        self.assertEqual(status, 200, text)
-        self.cookie, _, value = cookie.partition(";")[0].partition("=")
-        return evolve(page.with_instance(json.loads(text)["instance"]), cookie=value)
-
-    def send(self, page: SigningBrowser, method: str, path: str, body: Any = None) -> tuple[int, str]:
-        """Send a page's signed request, and return the status and the text."""
-        data = b"" if body is None else json.dumps(body).encode()
-        return self.exchange(method, path, data, dict(page.headers(self.cookie, method, path, data)))[:2]
-
-    def exchange(self, method: str, path: str, data: bytes, headers: dict[str, Any]) -> tuple[int, str, str]:
-        """Send a request to the public name as a browser does; return the status, the text and the cookie."""
-        connection = HTTPSConnection(NAME, free_port(), timeout=20, context=self.trusted)
-        connection._create_connection = lambda address, *more: _connect(address[1])  # type: ignore[attr-defined]
-        fields = {"Host": f"{NAME}:{free_port()}", **headers}
-        if data:
-            fields |= {"Origin": self.public, "Content-Type": "application/json"}
-        try:
-            connection.request(method, path, data or None, fields)
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode("utf-8", "replace"), answer.headers.get("Set-Cookie", "")
-        finally:
-            connection.close()
-
-    def decide(self, page: SigningBrowser, run: dict[str, Any]) -> tuple[int, str]:
-        """Approve a request with the signature of the page's key."""
-        decision = {"approved": True, "digest": run["digest"]}
-        items = [item_of(run["id"], decision)]
-        text, signature = page.sign_text(lambda nonce: write_statement(str(page.instance), nonce, items))
-        signed = {**decision, "signed": {"statement": text, "signature": signature}}
-        return self.send(page, "POST", f"/v1/action-approvals/{run['id']}/decide", signed)
-
-
-def _connect(port: int) -> socket.socket:
-    return socket.create_connection((LOOPBACK, port), 20)
