@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
 
-from twisted.internet.error import ConnectionDone
+from twisted.internet.error import ConnectionDone, ReactorNotRunning
 from twisted.internet.interfaces import IReadDescriptor
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
@@ -136,6 +136,17 @@ class LoopTests(SynchronousTestCase):
         self.reactor.addReader(reader)
         self.reactor.run(installSignalHandlers=False)
         return reader
+
+    def test_stop_twice(self) -> None:
+        """A second stop, as after a second signal, does nothing; one before the start is an error."""
+        self.assertRaises(ReactorNotRunning, self.reactor.stop)
+
+        def stop() -> None:
+            self.reactor.stop()
+            self.reactor.stop()
+
+        self.run_with(stop)
+        self.assertFalse(self.late)
 
     def test_stop(self) -> None:
         """The loop ends when an event stops the reactor."""

@@ -32,16 +32,21 @@ _VERSION = "99.0.0"
 _EXPANDS = "ALTER TABLE sessions ADD COLUMN later text COLLATE \"C\" NOT NULL DEFAULT '';\n"
 
 
+def install_copy(where: Path) -> Path:
+    """Install a copy of this version into an environment of its own, and return the directory of its package."""
+    subprocess.run((sys.executable, "-m", "venv", "--without-pip", where), check=True)
+    (packages,) = where.glob("lib/python3*/site-packages")
+    shutil.copytree(_PACKAGE, packages / "aileron", ignore=shutil.ignore_patterns("__pycache__"))
+    (packages / "others.pth").write_text(sysconfig.get_paths()["purelib"])
+    return packages / "aileron"
+
+
 def make_newer(where: Path, first_line: str) -> Path:
     """Install a later version into an environment of its own, and return its interpreter.
 
     :param first_line: the first line of its further step.
     """
-    subprocess.run((sys.executable, "-m", "venv", "--without-pip", where), check=True)
-    (packages,) = where.glob("lib/python3*/site-packages")
-    shutil.copytree(_PACKAGE, packages / "aileron", ignore=shutil.ignore_patterns("__pycache__"))
-    (packages / "others.pth").write_text(sysconfig.get_paths()["purelib"])
-    made = packages / "aileron"
+    made = install_copy(where)
     text = (made / "__init__.py").read_text()
     (made / "__init__.py").write_text(text.replace(aileron.__version__, _VERSION))
     number = max(steps()) + 1
@@ -50,7 +55,7 @@ def make_newer(where: Path, first_line: str) -> Path:
     return where / "bin" / "python"
 
 
-def _by(python: Path, command: Command) -> Command:
+def by(python: Path, command: Command) -> Command:
     return attrs.evolve(command, arguments=(str(python), "-I", "-m", "aileron", *command.arguments[1:]))
 
 
@@ -63,7 +68,7 @@ class RollingTests(SeveralTestCase):
         """Unlock the later version with the home of one daemon."""
         home = str(self.homes[number].root)
         command = self.home.with_passphrase(PASSPHRASE, "aileron", "vault", "unlock", AILERON_HOME=home)
-        started = await self.run_command(_by(python, command))
+        started = await self.run_command(by(python, command))
         self.assertEqual(started.exit_code, 0, f"{started.stderr}{self.log(number)}")
         self.assertEqual(self.found(number)["version"], _VERSION)
 
@@ -134,5 +139,5 @@ class RollingTests(SeveralTestCase):
         await agents
         self.assertEqual(self.counts(), {**dict.fromkeys(sent, 1), "asked": 1})
         self.assertEqual({each["status"] for each in await self.runs(0)}, {"completed"})
-        verified = await self.run_command(_by(python, self.home.script("aileron", "store", "verify", self.url)))
+        verified = await self.run_command(by(python, self.home.script("aileron", "store", "verify", self.url)))
         self.assertIn("consistent", verified.stdout)
