@@ -34,6 +34,7 @@ class Tuning:
     :ivar max_batch: the maximum number of writes that share a commit.
     :ivar max_pages: the maximum size of SQLite's file in pages, or None for no limit.
     :ivar stalled_seconds: how long a PostgreSQL server waits for the next statement of a transaction before it ends it.
+        Time that a statement takes does not count.
     :ivar lost_seconds: how long to ask a PostgreSQL server whether a commit succeeded whose answer was lost.
     :ivar process: this process, as it is shown among the daemons that use the database.
     :ivar several: whether daemons share the database, on a PostgreSQL server. Otherwise this one uses it alone.
@@ -110,7 +111,8 @@ class EngineConnection(Connection):
     def write(self, jobs: Sequence[Job], at_end: AtEnd | None) -> list[Any]:
         """Run the jobs in one transaction, and call the function from C{at_end} after the commit.
 
-        If this raises, nothing is stored. Return the outcome of each job.
+        If this raises, nothing is stored. Return the outcome of each job. If the jobs take long, only the first ones
+        are run, at least one, and only their outcomes are returned.
 
         :raises RolledBackError: if one job made the database roll back everything.
         """

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from select import POLLIN, poll
 from typing import Any, TypeVar
 
@@ -38,6 +39,9 @@ _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _TYPES = "SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = 'aileron'"
 _ENDING = ("FATAL", "PANIC")
 """The severities of an error with which the server ends a session."""
+
+BATCH_SECONDS = 1.0
+"""The time after which a batch is committed, and its other jobs are the next batch."""
 
 _PAUSE_SECONDS = 0.5
 _MOST_PIECES = 16
@@ -97,7 +101,7 @@ class PostgreSQLConnection(EngineConnection):
     def _write_together(self, jobs: Sequence[Job], at_end: AtEnd | None) -> list[Any]:
         cursor, transaction = self._begin(together=True)
         _find_rows(cursor, jobs)
-        outcomes = [self._attempt_together(cursor, job) for job in jobs]
+        outcomes = _run_in_time(jobs, partial(self._attempt_together, cursor))
         durable = None if at_end is None else at_end(cursor)
         with self._again():
             cursor.flush()
@@ -123,7 +127,7 @@ class PostgreSQLConnection(EngineConnection):
 
     def _write_singly(self, jobs: Sequence[Job], at_end: AtEnd | None) -> list[Any]:
         cursor, transaction = self._begin(together=False)
-        outcomes = [self._attempt_singly(cursor, job) for job in jobs]
+        outcomes = _run_in_time(jobs, partial(self._attempt_singly, cursor))
         durable = None if at_end is None else at_end(cursor)
         self._commit(transaction)
         if durable is not None:
@@ -192,6 +196,21 @@ class PostgreSQLConnection(EngineConnection):
                 if time.monotonic() > deadline:
                     raise StoreUnavailable("The database was lost. It is not known whether it stored this.") from None
             time.sleep(_PAUSE_SECONDS)
+
+
+def _run_in_time(jobs: Sequence[Job], attempt: Callable[[Job], Any]) -> list[Any]:
+    """Attempt jobs in order and return their outcomes. Attempt no further job once the time of a batch is over.
+
+    Jobs that only compute send no statement for a while. After C{Tuning.stalled_seconds} of that, the server would end
+    the transaction, and other daemons would wait for it in vain.
+    """
+    over, outcomes = time.monotonic() + BATCH_SECONDS, list[Any]()
+    for job in jobs:
+        outcomes.append(attempt(job))
+        # guard of the store: a batch does not take long -> functional.test_store_server.TogetherTests.test_long
+        if time.monotonic() >= over:
+            break
+    return outcomes
 
 
 def _find_rows(cursor: PostgreSQLCursor, jobs: Sequence[Job]) -> None:

@@ -90,8 +90,9 @@ class Writer:
         told.addErrback(lambda failure: _log.failure("delivering the results of a batch failed", failure))
 
     def _tell(self, outcomes: Sequence[Any], batch: Sequence[Job]) -> None:
+        self._put_back(batch[len(outcomes) :])
         try:
-            for job, outcome in zip(batch, outcomes, strict=True):
+            for job, outcome in zip(batch, outcomes, strict=False):
                 _answer(job, outcome)  # writes made by callers now share the next commit
         finally:
             self._writing = False
@@ -101,11 +102,15 @@ class Writer:
         self.commits += 1
         self.committed.fire()
 
+    def _put_back(self, jobs: Sequence[Job]) -> None:
+        """Put jobs that were not run back to the front of the queue, except for those that were cancelled meanwhile."""
+        self._queue.extendleft(job for job in reversed(jobs) if not job.done.called)
+
     def _refuse(self, reason: Failure, batch: Sequence[Job]) -> None:
         guilty, cause = list(batch), reason.value
         if isinstance(cause, RolledBackError):  # run the other jobs again without this one
             guilty, cause = [cause.job], cause.cause
-            self._queue.extendleft(job for job in reversed(batch) if job is not guilty[0] and not job.done.called)
+            self._put_back([job for job in batch if job is not guilty[0]])
         refused = self._pool.refusal(cause)
         _log.error("the database refused {count} writes: {cause}", count=len(guilty), cause=refused)
         self._tell([StoreUnavailable(refused.message) for _ in guilty], guilty)

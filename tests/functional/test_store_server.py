@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from aileron.base.unthreaded import UnthreadedPool
@@ -16,7 +16,7 @@ from aileron.model.authority import PendingLimits
 from aileron.model.errors import StateConflict, StoreUnavailable
 from aileron.model.queries import AuditQuery
 from aileron.model.runs import RunState
-from aileron.store import ForeignDatabase, NewerDatabase, Store, Tuning, read_address
+from aileron.store import ForeignDatabase, NewerDatabase, Store, Tuning, _server, read_address
 from aileron.store._audit_tables import insert_macs
 from aileron.store._dialect import Cursor
 from aileron.store._runs_table import RUNS
@@ -268,6 +268,27 @@ class TogetherTests(ServerCase):
         records = self.do(self.store.audit.list(AuditQuery())).items[::-1]
         self.assertEqual(len(records), 5)
         self.assertIsNone(check_chain(records))
+
+    def test_long(self) -> None:
+        """Jobs that together take longer than a batch may are committed in several batches, in order, each once."""
+
+        def put(cursor: Cursor, name: str) -> str:
+            cursor.execute("INSERT INTO watermarks (name, value) VALUES (?, ?)", (name, ""))
+            return name
+
+        self.patch(_server, "BATCH_SECONDS", 0.0)
+        self.threads.hold()
+        told = [self.store._writer.write(put, name) for name in "abcd"]
+        cancelled = self.store._writer.write(put, "e")
+        self.threads.step()  # the first goes alone, and the others are the next batch
+        cancelled.cancel()
+        self.failureResultOf(cancelled, CancelledError)
+        for done in (1, 2, 3):
+            self.assertEqual([each.called for each in told], [True] * done + [False] * (4 - done))
+            self.threads.step()
+        self.assertEqual([self.successResultOf(each) for each in told], [*"abcd"])
+        self.threads.release()
+        self.assertEqual([*self.do(self.store.watermarks.all())], [*"abcd"])
 
     def test_settings(self) -> None:
         """A reader cannot write; neither waits for ever."""
