@@ -33,6 +33,12 @@ def allow(error: AssertionError, statuses: Collection[int]) -> None:
         raise error
 
 
+def is_about_signature(error: AssertionError) -> bool:
+    """Return whether C{error} is about a decision whose signature was refused."""
+    said = error.args[0] if error.args else None
+    return isinstance(said, Said) and said.status == 403 and "signature" in said.body["error"]["details"]
+
+
 @define(eq=False)
 class Deciding:
     """What is being decided now, at any daemon."""
