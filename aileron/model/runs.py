@@ -408,12 +408,15 @@ class RepetitionNote:
     :ivar run_id: the earlier run.
     :ivar details: the details that are added to its fault.
     :ivar reason: the new reason, or empty to keep the old one.
+    :ivar verify: a function that is called in the transaction with the stored row of the earlier run, or None. If it
+        raises, nothing is stored, the change of the other run included.
     """
 
     run_id: str
     event: Event
     details: Mapping[str, JSON]
     reason: str = ""
+    verify: Callable[[Run], None] | None = None
 
     def applied(self, run: Run) -> Run:
         """Return the run that was repeated, with this note about its repetition in its error and reason.

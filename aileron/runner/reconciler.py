@@ -40,6 +40,7 @@ _LOOK_SECONDS = 10.0
 _MOST_AT_ONCE = 8
 _TAKEN_UP = timedelta(hours=24)
 _MOST_TAKEN_UP = 200
+_REPEATED = "It is being run again. End that run first."
 _LATER = (StoreUnavailable, Paused, *UNUSABLE)
 _log = Logger()
 
@@ -337,7 +338,9 @@ class ReconciliationService:
         child, plan = self._child(parent)
         same = child.effect_key == parent.effect_key
         event = self._runs.event_of_run("run.run_again", parent, actor, by=child.id, note=note, same_effect_key=same)
-        noted = parent.note_repetition(event, note, run_again=child.id)
+        noted = evolve(
+            parent.note_repetition(event, note, run_again=child.id), verify=partial(_refuse_repeated, parent)
+        )
         return await self._keep(child, plan, evolve(self._requests.opening(child, plan, actor), note=noted))
 
     async def _check(self, parent: Run) -> None:
@@ -349,8 +352,7 @@ class ReconciliationService:
             raise make_conflict(parent)
         async for child in self._runs.all(RunQuery(parent_id=parent.id)):
             if child.state in _OPEN:
-                state = child.state.value
-                raise Conflict("It is being run again. End that run first.", {"run_id": child.id, "state": state})
+                raise Conflict(_REPEATED, {"run_id": child.id, "state": child.state.value})
 
     def _child(self, parent: Run) -> tuple[Run, Plan]:
         """Return the run that repeats C{parent}, and its plan. Nothing is stored.
@@ -390,3 +392,14 @@ class ReconciliationService:
             owner=owner,
         )
         return run, plan
+
+
+def _refuse_repeated(read: Run, present: Run) -> None:
+    """Refuse to repeat a run that was settled or repeated since it was read.
+
+    :raises Conflict: if it was.
+    """
+    if present.state is not RunState.UNKNOWN:
+        raise make_conflict(present)
+    if present.repeated_by != read.repeated_by:
+        raise Conflict(_REPEATED, {"run_id": present.repeated_by})

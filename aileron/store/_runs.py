@@ -216,6 +216,9 @@ def _store_rest(cursor: Cursor, seals: Seals, approval: Approval | None, transit
     events = [event for transition in transitions for event in transition.events]
     for note in filter(None, (transition.note for transition in transitions)):
         earlier = _find_known(cursor, note.run_id)
+        # guard of several daemons: of two daemons one repeats a run -> runner.test_several.AgainTests.test_both
+        if note.verify is not None:
+            note.verify(earlier)
         if earlier.state is RunState.UNKNOWN:
             runs_table.update(cursor, note.applied(earlier), RunState.UNKNOWN)
         events.append(note.event)

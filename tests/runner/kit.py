@@ -133,6 +133,13 @@ class RunnerCase(SynchronousTestCase):
         self.believe_connectors()
         self.write("gated", manifest("gated", step("post")))
         self.write("open", manifest("open", step("post"), gated=False))
+        self.begin_bare()
+        self.store = self.open_store()
+        self.runner = self.build()
+        self.sync(self.runner.start())
+
+    def begin_bare(self) -> None:
+        """What every home begins with, whatever its vault and its store."""
         self.points: list[str] = []
         self.accounts: dict[str, str] = {}
         self.rules: tuple[OperatorRule, ...] = ()
@@ -140,9 +147,6 @@ class RunnerCase(SynchronousTestCase):
         self.limits, self.loops = PendingLimits(), LoopLimits()
         self._numbers = count(1)
         self.pool = UnthreadedPool()
-        self.store = self.open_store()
-        self.runner = self.build()
-        self.sync(self.runner.start())
 
     def make_approvers(self) -> Approvers:
         """Approvers that need no signature: most tests here are of what comes after it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from itertools import cycle
 
 from twisted.internet.defer import Deferred
@@ -10,8 +10,9 @@ from twisted.internet.defer import Deferred
 from aileron.base.json import utc
 from aileron.model.authority import LoopLimits, Pause
 from aileron.model.connectors import Outcome
-from aileron.model.errors import ApprovalDenied, AuthorityChanged, LimitExceeded, Paused, Stopping
+from aileron.model.errors import ApprovalDenied, AuthorityChanged, Conflict, LimitExceeded, Paused, Stopping
 from aileron.model.faults import Fault
+from aileron.model.queries import RunQuery
 from aileron.model.runs import Run, RunState, Transition
 from aileron.runner import Runner
 from aileron.runner.pauses import PAUSED_ROW
@@ -410,6 +411,41 @@ class PauseTests(SeveralCase):
         self.sync(self.one.limits.pause("session-1", None, AGENT))
         self.hear(self.two)
         self.assertEqual([each.session_id for each in self.two.limits.pauses()], ["session-1"])
+
+
+class AgainTests(SeveralCase):
+    """A run of unknown outcome that two daemons are asked to run again."""
+
+    def meanwhile(self, act: Callable[[], Awaitable[object]]) -> Run:
+        """Have the second daemon run a run again, and something else be done after it has looked at the run."""
+        self.connector.script.append(_SILENT)
+        parent, acts = self.submit("open"), [act]
+        self.parent = parent
+
+        class Overtaken(RunsProxy):
+            async def receive(proxy, *args: object) -> object:
+                while acts:
+                    await acts.pop()()
+                return await proxy.original.receive(*args)
+
+        self.two = self.build(runs=Overtaken(self.store.runs))
+        self.sync(self.two.start())
+        self.assertIs(self.state(parent), RunState.UNKNOWN)
+        self.fails(self.two.reconciliation.run_again(parent.id, "", OPERATOR), Conflict)
+        return parent
+
+    def test_both(self) -> None:
+        """The other daemon repeats it meanwhile: there is one run that repeats it."""
+        parent = self.meanwhile(lambda: self.one.reconciliation.run_again(self.parent.id, "", OPERATOR))
+        children = self.sync(self.one.submission.runs(RunQuery(parent_id=parent.id))).items
+        self.assertEqual([self.now(parent).repeated_by], [child.id for child in children])
+        self.assertEqual(self.types_of(parent).count("run.run_again"), 1)
+
+    def test_settled(self) -> None:
+        """It is settled at the other daemon meanwhile: no run repeats it."""
+        parent = self.meanwhile(lambda: self.one.reconciliation.settle(self.parent.id, True, "", OPERATOR))
+        self.assertEqual(self.sync(self.one.submission.runs(RunQuery(parent_id=parent.id))).items, ())
+        self.assertIs(self.state(parent), RunState.COMPLETED)
 
 
 class DrainTests(SeveralCase):

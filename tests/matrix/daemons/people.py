@@ -33,9 +33,14 @@ def allow(error: AssertionError, statuses: Collection[int]) -> None:
         raise error
 
 
-def is_about_signature(error: AssertionError) -> bool:
-    """Return whether C{error} is about a decision whose signature was refused."""
+def is_about_time(error: AssertionError) -> bool:
+    """Return whether C{error} is about something that was made at another time by the daemon's clock.
+
+    That is a signature of a decision, or the ticket of a connection.
+    """
     said = error.args[0] if error.args else None
+    if isinstance(error, ProxyRefused):
+        return "Aileron: the session has ended" in str(error)
     return isinstance(said, Said) and said.status == 403 and "signature" in said.body["error"]["details"]
 
 

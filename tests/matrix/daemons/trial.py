@@ -39,7 +39,7 @@ from tests.matrix.crash.world import World
 from tests.matrix.tools.home import CLAIMS, unsound_rows
 
 from .logs import FAILED, read_failures
-from .people import DaemonGoverning, DaemonLoad, DaemonTool, Deciding, Quiet, allow, is_about_signature
+from .people import DaemonGoverning, DaemonLoad, DaemonTool, Deciding, Quiet, allow, is_about_time
 from .strikes import Disk, Strikes
 
 LEASE_SECONDS = 2
@@ -296,8 +296,8 @@ class Trial:
             except KeyError:  # it could not even be logged in, while the server is away
                 await asyncio.sleep(0.2)
             except AssertionError as error:
-                # Signed by the clock before it was set, or after: it is refused, and said again.
-                if not (is_about_signature(error) and place.clock_set > clock_set):
+                # It was made by the clock before that was set, or after: it is refused, and asked for again.
+                if not (is_about_time(error) and place.clock_set > clock_set):
                     self._judge(error)
                 await asyncio.sleep(0.2)
 

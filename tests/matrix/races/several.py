@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from functools import cache
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,8 @@ from attrs import define, field, frozen
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.base.unthreaded import UnthreadedPool
 from aileron.daemon._several import Company
-from aileron.model.authority import LoopLimits, PendingLimits
 from aileron.model.daemons import ProcessFacts
-from aileron.model.interfaces.connectors import IConfigFile
-from aileron.model.people import OperatorRule
 from aileron.model.queries import RunQuery
 from aileron.model.runs import Decision, Run, RunState
 from aileron.runner import Runner
@@ -90,13 +85,7 @@ class TwoHomes(Home):
         self.directory.mkdir()
         self.connector = ScriptedConnector(clock=self.clock)
         self.connectors = MemoryConnectors.of([self.connector])
-        self.points: list[str] = []
-        self.accounts: dict[str, str] = {}
-        self.rules: tuple[OperatorRule, ...] = ()
-        self.settings: tuple[IConfigFile, ...] = ()
-        self.limits, self.loops = PendingLimits(), LoopLimits()
-        self._numbers = count(1)
-        self.pool = UnthreadedPool()
+        self.begin_bare()
         first = self._open("one")
         self.write("gated", manifest("gated", step("post")))
         self.write("open", manifest("open", step("post"), gated=False))
