@@ -469,11 +469,16 @@ class Planner:
                 {"connector": description.name, "candidates": [binding.name for binding in bound]},
             )
         if not bound and (description.credential is not None or description.base_url is None):
-            raise BindingRequired(
-                f"No credential is bound to {description.name}. Run `aileron credential setup {description.name}`.",
-                {"connector": description.name},
-            )
+            raise BindingRequired(_explain_unbound(description.name, owner), {"connector": description.name})
         return bound[0] if bound else None
+
+
+def _explain_unbound(connector: str, owner: Owner | None) -> str:
+    setup = f"aileron credential setup {connector}"
+    if owner is None:
+        return f"No credential is bound to {connector}. Run `{setup}`."
+    told = f"No credential is bound to {connector} for {owner.name}, and none is shared."
+    return f"{told} Run `{setup} --owner {owner.name}`, or `{setup}` for everybody."
 
 
 _Target = tuple[Step, IConnector, ConnectorDescription, Binding | None, str]

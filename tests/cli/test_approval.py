@@ -8,7 +8,7 @@ from typing import Any
 
 from aileron.base.json import from_timestamp
 from aileron.cli.output import when
-from aileron.model.errors import ApprovalStale, NotFound
+from aileron.model.errors import ApprovalStale, Forbidden, NotFound
 from aileron.model.signing import KeyKind, SignedDecisions
 from tests.cli.daemon import DECIDE, DIGEST, ONE, RUN, SESSION, ServedCase, approval
 
@@ -235,6 +235,35 @@ class ApproveTests(ApprovalCase):
         code, out, _ = self.as_operator("approval", "approve", RUN, "--yes", "--reason", "fine")
         self.assertEqual((code, "two\\u202e" in out), (0, True))
         self.assertEqual(self.site.bodies("POST", DECIDE)[0]["reason"], "fine")
+
+    def test_forced(self) -> None:
+        """With --force it is sent as forced, with the reason that it needs, after it was shown and confirmed."""
+        code, out, _ = self.as_operator("approval", "approve", RUN, "--force", "--reason", "It is down.", answers=["y"])
+        self.assertEqual((code, "POST https://slack.com/api/chat.postMessage" in out), (0, True))
+        given = {"approved": True, "digest": DIGEST, "forced": True, "reason": "It is down."}
+        self.assertEqual(self.site.bodies("POST", DECIDE), [given])
+        for words in (("--force",), ("--force", "--reason", ""), ("--force", "--reason", "x", "--identical")):
+            code, _, err = self.as_operator("approval", "approve", RUN, *words, answers=["y"])
+            self.assertEqual(code, 2, err)
+        self.as_operator("approval", "approve", RUN, "--force", "--reason", "It is down.", answers=["n"])
+        self.assertEqual(self.site.bodies("POST", DECIDE), [given])
+
+    def test_refused_force(self) -> None:
+        """What the daemon says of a forced approval that it refuses is told, and nothing was decided."""
+        self.site.answer("POST", DECIDE, Forbidden("Forcing needs a reason, which is recorded. Nothing was decided."))
+        code, _, err = self.as_operator("approval", "approve", RUN, "--force", "--reason", "…", "--yes")
+        self.assertEqual((code, "Nothing was decided." in err), (1, True), err)
+
+    def test_one_of_several(self) -> None:
+        """Where others must approve too, how many have is shown before, and afterwards that it waits for them."""
+        waiting = approval(progress="1 of 2 approvals: alice")
+        self.site.answer("GET", ONE, waiting)
+        self.site.answer("POST", DECIDE, {**waiting, "progress": "2 of 3 approvals: alice, operator"})
+        self.result({"status": "pending_approval"})
+        code, out, _ = self.as_operator("approval", "approve", RUN, answers=["y"])
+        self.assertEqual(code, 0)
+        self.assertIn("1 of 2 approvals: alice", out)
+        self.assertIn("You approved it: 2 of 3 approvals: alice, operator. It runs when enough people have.", out)
 
     def test_changed_meanwhile(self) -> None:
         """A stale answer shows what changed, decides nothing, and asks to look again."""

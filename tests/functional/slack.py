@@ -90,6 +90,7 @@ class Workspace:
     :ivar next: behaviours of the coming posts and tests of the token, spent in order; afterwards all goes well.
     :ivar hides: whether nobody may read what stands in a channel.
     :ivar release: fires when answers that are held are to go out.
+    :ivar others: further tokens that are accepted.
     """
 
     token: str
@@ -98,6 +99,7 @@ class Workspace:
     next: list[Behaviour] = attrs.Factory(list)
     hides: bool = False
     release: "Deferred[None]" = attrs.Factory(Deferred)
+    others: set[str] = attrs.Factory(set)
 
     def posts(self) -> int:
         """How many posts came in, whatever became of them."""
@@ -126,7 +128,7 @@ class Workspace:
         given = request.headers.get("authorization")
         if given is None:
             return "not_authed"
-        return None if given == f"Bearer {self.token}" else "invalid_auth"
+        return None if given in {f"Bearer {token}" for token in (self.token, *self.others)} else "invalid_auth"
 
     def _post(self, request: SlackRequest) -> tuple[Behaviour, dict[str, Any]]:
         behaviour = self.next.pop(0) if self.next else Behaviour()

@@ -37,6 +37,20 @@ class PeopleCommandTests(CommandCase):
         code, out, err = self.as_operator("people", "add", "erin", "frank", "--json")
         self.assertEqual(["erin", "frank"], [each["name"] for each in json.loads(out)["items"]])
 
+    def test_groups(self) -> None:
+        """An account gets exactly the groups that are named, or none; a name that no group can have is refused."""
+        self.serve()
+        self.site.answer("POST", "/v1/people/alice/groups", lambda body: {"name": "alice", **body})
+        for words, told in (("--group board --group finance", "board, finance"), ("", "none")):
+            code, out, err = self.as_operator("people", "groups", "alice", *words.split())
+            self.assertEqual((0, f"The groups of alice are now: {told}.\n"), (code, out), err)
+        wanted = [{"groups": ["board", "finance"]}, {"groups": []}]
+        self.assertEqual(wanted, self.site.bodies("POST", "/v1/people/alice/groups"))
+        for name in ("group:finance", "Finance", "a b", ""):
+            for command in (("groups", "alice"), ("add", "bob")):
+                self.assertEqual(2, self.command("people", *command, "--group", name)[0], name)
+        self.assertEqual([], self.site.bodies("POST", "/v1/people"))
+
 
 def _add(body: Mapping[str, Any]) -> Mapping[str, Any]:
     if body["name"] == "taken":
