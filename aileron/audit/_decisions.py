@@ -220,7 +220,7 @@ class DecisionCheck:
         same_as = payload.get("same_as")
         run, verdict = str(row[_RUN]), _DECIDED[row[_TYPE]]
         # guard of roles: a forced approval was signed as one -> audit.test_decisions.VoteTests.test_forced
-        if payload.get("forced") is True and verdict == "approved":
+        if payload.get("forced") is True:
             verdict = "forced"
         item = statement.of(run if same_as is None else str(same_as))
         # guard of signing: a signature for another run is noticed -> audit.test_decisions.RecordTests.test_another_run

@@ -561,7 +561,7 @@ def _votes_payload(decision: Decision) -> dict[str, Any]:
     The votes before the last one are named as their events name them.
     """
     if not decision.counted:
-        return {"forced": True} if decision.forced else {}
+        return {"forced": True} if decision.forced and decision.approved else {}
     return {"votes": decision.counted[:-1], "needed": len(decision.counted), "person": get_person(decision)}
 
 

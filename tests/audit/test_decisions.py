@@ -425,6 +425,8 @@ class VoteTests(RecordCase):
         self.assertIsNone(self.verdict(self.login(), self.decided(forced, forced=True)).broken)
         self.faulty("something else was signed", self.login(), self.decided(forced))
         self.faulty("something else was signed", self.login(), self.decided(self.signed(), forced=True))
+        login, vote = self.vote("ada")
+        self.faulty("something else was signed", login, evolve(vote, payload={**vote.payload, "forced": True}))
 
     def test_unsigned(self) -> None:
         """An approval of one of several without its signature, or with that of a key that nobody enrolled."""
@@ -439,3 +441,6 @@ class VoteTests(RecordCase):
         pruned = event("audit.pruned", {"up_to": 2}, actor=Actor("service", "daemon"))
         self.assertIsNone(self.verdict(*events, pruned, pruned=(1, 2)).broken)
         self.assertIsNone(self.verdict(*events, skip=2).broken)
+        other = [*self.vote("ada"), *self.vote("bob", run="run-2"), *self.last("bob")]
+        broken = self.verdict(*other, skip=2).broken
+        self.assertIn("was not given", "" if broken is None else broken.why)

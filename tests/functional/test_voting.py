@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import ssl
 import time
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ from twisted.internet.defer import gatherResults
 from twisted.internet.threads import deferToThread
 
 from aileron.home.lock import running_pid
+from aileron.store import _daemons
 from aileron.testing import SigningBrowser
 from tests.extent import seldom
 from tests.functional.operated import GATED
@@ -19,12 +21,15 @@ from tests.functional.people import PublicName, find_listening
 from tests.functional.phoned import NAME
 from tests.functional.reactor import Patience
 from tests.functional.test_several import SeveralTestCase
+from tests.matrix.races.several import TwoHomes
+from tests.matrix.races.voting import Voting
 
 _AUTHORITY = f"{NAME}:8443"
 _PHONE = f"phone:\n  public_url: https://{_AUTHORITY}\n  listen: tcp:0:interface=127.0.0.1\n"
 _RULES = f"approvals:\n  rules:\n    - {{action: {GATED}, count: 2}}\n"
 _DELAYS = (0.0, 0.0, 0.003, -0.003, 0.01, -0.01, 0.03, -0.03)
 _ROLES = {"alice": "approver", "bob": "approver", "carol": "approver", "root": "administrator"}
+_DAY = 86_400.0
 
 Told = tuple[int, str]
 
@@ -189,6 +194,7 @@ class VotingTests(SeveralTestCase):
         self.assertEqual((await self.shown(run["id"]))["progress"], "1 of 2 approvals: bob")
         self.assertEqual(self.vote("carol", 0, anew)()[0], 200)
         await self.check_done(run, "anew")
+        await self._trust_between()
         for name, how in (("carol", ("role", "carol", "viewer")), ("alice", ("remove", "alice"))):
             run = await self.ask(f"of {name}")
             self.assertEqual(self.vote(name, 0, run)()[0], 200)
@@ -200,6 +206,20 @@ class VotingTests(SeveralTestCase):
             self.assertEqual(self.vote("root", 1, run)()[0], 200)
             await self.check_done(run, f"of {name}")
         await self.check_record()
+
+    async def _trust_between(self) -> None:
+        """A stricter rule that is trusted at one daemon holds at the other one for what waits there."""
+        run = await self.ask("stricter")
+        self.assertEqual(self.vote("alice", 0, run)()[0], 200)
+        for number, count in ((1, 3), (0, 2)):
+            path = self.homes[number].config
+            path.write_text(re.sub("count: [0-9]", f"count: {count}", path.read_text()))
+            await self.at(number, "config", "trust", "--yes")
+            if count == 3:
+                self.assertEqual(self.vote("bob", 0, run)()[0], 200)
+                self.assertEqual((await self.shown(run["id"]))["progress"], "2 of 3 approvals: alice, bob")
+                self.assertEqual(self.vote("root", 1, run)()[0], 200)
+                await self.check_done(run, "stricter")
 
     @seldom
     async def test_killed(self) -> None:
@@ -213,3 +233,28 @@ class VotingTests(SeveralTestCase):
         self.assertEqual(self.vote("bob", 1, run)()[0], 200)
         await self.check_done(run, "killed")
         await self.check_record()
+
+
+class WeekTests(TwoHomes):
+    """Two daemons whose clock is a test's."""
+
+    def test_week(self) -> None:
+        """An approval at one daemon counts at the other one for seven days, and not afterwards."""
+        self.patch(_daemons, "MOST_SKEW_SECONDS", 30 * _DAY)
+        voting = Voting()
+        voting.prepare(self, "alice")
+        self.catch_up()
+        self.clock.advance(7 * _DAY - 1)
+        self.assertEqual(self.names(voting), ["alice"])
+        self.clock.advance(1)
+        self.assertEqual(self.names(voting), [])
+        for name, state in (("bob", "pending_approval"), ("eve", "completed")):
+            self.use(1)
+            self.sync(voting.vote(self, name)())
+            self.assertEqual(self.state(voting.run), state)
+        self.assertEqual(self.sent, 1)
+
+    def names(self, voting: Voting) -> list[str]:
+        """Whose approvals count at the other daemon."""
+        self.use(1)
+        return [vote.name for vote in self.shown(voting.run).votes]

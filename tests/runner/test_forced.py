@@ -45,6 +45,7 @@ class ForcedTests(VotesCase):
         word = evolve(self.word(run, "alice", approved=False), forced=True)
         self.sync(self.runner.decisions.decide(run.id, word))
         self.assertEqual((self.state(run), self.recorded("approval.forced", run)), (RunState.DENIED, []))
+        self.assertNotIn("forced", self.recorded("approval.denied", run)[0].payload)
 
     def test_grant(self) -> None:
         """No grant is issued with a forced approval."""

@@ -217,7 +217,7 @@ class HostileCase(AgentsCase):
         """Send a request with an empty body; return the status, and for a refusal its message."""
         data = None if row.method == "GET" else b"{}"
         fields = {"Content-Type": "application/json"} if data else {}
-        treq = StubTreq(site)
+        treq: Any = StubTreq(site)
         sent = treq.request(row.method, origin + path, headers={**fields, **headers}, data=data)
         treq.flush()
         response = self.successResultOf(sent)
@@ -365,7 +365,7 @@ class AgentTests(HostileCase):
         self.hers, self.bobs = self.connect(), self.connect("bob")
         session = self.session(self.hers)
         call = Call("ship-update", {"text": "canary-of-alice"}, Actor("agent", session.id), session)
-        self.run: Run = self.now(self.runner.submit(call))  # type: ignore[assignment]
+        self.waiting: Run = self.now(self.runner.submit(call))
         self.operators_run = self.request(None)
 
     def ask_as_bob(self, method: str, path: str, body: Any = None) -> Any:
@@ -374,7 +374,7 @@ class AgentTests(HostileCase):
 
     def test_others(self) -> None:
         """At every route, what is another's is told apart from what there is not by nothing."""
-        others = (self.run.id, self.operators_run.id, self.hers["id"], self.open_session()["id"])
+        others = (self.waiting.id, self.operators_run.id, self.hers["id"], self.open_session()["id"])
         tried = 0
         for row in ROWS:
             if "a" not in row.agents or "<" not in row.path or "<agent>" in row.path:
@@ -390,11 +390,11 @@ class AgentTests(HostileCase):
                 tried += 1
         self.assertGreater(tried, 20)
         self.assertTrue(self.session(self.hers).live)
-        self.assertIs(self.now(self.runner.run(self.run.id)).state, RunState.PENDING)
+        self.assertIs(self.now(self.runner.run(self.waiting.id)).state, RunState.PENDING)
 
     def test_lists(self) -> None:
         """No list, and no status, has anything of another's, whatever is asked for."""
-        marks = ("canary-of-alice", "alice", self.hers["id"], self.run.id, self.operators_run.id)
+        marks = ("canary-of-alice", "alice", self.hers["id"], self.waiting.id, self.operators_run.id)
         for row in ROWS:
             if "a" not in row.agents or "<" in row.path or row.method != "GET":
                 continue
@@ -425,11 +425,11 @@ class AgentTests(HostileCase):
 
     def test_own_request(self) -> None:
         """No key of its own decides, nor reads what is at the desk or the public name."""
-        path = f"/v1/action-approvals/{self.run.id}/decide"
+        path = f"/v1/action-approvals/{self.waiting.id}/decide"
         for key in (self.bobs["token"], self.bobs["gateway_key"], LAUNCH_KEY):
             for row in ROWS:
                 if row.desk not in ("any", "-"):
-                    answer = self.bearer(self.operator.resource, row, row.fill(self.run.id), key)
+                    answer = self.bearer(self.operator.resource, row, row.fill(self.waiting.id), key)
                     self.assertEqual(answer[0], 401, row)
             sent = self.send(
                 "POST", path, {"approved": True, "digest": "x"}, headers={"Authorization": f"Bearer {key}"}
@@ -444,7 +444,7 @@ class GoneTests(HostileCase):
         super().setUp()
         self.page_before = self.joined(role=Role.ADMINISTRATOR)
         self.opened = self.connect()
-        self.run = self.request(self.session(self.opened))  # type: ignore[assignment]
+        self.waiting = self.request(self.session(self.opened))
         self.link = self.add("late")
 
     def leave(self) -> None:
@@ -461,15 +461,15 @@ class GoneTests(HostileCase):
             if "a" in row.agents:
                 answer = self.bearer(self.agents.resource, row, row.fill("x"), self.opened["token"])
                 self.assertEqual(answer[0], 200 if row.agents == "any" else 401, row)
-        for path in ("/approvals", f"/approvals/{self.run.id}", "/runs", "/history", "/settings/people"):
+        for path in ("/approvals", f"/approvals/{self.waiting.id}", "/runs", "/history", "/settings/people"):
             row = Row("GET", f"/fragments{path}", "-", "-", "-")
             self.assertEqual(self.page(row, row.path, self.page_before)[0], 401, path)
 
     def test_signature(self) -> None:
         """What the page's key signs decides nothing, also what it had signed before."""
-        digest = self.now(self.runner.approval(self.run.id)).digest
+        digest = self.now(self.runner.approval(self.waiting.id)).digest
         decision = {"approved": True, "digest": digest}
-        items = [item_of(self.run.id, decision)]
+        items = [item_of(self.waiting.id, decision)]
         before = self.page_before.sign_text(lambda nonce: write_statement(MemoryOperators.INSTANCE, nonce, items))
         self.leave()
         after = self.page_before.sign_text(lambda nonce: write_statement(MemoryOperators.INSTANCE, nonce, items))
@@ -478,13 +478,13 @@ class GoneTests(HostileCase):
         logins.append(next(each.id for each in self.operators.list() if each.id.startswith("bob.")))
         for text, signature in (before, after):
             signed = {**decision, "signed": {"statement": text, "signature": signature}}
-            path = f"/v1/action-approvals/{self.run.id}/decide"
+            path = f"/v1/action-approvals/{self.waiting.id}/decide"
             self.assertEqual(self.send("POST", path, signed, self.page_before).status, 401)
             for login in logins:
                 given = Decision(True, digest, login, assertion=Assertion(text, signature=signature))
                 refusals = (Forbidden, Unauthorized)
-                self.assertRaises(refusals, self.approvers.admit, "ship-update", self.run.id, given, None)
-        self.assertIs(self.now(self.runner.run(self.run.id)).state, RunState.PENDING)
+                self.assertRaises(refusals, self.approvers.admit, "ship-update", self.waiting.id, given, None)
+        self.assertIs(self.now(self.runner.run(self.waiting.id)).state, RunState.PENDING)
 
     def test_again(self) -> None:
         """Neither the passphrase nor a link of before lets anybody in, also once another has the name."""
@@ -502,7 +502,7 @@ class GoneTests(HostileCase):
 
     def test_waiting(self) -> None:
         """A request of the agent that waits for its result ends with its session, and is told nothing more."""
-        path = f"/v1/action-approvals/{self.run.id}/result?wait=60"
+        path = f"/v1/action-approvals/{self.waiting.id}/result?wait=60"
         waiting = self.agents.start("GET", path, self.opened["token"])
         self.assertNoResult(waiting)
         self.leave()

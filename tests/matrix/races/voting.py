@@ -22,7 +22,7 @@ _PEOPLE = {"alice": Role.APPROVER, "bob": Role.APPROVER, "eve": Role.APPROVER, "
 _SHOWN_ANEW = {"approval.requested", "approval.modified", "approval.stale"}
 
 
-class _Voting(Pairs):
+class Voting(Pairs):
     """Around a run that needs two people."""
 
     logins: dict[str, AccountLogin]
@@ -177,7 +177,7 @@ class _Voting(Pairs):
 
 def voting() -> tuple[Race, ...]:
     """The races of people of whom two must approve."""
-    of, one = _Voting(), "one is told yes, and that is what becomes of it"
+    of, one = Voting(), "one is told yes, and that is what becomes of it"
     shown, before = "what two people saw, or nothing", "approved before, or not at all"
     return (
         Race("last vote, last vote", one, of.two_last, of.one_confirmed),
