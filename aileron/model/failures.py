@@ -17,7 +17,8 @@ def log_failure(log: Logger, text: str, failure: Failure, **fields: Any) -> None
 
     :param text: the text of the entry, with the names of C{fields} in braces.
     """
-    if failure.check(AileronError) and not failure.check(InternalError):
-        log.error(text + ": {why}", why=failure.value.message, **fields)
+    error = failure.value
+    if isinstance(error, AileronError) and not isinstance(error, InternalError):
+        log.error(text + ": {why}", why=error.message, **fields)
     else:
         log.failure(text, failure, **fields)

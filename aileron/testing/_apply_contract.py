@@ -89,6 +89,20 @@ class ApplyContract(RunsCase):
         self.assertEqual((after.state, after.superseded_by, after.fault.details["found"]), (_S.UNKNOWN, run.id, True))
         self.assertEqual(self.recorded()[-2:], ["approved", "noted"])
 
+    def test_note_verified(self) -> None:
+        """The verify function of a note is called with the other run's row. Its exception rolls back everything."""
+        earlier, run, seen = self.executing(), self.pending("run-2"), list[Run]()
+
+        def verify(present: Run) -> None:
+            seen.append(present)
+            raise Conflict("no")
+
+        noted = evolve(earlier.note_repetition(example_event("noted"), run_again=run.id), verify=verify)
+        before = self.recorded()
+        approved = example_transition(run, _S.APPROVED, "ok", decision=example_decision(), note=noted)
+        self.refused(self.runs.apply(approved), Conflict)
+        self.assertEqual((seen[-1].id, self.do(self.runs.get(run.id)), self.recorded()), (earlier.id, run, before))
+
     def test_note_too_late(self) -> None:
         """If the other run has a known outcome when the note is stored, only the note's event is stored."""
         earlier, run = self.executing(), self.pending("run-2")

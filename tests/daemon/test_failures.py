@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
-from twisted.logger import LogEvent, Logger, formatEvent
+from twisted.logger import ILogObserver, LogEvent, Logger, formatEvent
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -19,7 +21,7 @@ class LoggedCase(SynchronousTestCase):
         self.events: list[LogEvent] = []
 
     def log(self) -> Logger:
-        return Logger("tests", observer=self.events.append)
+        return Logger("tests", observer=cast("ILogObserver", self.events.append))
 
     def told(self) -> list[tuple[str, bool]]:
         """What was logged, and whether with a traceback."""

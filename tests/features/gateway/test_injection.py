@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
-from twisted.logger import LogEvent, Logger, formatEvent
+from twisted.logger import ILogObserver, LogEvent, Logger, formatEvent
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -207,7 +208,7 @@ class EchoesTests(SynchronousTestCase):
     def test_not_kept(self) -> None:
         """Where it cannot be kept the log says so."""
         events: list[LogEvent] = []
-        self.patch(_injection, "_log", Logger("tests", observer=events.append))
+        self.patch(_injection, "_log", Logger("tests", observer=cast("ILogObserver", events.append)))
         self.successResultOf(Deferred.fromCoroutine(self.store.close()))
         self.echoes.record_leak(ECHO)
         (told,) = map(formatEvent, events)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from itertools import count
 from typing import Any
 
+from attrs import Factory, define, field
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
@@ -234,3 +236,88 @@ class ShareTests(SeveralCase):
         for _ in range(30):
             self.admit(0)
         self.assertNotIn("retry_after", self.refused(0).details)
+
+
+@define
+class _Walk:
+    """Requests at three daemons in any order, of one session with a limit of its own.
+
+    :ivar rule: the limit.
+    :ivar shares: of each daemon, the share that it got when it read last what the others use.
+    :ivar largest: of each daemon, what its largest request reserved since.
+    :ivar total: what all requests used or reserve.
+    """
+
+    case: SeveralCase
+    rule: SpendRule
+    session: str
+    chance: random.Random
+    shares: list[int] = Factory(lambda: [0, 0, 0])
+    largest: list[int] = Factory(lambda: [0, 0, 0])
+    open: list[tuple[Any, int]] = field(factory=list)
+    total: int = 0
+    last: int = 0
+
+    def read(self, number: int) -> None:
+        """A daemon reads what the others use. If nothing is left, it admits nothing more."""
+        self.case.exchange(number)
+        window = self.case.ledgers[number]._window(self.rule, self.session)
+        if window.left > 0:
+            self.last, self.largest[number] = number, 0
+            self.shares[number] = max(1, window.left // 3)
+
+    def step(self) -> None:
+        """Something happens at any daemon."""
+        number = self.chance.randrange(3)
+        match self.chance.choice(("read", "end", *["begin"] * 8)):
+            case "read":
+                self.read(number)
+            case "end" if self.open:
+                charge, reserved = self.open.pop(self.chance.randrange(len(self.open)))
+                used = self.chance.randint(1, reserved)
+                charge.settle(Usage(used, 0), "", 200, 0, 0)
+                self.total -= 0 if self.rule.limit.unit is Unit.REQUESTS else reserved - used
+            case "begin":
+                self.begin(number, self.chance.randint(1, 5))
+
+    def begin(self, number: int, tokens: int) -> None:
+        try:
+            charge = self.case.admit(number, self.session, tokens)
+        except LimitExceeded:
+            return
+        amount = 1 if self.rule.limit.unit is Unit.REQUESTS else tokens
+        self.open.append((charge, tokens))
+        self.total += amount
+        self.largest[number] = max(self.largest[number], amount)
+
+    def bound(self) -> int:
+        """The most that may be used: the limit, and one share and one request of each daemon.
+
+        The daemon that was the last to read that something is left knows its own share of it. A request that uses the
+        last unit of a share may use more than that unit.
+        """
+        others = sum(share for number, share in enumerate(self.shares) if number != self.last)
+        return self.rule.limit.most + others + sum(max(0, each - 1) for each in self.largest)
+
+
+class BoundTests(SeveralCase):
+    def test_any_order(self) -> None:
+        """A limit is passed by at most one more share and one request of each daemon, whatever happens when."""
+        passed = 0
+        for unit in (Unit.REQUESTS, Unit.TOKENS):
+            one = limit(60, unit, Per.SESSION)
+            self.limited(one)
+            for number in range(30):
+                walk = _Walk(self, SpendRule(one, LimitSource.CONFIG), f"{unit}-{number}", random.Random(number))
+                for each in range(3):
+                    self.case_of(walk, each)
+                for _ in range(150):
+                    walk.step()
+                    self.assertLessEqual(walk.total, walk.bound(), number)
+                passed += walk.total > one.most
+        self.assertGreater(passed, 0, "no walk came so far")
+
+    def case_of(self, walk: _Walk, number: int) -> None:
+        """Let a daemon know of the session, and of its share."""
+        self.ledgers[number].tab("openai", walk.session)
+        walk.read(number)
