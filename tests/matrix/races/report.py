@@ -15,7 +15,7 @@ from .table import races
 MOST = 20_000
 """How many orders of each race are tried at most."""
 
-MOST_OF_TWO = 60
+MOST_OF_TWO = 100
 """How many of each race of two daemons, whose orders take long."""
 
 
