@@ -8,12 +8,13 @@ from aileron.home.lock import running_pid
 from tests.features.key_sources.transit_double import ENCRYPT_TOKEN, KEY_NAME, TOKEN
 from tests.functional import canary
 from tests.functional.operated import UNGATED, OperatedTestCase
+from tests.functional.postgresql import start_server
 from tests.functional.process import Finished, Running
 from tests.functional.reactor import until
 from tests.functional.transit_server import TransitServer, make_certificate
 
 
-class TransitTests(OperatedTestCase):
+class TransitTestCase(OperatedTestCase):
     """A home whose vault has a transit engine as a key source, and C{aileron daemon run} as a container starts it."""
 
     executes_daemons = True
@@ -76,6 +77,10 @@ class TransitTests(OperatedTestCase):
                 self.assertEqual(canary.in_process(each, word), [])
             said = self.added.stdout + self.added.stderr + "".join(each.output + each.errors for each in running)
             self.assertEqual(list(canary.in_bytes("output", said.encode(), word)), [])
+
+
+class TransitTests(TransitTestCase):
+    """With the store in the home."""
 
     async def test_unlocked(self) -> None:
         """A daemon starts with an open vault; after another passphrase too; a removed source does not unlock it."""
@@ -141,3 +146,51 @@ class TransitTests(OperatedTestCase):
         with self.assertRaises(AssertionError):
             await running.expect("The vault is unlocked", 5)
         self.assertEqual((await self.vault_state(), self.server.count), ("locked", 2))
+
+
+class ServerStoreTests(TransitTestCase):
+    """With the store on a PostgreSQL server: a daemon starts only with its vault unlocked."""
+
+    async def move(self) -> None:
+        """Move the store, as several daemons would share it."""
+        server = start_server()
+        name = server.make_database()
+        self.addCleanup(server.drop, name)
+        url = server.url(name)
+        await self.unlock()
+        self.state.config.write_text(f"store:\n  url: {url}\n  daemons: several\n")
+        await self.operator("config", "trust", "--yes")
+        await self.command("daemon", "stop")
+        await self.command("store", "migrate", "--to", url)
+
+    async def test_away(self) -> None:
+        """While the server is away, C{daemon run} waits with the start, and can be ended; then the daemon works."""
+        await self.prepare()
+        await self.move()
+        self.server.double.status = 503
+        running = self.start(self.home.script("aileron", "daemon", "run"))
+        await running.expect("as soon as its vault can be unlocked")
+        self.assertIn("is sealed", (await self.command("status", code=1)).stderr)
+        self.assertEqual((await running.signal(signal.SIGTERM)).exit_code, 0)
+        running = self.start(self.home.script("aileron", "daemon", "run"))
+        await running.expect("as soon as its vault can be unlocked")
+        self.assertIs(running_pid(self.state), None)
+        self.server.double.status = None
+        await running.expect("The daemon is running")
+        self.assertEqual(await self.vault_state(), "unlocked")
+        await self.assert_works()
+        self.assert_nowhere(running)
+        self.assertEqual((await running.signal(signal.SIGTERM)).exit_code, 0)
+
+    async def test_refused(self) -> None:
+        """A refusal ends the wait with a failure that says why, so that a container is started again."""
+        await self.prepare()
+        await self.move()
+        self.server.double.status = 503
+        running = self.start(self.home.script("aileron", "daemon", "run"))
+        await running.expect("as soon as its vault can be unlocked")
+        self.server.double.status = None
+        self.server.double.tokens.clear()
+        finished = await running.finish(60)
+        self.assertEqual(finished.exit_code, 1)
+        self.assertIn("refused the token", finished.stderr)

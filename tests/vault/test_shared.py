@@ -16,6 +16,7 @@ from aileron.vault import Vault, keys
 from aileron.vault._vault_file import VaultChanged
 
 from .case import NEW_PASSPHRASE, NOON, PASSPHRASE, VaultCase
+from .test_key_sources import MemoryKeySource
 
 _LATER = NOON + timedelta(days=1)
 
@@ -121,6 +122,21 @@ class SharedTests(VaultCase):
         self.assertEqual(
             [self.other.is_removed(Owner(account, "alice")) for account in ("per_1", "per_2")], [True, False]
         )
+
+    def test_key_source(self) -> None:
+        """A key source that is added at one daemon is in the file of the other, and opens it; so for its removal."""
+        secret, settings = b"s" * 32, {"server": "hsm"}
+        made = keys.make_derived_source(self.path, self.key(), "hsm", NOON, secret, settings)
+        source = self.one.key_sources.add(*made)
+        self.assertEqual(keys.find_derived_sources(self.second_path), ())
+        self.other.refresh()
+        (found,) = keys.find_derived_sources(self.second_path)
+        opened = keys.open_by_source(self.second_path, [MemoryKeySource(found.private_key(secret))])
+        assert opened is not None
+        self.assertEqual((found.source, opened._secret), (source, self.secret))
+        self.other.key_sources.remove(source.id)
+        self.one.refresh()
+        self.assertEqual(keys.find_derived_sources(self.path), ())
 
     def test_spent_once(self) -> None:
         """A decision is used on one daemon alone; different ones on both at once."""
