@@ -162,14 +162,50 @@ class Verifier:
 
 
 @frozen
+class AccountPasskey:
+    """One passkey of an account.
+
+    :ivar id: the credential's ID, as unpadded base64url.
+    :ivar public_key: the public key in COSE format (RFC 9052), as unpadded base64url.
+    :ivar count: the authenticator's signature counter when the passkey was made, or 0 if it has none.
+    :ivar site: the WebAuthn rpId of the public name that the passkey was made for.
+    :ivar synced: True if the passkey may be copied to other devices (flag BE).
+    """
+
+    id: str
+    name: str
+    public_key: str
+    added_at: datetime
+    count: int
+    site: str
+    synced: bool
+
+
+@frozen
+class PasskeyUse:
+    """The last use of a passkey of an account.
+
+    :ivar passkey: the passkey's ID.
+    :ivar count: the authenticator's signature counter after it, or 0 if it has none.
+    """
+
+    passkey: str
+    count: int
+    used_at: datetime
+
+
+@frozen
 class PersonAccount:
     """The account of one person.
 
     :ivar id: a random ID, which another account of the same name does not have, or the ID of a provider's subject.
-    :ivar revision: a number that grows with each change. Logins of an earlier revision are refused.
+    :ivar revision: a number that grows with each change.
     :ivar verifier: the stored passphrase, or None if none was set yet.
     :ivar invitation: the link that sets the passphrase, or None if it was used.
     :ivar groups: the groups of the account, sorted. Rules can name them.
+    :ivar passkeys: the passkeys of the account, oldest first.
+    :ivar login_revision: the revision of the last change that ended the logins, or None if that is the present one. A
+        change of the passkeys ends none.
     """
 
     id: str
@@ -180,6 +216,8 @@ class PersonAccount:
     verifier: Verifier | None = field(default=None, repr=False)
     invitation: Invitation | None = None
     groups: tuple[str, ...] = ()
+    passkeys: tuple[AccountPasskey, ...] = ()
+    login_revision: int | None = None
 
     @property
     def is_by_provider(self) -> bool:
@@ -188,7 +226,18 @@ class PersonAccount:
 
     @property
     def digest(self) -> str:
-        """The digest of the whole account, which the vault stores for the accounts in force."""
+        """The text that the vault stores for an account in force: L{login_digest}, then the digest of the passkeys.
+
+        Together they cover the whole account. An account whose passkeys were never changed has the first alone.
+        """
+        if self.login_revision is None and not self.passkeys:
+            return self.login_digest
+        passkeys: list[JSON] = [to_json(each) for each in self.passkeys]
+        return f"{self.login_digest} {digest({'id': self.id, 'revision': self.revision, 'passkeys': passkeys})}"
+
+    @property
+    def login_digest(self) -> str:
+        """The digest of the account without its passkeys. A login ends when it changes."""
         # an account without groups has the digest that earlier versions computed
         groups: dict[str, JSON] = {"groups": list(self.groups)} if self.groups else {}
         return digest(
@@ -197,7 +246,7 @@ class PersonAccount:
                 "id": self.id,
                 "name": self.name,
                 "role": self.role.value,
-                "revision": self.revision,
+                "revision": self.revision if self.login_revision is None else self.login_revision,
                 "created_at": timestamp(self.created_at),
                 "verifier": None if self.verifier is None else to_json(self.verifier),
                 "invitation": None if self.invitation is None else to_json(self.invitation),
@@ -207,7 +256,7 @@ class PersonAccount:
     @property
     def login(self) -> AccountLogin:
         """The account as a login names it."""
-        return AccountLogin(self.id, self.name, self.role, self.digest, self.groups)
+        return AccountLogin(self.id, self.name, self.role, self.login_digest, self.groups)
 
     @property
     def owner(self) -> Owner:
@@ -220,7 +269,7 @@ class AccountLogin:
     """The account of a login, as it was when the person signed in.
 
     :ivar account: the account's ID.
-    :ivar digest: the digest of the whole account, which was in force then.
+    :ivar digest: the L{PersonAccount.login_digest}, which was in force then.
     """
 
     account: str
@@ -228,6 +277,13 @@ class AccountLogin:
     role: Role
     digest: str = field(repr=False)
     groups: tuple[str, ...] = ()
+
+    def is_of(self, in_force: str | None) -> bool:
+        """Return whether the account is in force as it was when the person signed in.
+
+        :param in_force: what the vault stores for the account, or None if nothing. See L{PersonAccount.digest}.
+        """
+        return in_force is not None and in_force.partition(" ")[0] == self.digest
 
 
 # They are written into the database, which an account as a whole is not: no answer may have them.

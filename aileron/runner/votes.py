@@ -65,7 +65,7 @@ class Votes:
         login = vote.account
         # guard of roles: the vote of an account that the vault does not know does not count
         #    -> runner.test_votes.LapsedTests.test_put_back
-        if vote.has_lapsed or (login is not None and self._accounts().get(login.account) != login.digest):
+        if vote.has_lapsed or (login is not None and not login.is_of(self._accounts().get(login.account))):
             return False
         return self._decisions.is_valid_vote(approval, vote) and find_objection(login, approval.run.owner, rule) is None
 

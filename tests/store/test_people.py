@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from attrs import evolve
 from twisted.internet.defer import Deferred
 
 from aileron.model.audit import DAEMON
 from aileron.model.authority import PendingLimits
 from aileron.model.errors import Forbidden
-from aileron.model.people import AccountLogin, Invitation, PersonAccount, Role, Verifier
+from aileron.model.people import (
+    AccountLogin,
+    AccountPasskey,
+    Invitation,
+    PasskeyUse,
+    PersonAccount,
+    Role,
+    Verifier,
+)
 from aileron.model.queries import AuditQuery
 from aileron.model.runs import Decision, Run, RunState
 from aileron.store._people import MOST_PEOPLE
@@ -65,6 +75,72 @@ class PeopleTests(DatabaseCase):
         for number in range(2, MOST_PEOPLE + 1):
             self.do(self.people.add(evolve(ALICE, id=f"per_{number}", name=f"a{number}"), ()))
         self.assertFalse(self.do(self.people.add(evolve(ALICE, id="per_x", name="x"), ())))
+
+
+KEY = AccountPasskey("key-1", "Laptop", "AAAA", NOON, 0, "phone.example.org", True)
+HOLDER = evolve(ALICE, revision=2, invitation=None, passkeys=(KEY,), login_revision=1)
+
+
+class UseTests(DatabaseCase):
+    """A store with one account that has a passkey."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.people = self.opened().people
+        self.do(self.people.add(ALICE, ()))
+        self.assertTrue(self.do(self.people.change(HOLDER, 1, EVENT)))
+
+    def use(self, count: int, challenge: str, minutes: int = 0, account: PersonAccount = HOLDER) -> bool:
+        """Use the passkey, and return whether that counts."""
+        at = NOON + timedelta(minutes=minutes)
+        use = PasskeyUse("key-1", count, at)
+        return bool(self.do(self.people.use_passkey(account, use, challenge, at + timedelta(minutes=5))))
+
+    def test_whole(self) -> None:
+        """An account is read with its passkeys, and each passkey with its last use."""
+        self.assertEqual(self.do(self.people.get("per_1")), HOLDER)
+        self.assertEqual(self.do(self.people.list_uses("per_1")), {})
+        self.assertTrue(self.use(3, "a", 1))
+        expected = {"key-1": PasskeyUse("key-1", 3, NOON + timedelta(minutes=1))}
+        self.assertEqual(self.do(self.people.list_uses("per_1")), expected)
+        self.assertEqual(self.do(self.people.list_uses("per_2")), {})
+
+    def test_once(self) -> None:
+        """A challenge counts once, as long as it could be sent again; also without a counter."""
+        self.assertTrue(self.use(0, "a"))
+        self.assertFalse(self.use(0, "a"))
+        self.assertFalse(self.use(0, "a", 4))
+        self.assertTrue(self.use(0, "b", 6))
+        self.assertEqual([tuple(row) for row in self.query("SELECT challenge FROM used_challenges")], [("b",)])
+
+    def test_counter(self) -> None:
+        """A counter grows, and one that counted once does not stop."""
+        self.assertTrue(self.use(3, "a"))
+        for number, count in enumerate((3, 2, 0)):
+            self.assertFalse(self.use(count, f"b{number}"))
+        self.assertTrue(self.use(4, "c"))
+
+    def test_changed(self) -> None:
+        """A passkey counts only while its account is as it was when the use was verified."""
+        changed = evolve(HOLDER, revision=3, role=Role.VIEWER)
+        self.do(self.people.change(changed, 2, ()))
+        self.assertFalse(self.use(1, "a"))
+        self.assertTrue(self.use(1, "a", account=changed))
+        self.do(self.people.remove(changed, ()))
+        self.assertFalse(self.use(2, "b", account=changed))
+
+    def test_forgotten(self) -> None:
+        """The use of a removed passkey is deleted, as are those of a removed account."""
+        other = evolve(KEY, id="key-2")
+        both = evolve(HOLDER, revision=3, passkeys=(KEY, other))
+        self.do(self.people.change(both, 2, ()))
+        self.use(1, "a", account=both)
+        self.do(self.people.use_passkey(both, PasskeyUse("key-2", 1, NOON), "b", NOON + timedelta(minutes=5)))
+        left = evolve(HOLDER, revision=4, passkeys=(other,))
+        self.do(self.people.change(left, 3, ()))
+        self.assertEqual([*self.do(self.people.list_uses("per_1"))], ["key-2"])
+        self.do(self.people.remove(left, ()))
+        self.assertEqual(self.do(self.people.list_uses("per_1")), {})
 
 
 class DecisionTests(DatabaseCase):
