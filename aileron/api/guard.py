@@ -294,9 +294,8 @@ async def admit(
         return ANONYMOUS
     caller = await identify()
     keep(caller.actor.id)
-    if caller.role is not None:
-        # guard of roles: a route is called with its least role -> features.people.test_roles.RoleTests.test_every_route
-        require_role(route, caller.role)
+    # guard of roles: a route is called with its least role -> features.people.test_roles.RoleTests.test_every_route
+    require_role(route, caller.role)
     if caller.who is Who.WATCHER and caller.who not in allowed:
         raise LoginLapsed("You can watch; to decide, run `aileron open`.")
     if caller.who not in allowed:

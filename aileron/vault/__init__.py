@@ -16,6 +16,7 @@ from ._passphrase import check_passphrase
 from ._proofs import LoginExchange, client_proof, daemon_proof
 from ._ssh_keys import SshKeys
 from ._vault import Vault
+from ._webauthn import PasskeyUser, RelyingParty, find_relying_party
 
 __all__ = [
     "EXPORT_SECONDS",
@@ -27,7 +28,9 @@ __all__ = [
     "LoginExchange",
     "Nonces",
     "Operators",
+    "PasskeyUser",
     "Passkeys",
+    "RelyingParty",
     "Renewals",
     "SshKeys",
     "Vault",
@@ -40,6 +43,7 @@ __all__ = [
     "check_target",
     "client_proof",
     "daemon_proof",
+    "find_relying_party",
     "generate_letters",
     "grant_found",
     "grants_with_end",

@@ -68,7 +68,7 @@ class TableTests(ApiCase):
         unread = {
             path for method, path, allowed in served if method == "GET" and not allowed & (Who.LOCAL | Who.ANYONE)
         }
-        self.assertEqual(unread, {"/v1/operator/handover", "/v1/phone/pairing"})
+        self.assertEqual(unread, {"/v1/operator/handover", "/v1/phone/pairing", "/v1/account/passkeys"})
         for method, path, allowed in routes(agent_routes().endpoints):
             if Who.ANYONE not in allowed:
                 self.assertEqual(self.refused(self.agents, method, path, LOCAL_KEY), (401, "unauthorized"))

@@ -137,6 +137,10 @@ ELSEWHERE = {
     "POST /v1/people/{name}/role",
     "POST /v1/people/{name}/sessions",
     "DELETE /v1/people/{name}",
+    "POST /v1/account/passkeys/ask",  # by a person, at the public name
+    "POST /v1/account/passkeys/offer",
+    "POST /v1/account/passkeys",
+    "DELETE /v1/account/passkeys/{passkey_id}",
     "DELETE /v1/oidc/removed/{name}",  # C{oidc allow}, with a provider
 }
 """Routes whose commands other tests drive."""

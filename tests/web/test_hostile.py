@@ -16,6 +16,9 @@ from twisted.internet.defer import Deferred
 from aileron.base.json import JSON, utc
 from aileron.features import FeatureSet
 from aileron.features.people._accounts import Accounts
+from aileron.features.people._attempts import SignInAttempts
+from aileron.features.people._confirming import Confirming
+from aileron.features.people._passkeys import AccountPasskeys
 from aileron.features.people.running import RunningPeople
 from aileron.model.audit import Actor, Event
 from aileron.model.authority import NewGrant, PasskeyRule, Predicate, PredicateKind
@@ -25,6 +28,7 @@ from aileron.model.reviews import Cut, PreviewFault, PreviewField, PreviewStatus
 from aileron.model.runs import Change, Decision, RunState
 from aileron.model.trust import TrustKind
 from aileron.testing import MemoryPeopleBook, SoftwareAuthenticator
+from aileron.vault import Nonces, RelyingParty
 from aileron.web import pages
 from aileron.web._table import fragments
 from tests.api.case import NOW, running
@@ -194,7 +198,10 @@ class HostileCase(WebCase):
         )
         person = PersonAccount("x", "x", Role.VIEWER, 1, utc(NOW))
         self.successResultOf(Deferred.fromCoroutine(self.store.people.add(person, ())))
-        return RunningPeople(accounts, "https://phone.example.org")
+        party = RelyingParty("phone.example.org", ("https://phone.example.org",))
+        passkeys = AccountPasskeys(accounts, self.store.people, Nonces(self.clock), party, self.clock)
+        confirming = Confirming(accounts, passkeys, SignInAttempts(self.clock))
+        return RunningPeople(accounts, passkeys, confirming, "https://phone.example.org")
 
     def add_passkey(self) -> None:
         """A passkey, and a rule that names an action."""

@@ -141,7 +141,7 @@ class ProviderEntrance:
         except (SignInRefused, Unauthorized, Forbidden, BindingFailed) as error:
             return await refuse_page(request, deps, visible(str(error)))
         _set_attempt(request, "", 0)
-        return await admit_page(request, deps, login, public_key)
+        return await admit_page(request, deps, login, public_key, {"by": "provider"})
 
     async def _exchange(self, attempt: ProviderAttempt, query: str) -> AccountLogin:
         # guard of sign-in: strangers have the provider asked a few times at once

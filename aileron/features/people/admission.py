@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from twisted.web.iweb import IRequest
 
 from aileron.api import Dependencies, login_payload
@@ -18,15 +20,18 @@ _POLICY = (
 )
 
 
-async def admit_page(request: IRequest, deps: Dependencies, login: AccountLogin, public_key: str) -> bytes:
+async def admit_page(
+    request: IRequest, deps: Dependencies, login: AccountLogin, public_key: str, told: Mapping[str, str]
+) -> bytes:
     """Start the login of a page with this key, record it, set its cookie, and return the daemon's instance as JSON.
 
+    :param told: what is recorded besides: C{by}, the way in which the person signed in.
     :raises InvalidRequest: if the key is invalid.
     :raises StoreUnavailable: if the login cannot be recorded. It has ended then.
     """
     before = signed_request(request, deps).cookie
     cookie, session = deps.operators.admit_account(public_key, login, before)
-    payload: dict[str, JSON] = {**login_payload(deps, session), "account": login.account, "name": login.name}
+    payload: dict[str, JSON] = {**login_payload(deps, session), "account": login.account, "name": login.name, **told}
     try:
         await deps.access_log.record("operator.login", Actor("human", session.id), payload)
     except BaseException:

@@ -26,6 +26,7 @@ _COLUMNS: Columns = {
     "ROLE": "role",
     "GROUPS": lambda item: ", ".join(item["groups"]),
     "STATE": lambda item: _STATES[item["state"]],
+    "PASSKEYS": lambda item: str(item["passkeys"]),
     "SINCE": time_at("created_at"),
 }
 
@@ -92,7 +93,7 @@ def add(command: OperatorCommand, /, names: tuple[str, ...], role: str, groups: 
 @click.argument("name")
 @operator_command
 def invite(command: OperatorCommand, /, name: str) -> None:
-    """Replace the passphrase of an account by a new link, such as for a person who forgot it."""
+    """Replace the passphrase and the passkeys of an account by a new link, such as for a person who forgot it."""
     _show(command, command.post("people", name, "invite"))
 
 

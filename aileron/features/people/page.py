@@ -17,7 +17,7 @@ from aileron.web.parts import Visit
 from .running import RunningPeople
 
 _NO_NAME = "People sign in at a public name, and none is configured. Add phone.public_url to config.yaml."
-_COLUMNS = ("Name", "Role", "Groups", "State", "Since", "")
+_COLUMNS = ("Name", "Role", "Groups", "State", "Passkeys", "Since", "")
 _CHIPS = {
     "active": ("Active", "good"),
     "invited": ("Invited", "waits"),
@@ -78,6 +78,7 @@ def _draw_rows(running: RunningPeople, accounts: Sequence[PersonAccount]) -> Ite
             each.role.value.capitalize(),
             ", ".join(each.groups),
             chip(*_CHIPS[running.describe(each)]),
+            len(each.passkeys) or None,
             each.created_at,
             tags.span(*(part for button in buttons for part in (button, " ")), remove),
         )

@@ -40,6 +40,7 @@ _PERSON = made_of(
         "role": _ROLE,
         "groups": list_of(TEXT),
         "state": _STATE,
+        "passkeys": {"type": "integer", "description": "how many passkeys the account has"},
         "created_at": MOMENT,
         "invited_until": or_null(MOMENT),
     }
@@ -49,7 +50,7 @@ _INVITED = made_of({"name": TEXT, "role": _ROLE, "url": TEXT, "invited_until": M
 
 @TABLE.route("GET", "/v1/people", operators=READERS, answers={200: made_of({"items": list_of(_PERSON)})})
 async def list_people(context: RequestContext, deps: Dependencies) -> Answer:
-    """List the accounts, by name. Passphrases and links are not listed.
+    """List the accounts, by name. Passphrases, links and keys are not listed.
 
     :raises NotFound: if there is no public name.
     """
@@ -81,7 +82,7 @@ async def add_person(context: RequestContext, deps: Dependencies) -> Answer:
 
 @TABLE.route("POST", "/v1/people/<name>/invite", operators=Who.OPERATOR, answers={200: _INVITED})
 async def invite_person(context: RequestContext, deps: Dependencies, name: str) -> Answer:
-    """Replace the passphrase of an account by a new link. Its logins end.
+    """Replace the passphrase and the passkeys of an account by a new link. Its logins end.
 
     :raises NotFound: if there is no such account, or no public name.
     :raises Conflict: if something else changed the account.
@@ -213,6 +214,7 @@ def _person(running: RunningPeople, account: PersonAccount) -> dict[str, JSON]:
         "role": account.role.value,
         "groups": list(account.groups),
         "state": running.describe(account),
+        "passkeys": len(account.passkeys),
         "created_at": moment(account.created_at),
         "invited_until": moment(ends_at),
     }

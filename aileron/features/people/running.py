@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import secrets
 from contextlib import suppress
+from functools import partial
+from hashlib import sha256
 
 from attrs import field, frozen
 
@@ -12,12 +14,15 @@ from aileron.features.feature import RunningFeature
 from aileron.features.phone.running import PublicAccounts, RunningPhone, StrangerLimit
 from aileron.features.phone.values import PhoneTls
 from aileron.model.errors import Conflict, NotFound
+from aileron.model.interfaces.authority import IControl
 from aileron.model.people import Owner, PersonAccount
-from aileron.vault import stretch
+from aileron.vault import Nonces, RelyingParty, stretch
 
 from ._accounts import Accounts
 from ._attempts import SignInAttempts
+from ._confirming import Confirming
 from ._entrance import FILES, AccountEntrance
+from ._passkeys import AccountPasskeys
 
 __all__ = ["ROUTES", "SHOWN", "Accounts", "RunningPeople", "start_people"]
 
@@ -29,10 +34,18 @@ ROUTES = (
     "change_groups",
     "remove_person",
     "connect_agent",
+    "list_own_passkeys",
+    "ask_own_passkey",
+    "offer_own_passkey",
+    "add_own_passkey",
+    "remove_own_passkey",
 )
 """The routes that are served at the public name too. C{aileron/api/roles.py} says for whom."""
 
-SHOWN = ("/settings/people",)
+NONCE_TAG = "aileron.account-nonce.v1"
+"""Marks what the vault signs as a nonce for a passkey of an account. No decision has it."""
+
+SHOWN = ("/settings/people", "/settings/account")
 
 
 @frozen(eq=False)
@@ -43,6 +56,8 @@ class RunningPeople(RunningFeature):
     """
 
     accounts: Accounts = field(repr=False)
+    passkeys: AccountPasskeys = field(repr=False)
+    confirming: Confirming = field(repr=False)
     public_url: str
 
     @property
@@ -80,8 +95,22 @@ def start_people(core: Core) -> RunningPeople | None:
         secrets.token_bytes,
         lambda passphrase, parameters: in_thread(stretch, passphrase, parameters),
     )
-    clock = process.reactor
-    is_plain = phone.settings.tls is PhoneTls.NONE
-    entrance = AccountEntrance(accounts, SignInAttempts(clock), StrangerLimit(clock).take, is_plain)
+    clock, settings = process.reactor, phone.settings
+    is_plain = settings.tls is PhoneTls.NONE
+    nonces = Nonces(clock, authenticate=partial(sign_nonce, core.vault))
+    party = RelyingParty(settings.host, (settings.public_url,))
+    passkeys = AccountPasskeys(accounts, core.store.people, nonces, party, clock)
+    attempts, passkey_attempts = SignInAttempts(clock), SignInAttempts(clock)
+    limit = StrangerLimit(clock).take
+    entrance = AccountEntrance(accounts, passkeys, attempts, passkey_attempts, limit, is_plain)
     phone.accounts.append(PublicAccounts(entrance.routes(), FILES, ROUTES, SHOWN, accounts.find_role))
-    return RunningPeople(accounts, phone.settings.public_url)
+    confirming = Confirming(accounts, passkeys, attempts, is_plain)
+    return RunningPeople(accounts, passkeys, confirming, settings.public_url)
+
+
+def sign_nonce(vault: IControl, text: bytes) -> bytes:
+    """Return the MAC of a nonce with a key of the vault, which all daemons with this vault have.
+
+    :raises VaultLocked, BindingFailed: if the vault cannot be used.
+    """
+    return sha256(vault.sign({"tag": NONCE_TAG, "text": text.hex()})).digest()

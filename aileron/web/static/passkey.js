@@ -7,6 +7,13 @@ export async function assertion({ nonce, options }) {
   return credential && { nonce, credential: written(credential, ["clientDataJSON", "authenticatorData", "signature"]) };
 }
 
+// Sign with a passkey of this site that the person chooses. Return it with the ID of its user, or null.
+export async function discovered(challenge, rpId) {
+  const publicKey = { challenge: bytes(challenge), rpId, userVerification: "required" };
+  const credential = await asked(() => navigator.credentials.get({ publicKey }));
+  return credential && written(credential, ["clientDataJSON", "authenticatorData", "signature", "userHandle"]);
+}
+
 export async function made(options) {
   const credential = await asked(() => navigator.credentials.create({
     publicKey: {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,16 +13,18 @@ from twisted.internet.defer import Deferred
 
 from aileron.features.people._accounts import Accounts
 from aileron.features.people._attempts import SignInAttempts
+from aileron.features.people._confirming import Confirming
 from aileron.features.people._entrance import FILES, AccountEntrance
+from aileron.features.people._passkeys import AccountPasskeys
 from aileron.features.people.running import ROUTES, SHOWN, RunningPeople
 from aileron.features.phone.running import PublicAccounts, StrangerLimit
 from aileron.features.phone.values import PhoneTls
 from aileron.model.audit import Actor
 from aileron.model.people import PersonAccount, Role
 from aileron.testing import MemoryOperators, MemoryPeopleBook, SigningBrowser
-from aileron.vault import KdfParameters
+from aileron.vault import KdfParameters, Nonces, RelyingParty
 from tests.api.case import running
-from tests.features.phone.case import COOKIE, PUBLIC, Heard, PhoneCase
+from tests.features.phone.case import COOKIE, PUBLIC, SITE, Heard, PhoneCase
 
 PASSPHRASE = "marmot velvet canyon thirty"
 OPERATOR = Actor("human", "ops_1")
@@ -42,9 +45,16 @@ class PeopleCase(PhoneCase):
         self.accounts = Accounts(self.store.people, self.book, self.clock, self.fresh_id, self.randomness, self.derive)
         limit, is_plain = StrangerLimit(self.clock).take, self.settings.tls is PhoneTls.NONE
         self.attempts = SignInAttempts(self.clock)
-        entrance = AccountEntrance(self.accounts, self.attempts, limit, is_plain)
+        nonces = Nonces(self.clock, authenticate=lambda text: hmac.digest(b"vault", text, "sha256"))
+        party = RelyingParty(SITE, (PUBLIC,))
+        self.account_passkeys = AccountPasskeys(self.accounts, self.store.people, nonces, party, self.clock)
+        passkey_attempts = SignInAttempts(self.clock)
+        entrance = AccountEntrance(
+            self.accounts, self.account_passkeys, self.attempts, passkey_attempts, limit, is_plain
+        )
         self.running.accounts.append(PublicAccounts(entrance.routes(), FILES, ROUTES, SHOWN, self.accounts.find_role))
-        self.people = RunningPeople(self.accounts, PUBLIC)
+        confirming = Confirming(self.accounts, self.account_passkeys, self.attempts, is_plain)
+        self.people = RunningPeople(self.accounts, self.account_passkeys, confirming, PUBLIC)
         self.build(features=running(self.running, self.people))
         self.site = self.running._make_site(self.deps)
         self.treq = StubTreq(self.site.resource)

@@ -33,6 +33,11 @@ from .test_agents import AgentsCase
 
 WHO_MAY = """
 GET    /metrics                                         -    ol   -
+DELETE /v1/account/passkeys/<passkey_id>                -    -    vpd
+GET    /v1/account/passkeys                             -    -    vpd
+POST   /v1/account/passkeys                             -    -    vpd
+POST   /v1/account/passkeys/ask                         -    -    vpd
+POST   /v1/account/passkeys/offer                       -    -    vpd
 GET    /v1/action-approvals                             -    ol   -
 GET    /v1/action-approvals/<approval_id>               -    ol   -
 POST   /v1/action-approvals/<approval_id>/decide        -    o    pdo
@@ -238,7 +243,14 @@ class HostileCase(AgentsCase):
         return self.status(self.site.resource, row, path, browser.headers(COOKIE, row.method, path, data), PUBLIC)
 
 
-_NOT_YOURS = ("This credential may", "You can watch;", "Your role is", "Accounts cannot", "Accounts are managed")
+_NOT_YOURS = (
+    "This credential may",
+    "Only a person with an account",
+    "You can watch;",
+    "Your role is",
+    "Accounts cannot",
+    "Accounts are managed",
+)
 
 
 def is_refused(answer: tuple[int, str]) -> bool:
@@ -315,8 +327,9 @@ class TableTests(HostileCase):
                 self.assertIn(answer[0], (401,) if row.public != "-" else (401, 404, 405), (row, answer))
 
     def test_pages(self) -> None:
-        """Of the pages an account sees those of requests, runs and history; an administrator also that of accounts."""
-        run, usual = self.request(None), {"/approvals", "/approvals/<run_id>", "/runs", "/runs/<run_id>", "/history"}
+        """An account sees the pages of requests, runs, history and itself; an administrator also that of accounts."""
+        usual = {"/approvals", "/approvals/<run_id>", "/runs", "/runs/<run_id>", "/history", "/settings/account"}
+        run = self.request(None)
         for role, added in ((Role.VIEWER, ()), (Role.APPROVER, ()), (Role.ADMINISTRATOR, ("/settings/people",))):
             browser, seen = self.joined(f"a-{role.value}", role), set()
             for path in (*PAGES, *FeatureSet().pages()):

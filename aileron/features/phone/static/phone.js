@@ -1,13 +1,15 @@
 // Pairing and signing in: pages that do nothing before their button is pressed, since links are opened by scanners too.
 
 import { keep, makeKey, post } from "./key.js";
-import { assertion, digest, made } from "./passkey.js";
+import { digest, discovered, made } from "./passkey.js";
 import { canonical } from "./sign.js";
 
 const TAG = "aileron.signin.v1";
 const ASK_MS = 1000;
 const SILENT = "The daemon is not responding. Check the connection, then try again.";
 const UNUSED = "The passkey was not used. Try again.";
+const OPERATOR = "b3BlcmF0b3I"; // the user of the passkeys that a pairing makes
+const OF_ACCOUNT = "This passkey belongs to an account, which signs in at /signin/account.";
 const UNMADE = "No passkey was made. Try again; this phone needs a screen lock.";
 const place = document.querySelector("[data-does]");
 const button = document.getElementById("go");
@@ -62,10 +64,11 @@ async function signIn() {
   if (told.trouble) return told.trouble;
   const key = await makeKey();
   const challenge = await digest(canonical([TAG, told.instance, told.nonce, key.point]));
-  const found = await assertion({ options: { challenge, rpId: told.site, userVerification: "required" } });
-  if (!found) return UNUSED;
-  const { trouble, isUnknown } = await ask("/signin", { nonce: told.nonce, public_key: key.point, credential: found.credential });
-  if (isUnknown) forget(told.site, found.credential.id);
+  const credential = await discovered(challenge, told.site);
+  if (!credential) return UNUSED;
+  if (credential.response.userHandle !== OPERATOR) return OF_ACCOUNT;
+  const { trouble, isUnknown } = await ask("/signin", { nonce: told.nonce, public_key: key.point, credential });
+  if (isUnknown) forget(told.site, credential.id);
   if (trouble) return trouble;
   await keep({ id: key.id, private: key.private, instance: told.instance });
   location.replace("/approvals");
