@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TextIO
 
 from twisted.logger import (
@@ -13,7 +13,7 @@ from twisted.logger import (
     LogEvent,
     LogLevel,
     formatEvent,
-    formatEventAsClassicLogText,
+    formatTime,
 )
 from twisted.python.failure import Failure
 from zope.interface import implementer
@@ -74,10 +74,30 @@ class DaemonLog:
 
 
 def _to_text(event: LogEvent) -> str | None:
-    """Return the lines of an event for people, or None for a request: these are many, and for programs."""
+    """Return the lines of an event for people, or None for a request: these are many, and for programs.
+
+    The message and the failure are what L{describe_event} returns of them, so both formats keep secrets out alike.
+    """
     from aileron.api.channels.request_log import NAMESPACE
 
-    return None if event.get("log_namespace") == NAMESPACE else formatEventAsClassicLogText(event)
+    if event.get("log_namespace") == NAMESPACE:
+        return None
+    found = describe_event(event, "")
+    system = event.get("log_system")
+    place = f"{found['system']}#{found['level']}" if system is None else _clean(system)
+    when = event.get("log_time")
+    head = f"{formatTime(when if isinstance(when, float) else None)} [{place}] {found['message']}"
+    return "\n\t".join((head, *_traceback(found))) + "\n"
+
+
+def _traceback(found: Mapping[str, JSON]) -> Iterator[str]:
+    frames = found.get("traceback")
+    if not isinstance(frames, list):
+        return
+    yield "Traceback (innermost call last):"
+    yield from (f"  {frame}" for frame in frames)
+    reason = found.get("reason")
+    yield f"{found['error']}" if reason is None else f"{found['error']}: {reason}"
 
 
 def describe_event(event: LogEvent, daemon: str) -> dict[str, JSON]:

@@ -138,6 +138,27 @@ class SecretTests(LogCase):
         self.assertNotIn("hunter2", self.file.getvalue())
         self.assertIn(f"of run {_RUN}", self.file.getvalue())
 
+    def test_text(self) -> None:
+        """In text, too, a secret is replaced, and an exception's own text is left out if it is not made for people."""
+        self.log.begin()
+        secret = "ghp_abcdefghij0123456789"
+        self.logger.info("{why}\x1b[2J", why=secret)
+        for error in (StoreUnavailable(f"The URL is {secret}"), ValueError("the-value-of-a-canary")):
+            try:
+                raise error
+            except (StoreUnavailable, ValueError):
+                self.logger.failure("of run {run}", run=_RUN)
+        text = self.file.getvalue()
+        for hidden in (secret, "canary", "\x1b"):
+            self.assertNotIn(hidden, text)
+        for shown in (
+            f"of run {_RUN}\n\tTraceback",
+            "StoreUnavailable: The URL is [redacted]",
+            "builtins.ValueError\n",
+        ):
+            self.assertIn(shown, text)
+        self.assertTrue(all(line.startswith(("\t", "-", "20")) for line in text.splitlines()), text)
+
     @given(st.text(max_size=40), st.text(max_size=40))
     @example("token=", "")
     def test_anywhere(self, before: str, after: str) -> None:
