@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -43,6 +43,9 @@ _OTHER_PREVIEW = {
     (PreviewStatus.UNAVAILABLE, PreviewStatus.SHOWN): "The preview could be fetched this time.",
     (PreviewStatus.UNAVAILABLE, PreviewStatus.UNAVAILABLE): "The preview fails in another way than before.",
 }
+_MOST_FETCHED = 32
+"""The most missing previews whose fetches begin together."""
+
 _MOST_TRIES = 3  # the approval may be requested again while its preview is fetched
 
 
@@ -449,10 +452,20 @@ class Previews:
         return await self._runs.approval(run_id)
 
     async def fetch_all_missing(self) -> None:
-        """Start to fetch every missing preview, unless the vault is locked or effects are held."""
-        if self._effects.may_act():
-            for run_id in await self._runs.list_unshown():
-                self.begin_fetch(run_id)
+        """Fetch every missing preview, a few at once, until the vault is locked or effects are held."""
+        async for run_ids in self._runs.list_unshown():
+            for begin in range(0, len(run_ids), _MOST_FETCHED):
+                if not self._effects.may_act():
+                    return
+                await self._fetch_some(run_ids[begin : begin + _MOST_FETCHED])
+
+    async def _fetch_some(self, run_ids: Sequence[str]) -> None:
+        waiters = {
+            run_id: self._waiters.enlist(run_id) for run_id in run_ids
+        }  # before a fetch starts: it may end at once
+        for run_id in run_ids:
+            self.begin_fetch(run_id)
+        await self._waiters.all(waiters, PREVIEW_SECONDS * len(waiters))
 
     async def _fetch_and_notify(self, run_id: str, then: Callable[[str], Awaitable[None]] | None) -> None:
         await afterwards(self._show(run_id, then), lambda: self._waiters.fire_all(run_id, None))

@@ -240,7 +240,7 @@ class Recovery:
         await self._recover()
         if self._rollbacks.compared:
             self._effects.note_recovered()
-        self._tasks.start("fetching missing previews", self._previews.fetch_all_missing())
+        self._fetch_missing()
 
     def resume_and_retry(self) -> None:
         """Resume runs if the vault was unlocked or a binding changed, and retry writes that failed.
@@ -288,11 +288,14 @@ class Recovery:
             await self._decisions.settle_up()
             async for run in self._runs.all(_WAITING):
                 self._scheduler.start(run)
-            await self._previews.fetch_all_missing()
+            self._fetch_missing()
         except (StoreUnavailable, *UNUSABLE):
             _log.warn("runs that wait for the vault cannot be resumed yet")
             return False
         return True
+
+    def _fetch_missing(self) -> None:
+        self._tasks.start("fetching missing previews", self._previews.fetch_all_missing())
 
     @property
     def _is_owing(self) -> bool:

@@ -168,6 +168,7 @@ T = TypeVar("T")
 
 _log = Logger()
 _STORE_PAUSE_SECONDS = 1.0
+_MOST_LOOKED_AT = 500
 
 
 @define(eq=False)
@@ -404,9 +405,12 @@ class RunRepository:
         """Return the newest thousand approvals denied after C{since}, oldest first."""
         return await self.table.denials(since)
 
-    async def list_unshown(self) -> tuple[str, ...]:
-        """Return the ids of pending runs whose preview is missing, oldest first."""
-        return await self.table.unshown()
+    async def list_unshown(self) -> AsyncIterator[tuple[str, ...]]:
+        """Yield the ids of pending runs whose preview is missing, oldest first, in pages that are read quickly."""
+        after: int | None = 0
+        while after is not None:
+            run_ids, after = await self.table.unshown(after, _MOST_LOOKED_AT)
+            yield run_ids
 
     async def list_unfinished(self) -> tuple[Run, ...]:
         """Return every run that has neither ended nor become C{unknown}, oldest first."""

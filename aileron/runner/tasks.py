@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Hashable
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping
 from datetime import datetime
 from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
@@ -214,6 +214,16 @@ class ResultWaiters(Generic[K, T]):
             self.dismiss(key, waiter)
             if late.active():
                 late.cancel()
+
+    async def all(self, waiters: Mapping[K, Deferred[T | None]], seconds: float) -> None:
+        """Wait for the results of all C{waiters}, at most C{seconds} together, and remove them."""
+        over = self._clock.seconds() + seconds
+        try:
+            for key, waiter in waiters.items():
+                await self.first(key, waiter, over - self._clock.seconds())
+        finally:
+            for key, waiter in waiters.items():
+                self.dismiss(key, waiter)
 
     def list_keys(self) -> tuple[K, ...]:
         """Return the keys for whose results callers wait."""

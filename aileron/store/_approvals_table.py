@@ -78,9 +78,10 @@ _PAGE = f"""
 _SIZE = f"{SIZE} + length(approvals.review) + coalesce(length(approvals.changes), 0)"
 _DENIED = "WHERE approvals.approved = 0 AND approvals.decided_at > ? ORDER BY approvals.decided_at DESC LIMIT ?"
 _UNSHOWN = """
-    SELECT runs.id FROM runs JOIN approvals ON approvals.run_id = runs.id
-    WHERE runs.state = ? AND {preview} IS NOT NULL AND coalesce({status}, '') <> 'shown'
-    ORDER BY runs.ordinal
+    SELECT some.ordinal, some.id, {preview} IS NOT NULL AND coalesce({status}, '') <> 'shown' AS is_unshown
+    FROM (SELECT ordinal, id FROM runs WHERE state = ? AND ordinal > ? ORDER BY ordinal LIMIT ?) AS some
+    LEFT JOIN approvals ON approvals.run_id = some.id
+    ORDER BY some.ordinal
 """
 
 
@@ -115,13 +116,20 @@ def denials(cursor: Cursor, since: datetime, most: int) -> tuple[Approval, ...]:
     return tuple(_join(cursor, row) for row in reversed(rows))
 
 
-def unshown(cursor: Cursor) -> tuple[str, ...]:
-    """Return the ids of pending runs whose review lacks its preview. Reviews that are not valid JSON are skipped."""
+def unshown(cursor: Cursor, after: int, most: int) -> tuple[tuple[str, ...], int | None]:
+    """Return the pending runs whose review lacks its preview, among the next C{most} pending ones.
+
+    Reviews that are not valid JSON are skipped.
+
+    :param after: the ordinal above which to look.
+    :return: the ids, and the ordinal of the last run that was looked at, or None if there was none.
+    """
     text_at = cursor.dialect.text_at
     statement = _UNSHOWN.format(
         preview=text_at("approvals.review", "preview"), status=text_at("approvals.review", "preview.status")
     )
-    return tuple(row["id"] for row in cursor.execute(statement, (RunState.PENDING.value,)))
+    rows = cursor.execute(statement, (RunState.PENDING.value, after, most)).fetchall()
+    return tuple(row["id"] for row in rows if row["is_unshown"]), rows[-1]["ordinal"] if rows else None
 
 
 def _join(cursor: Cursor, row: ResultRow) -> Approval:

@@ -89,8 +89,8 @@ class SQLRuns:
     async def denials(self, since: datetime) -> tuple[Approval, ...]:
         return await self._readers.read(approvals_table.denials, since, _MOST_DENIALS)
 
-    async def unshown(self) -> tuple[str, ...]:
-        return await self._readers.read(approvals_table.unshown)
+    async def unshown(self, after: int, most: int) -> tuple[tuple[str, ...], int | None]:
+        return await self._readers.read(approvals_table.unshown, after, most)
 
     async def unfinished(self) -> tuple[Run, ...]:
         return await self._readers.read(RUNS.select, runs_table.UNFINISHED)

@@ -202,7 +202,7 @@ class RunsContract(ReceiveContract, ApplyContract):
         self.assertEqual(ids(example_run("again", session_id=None), NOON), [])
 
     def test_unshown(self) -> None:
-        """Pending runs whose stored preview is not shown are returned."""
+        """Pending runs whose stored preview is not shown are returned, page by page, also if a page has none."""
         for name, kept in (
             ("none", None),
             ("shown", {"status": "shown", "fields": []}),
@@ -214,7 +214,14 @@ class RunsContract(ReceiveContract, ApplyContract):
         self.asked("silent", {})
         over = self.asked("over", {"preview": {"status": "fetching"}})
         self.do(self.runs.apply(example_transition(over, _S.CANCELLED)))
-        self.assertEqual(self.do(self.runs.unshown()), ("fetching", "unavailable", "odd"))
+        found, after = self.do(self.runs.unshown(0, 100))
+        self.assertEqual(found, ("fetching", "unavailable", "odd"))
+        self.assertEqual(self.do(self.runs.unshown(after or 0, 100)), ((), None))
+        pages, after = [], 0
+        while after is not None:
+            page, after = self.do(self.runs.unshown(after, 2))
+            pages.append(page)
+        self.assertEqual(pages, [(), ("fetching", "unavailable"), ("odd",), ()])
 
     def test_unfinished(self) -> None:
         """All unfinished runs are returned, oldest first."""

@@ -265,6 +265,32 @@ class CrowdTests(PreviewedCase):
         self.assertEqual(self.looks(), 10)
         self.assertEqual(self.preview(runs[-1])["status"], "shown")
 
+    def test_many_missing(self) -> None:
+        """After a start all missing ones are fetched, also where they are more than begin at once."""
+        self.limits = PendingLimits(100, 100, 100)
+        self.restart()
+        self.vault.lock()
+        runs = [self.submit("gated", {"text": f"t{number}"}) for number in range(70)]
+        self.assertEqual(self.looks(), 0)
+        self.unlock_anew()
+        self.restart()
+        self.assertEqual(self.looks(), 70)
+        self.assertEqual({self.preview(run)["status"] for run in runs}, {"shown"})
+
+    def test_many_missing_silent(self) -> None:
+        """A service that does not answer holds up neither the start nor the stop, and not all begin to wait for it."""
+        self.limits = PendingLimits(100, 100, 100)
+        self.restart()
+        self.vault.lock()
+        for number in range(70):
+            self.submit("gated", {"text": f"t{number}"})
+        self.unlock_anew()
+        self.say_nothing()
+        self.restart()
+        waiting = self.runner._recovery._previews._waiters.list_keys()
+        self.assertEqual((self.looks(), len(waiting)), (6, 32))
+        self.stop_late(1.0)
+
     def test_withdrawn_meanwhile(self) -> None:
         """What is withdrawn while it is fetched stays withdrawn."""
         answer: Deferred[Outcome] = Deferred()

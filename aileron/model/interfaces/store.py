@@ -89,8 +89,12 @@ class IRuns(Interface):
     async def denials(since: datetime) -> tuple[Approval, ...]:
         """List the newest thousand approvals that were denied after C{since}, oldest first."""
 
-    async def unshown() -> tuple[str, ...]:
-        """List the ids of pending runs with a preview that is not C{shown}, oldest first."""
+    async def unshown(after: int, most: int) -> tuple[tuple[str, ...], int | None]:
+        """List the pending runs with a preview that is not C{shown} among the next C{most} pending ones, oldest first.
+
+        :param after: 0, or the second result of the last call.
+        :return: the ids, and where to look next, or None if there are no more pending runs.
+        """
 
     async def unfinished() -> tuple[Run, ...]:
         """List every run that is not settled, oldest first. A starting daemon recovers them."""
