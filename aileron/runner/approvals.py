@@ -189,6 +189,8 @@ class ApprovalGate:
         votes = (*counting.votes, vote)
         # guard of roles: fewer people than the rule requires approve nothing -> runner.test_votes.CountTests.test_first
         if len(votes) < approvers.count:
+            # guard of roles: what is approved with a grant is never one approval of several
+            #    -> runner.test_votes.GrantTests.test_lapsed_meanwhile
             if must_be_last:
                 raise Conflict(_NOT_LAST.format(told=counting.progress))
             await self._runs.apply_or_refuse(self._find_voted(approval, vote, votes))
@@ -280,6 +282,7 @@ class ApprovalGate:
         :raises Conflict: if the run would still need the approvals of others.
         :raises ApprovalStale, VaultLocked, BindingFailed, StoreUnavailable: if this cannot be found out now.
         """
+        # guard of roles: no grant is issued with a forced approval -> runner.test_forced.ForcedTests.test_grant
         if decision.forced:
             raise Conflict("A forced approval issues no grant. Nothing was decided.")
         approvers = await self._votes.find_rule(action)

@@ -48,12 +48,16 @@ class ForcedTests(VotesCase):
         self.assertNotIn("forced", self.recorded("approval.denied", run)[0].payload)
 
     def test_grant(self) -> None:
-        """No grant is issued with a forced approval."""
-        run = self.ask(TWO)
-        wish = NewGrant((), 5, utc(self.clock.seconds() + 3600.0), session=False)
-        word = evolve(self.word(run, "root"), forced=True, reason="The site is down.")
-        self.fails(self.runner.decisions.approve_and_grant(run.id, word, wish), Conflict)
-        self.assertEqual((self.state(run), self.grants.all()), (RunState.PENDING, ()))
+        """No grant is issued with a forced approval, also where it would be the last one that is needed."""
+        for rule, earlier in ((TWO, ()), (TWO, ("alice",)), ("", ())):
+            run = self.ask(rule)
+            for name in earlier:
+                self.say(run, name)
+            wish = NewGrant((), 5, utc(self.clock.seconds() + 3600.0), session=False)
+            word = evolve(self.word(run, "root"), forced=True, reason="The site is down.")
+            error = self.fails(self.runner.decisions.approve_and_grant(run.id, word, wish), Conflict)
+            self.assertIn("A forced approval issues no grant", error.message)
+            self.assertEqual((self.state(run), self.grants.all()), (RunState.PENDING, ()))
 
 
 class SignedTests(VotesCase):

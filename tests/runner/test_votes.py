@@ -362,6 +362,17 @@ class GrantTests(VotesCase):
         self.sync(self.grant(run, "root"))
         self.assertEqual((self.state(run), len(self.recorded("grant.issued"))), (RunState.COMPLETED, 1))
 
+    def test_lapsed_meanwhile(self) -> None:
+        """If an earlier approval lapses after the check that it would be the last one, it is refused, not a vote."""
+        run = self.ask(TWO)
+        self.say(run, "alice")
+        gate = self.runner.decisions._gate
+        word, before = self.word(run, "root"), self.events(run)
+        self.remove("alice")
+        error = self.fails(gate.decide(run.id, word, None, must_be_last=True), Conflict)
+        self.assertIn("would not be the last", error.message)
+        self.assertEqual((self.state(run), self.events(run), self.names(run)), (RunState.PENDING, before, []))
+
 
 class ForgedTests(VotesCase):
     """What a program that can write to the database gains: nothing."""

@@ -26,6 +26,7 @@ from aileron.model.vault import VaultState
 from aileron.testing import MemoryOperatorLimits, MemoryOperators, MemoryTrust, SigningBrowser
 from aileron.web._table import PAGES
 from tests.api.case import LAUNCH_KEY, LOCAL_KEY, running
+from tests.features.mcp_http.test_routes import HELLO, ScriptedMcp, ServedMcp
 from tests.features.phone.case import COOKIE, PUBLIC
 
 from .case import OPERATOR, PASSPHRASE
@@ -477,6 +478,18 @@ class GoneTests(HostileCase):
         for path in ("/approvals", f"/approvals/{self.waiting.id}", "/runs", "/history", "/settings/people"):
             row = Row("GET", f"/fragments{path}", "-", "-", "-")
             self.assertEqual(self.page(row, row.path, self.page_before)[0], 401, path)
+
+    def test_mcp(self) -> None:
+        """The agent's session of MCP is refused with its next request, and its open streams end within seconds."""
+        mcp = ScriptedMcp()
+        self.build(features=running(self.running, self.people, ServedMcp(mcp)))
+        self.assertEqual(self.agents.ask("POST", "/mcp", self.opened["token"], HELLO).status, 200)
+        self.leave()
+        self.now(self.deps.leases.end_lapsed_sessions())
+        self.assertEqual(mcp.over, [self.opened["id"]])
+        for method in ("POST", "GET", "DELETE"):
+            self.assertEqual(self.agents.ask(method, "/mcp", self.opened["token"], HELLO).status, 401)
+        self.assertEqual(len(mcp.asked), 1)
 
     def test_signature(self) -> None:
         """What the page's key signs decides nothing, also what it had signed before."""
