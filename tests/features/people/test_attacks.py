@@ -39,6 +39,11 @@ GET    /v1/account/passkeys                             -    -    vpd
 POST   /v1/account/passkeys                             -    -    vpd
 POST   /v1/account/passkeys/ask                         -    -    vpd
 POST   /v1/account/passkeys/offer                       -    -    vpd
+GET    /v1/account/passkeys                             -    x    vpd
+POST   /v1/account/passkeys                             -    x    vpd
+DELETE /v1/account/passkeys/<passkey_id>                -    x    vpd
+POST   /v1/account/passkeys/ask                         -    x    vpd
+POST   /v1/account/passkeys/offer                       -    x    vpd
 GET    /v1/action-approvals                             -    ol   -
 GET    /v1/action-approvals/<approval_id>               -    ol   -
 POST   /v1/action-approvals/<approval_id>/decide        -    o    pdo
@@ -171,7 +176,7 @@ POST   /v1/wake/conversation                            a    -    -
 """
 """Each route of both sites, and who may call it: on the agent site with the token of an (a)gent or the launch (k)ey; at
 the desk the (o)perator or a program with the (l)ocal key; at the public name a (v)iewer, an a(p)prover, an
-a(d)ministrator, or the phone of the (o)perator. A route that is missing here fails the tests."""
+a(d)ministrator, or the phone of the (o)perator; (x): nobody there. A route that is missing here fails the tests."""
 
 _PARAMETER = re.compile(r"<[^>]+>")
 
