@@ -34,6 +34,9 @@ DAEMON_LOCK = 0x41494C53
 TRANSACTION_LOCK = 0x41494C52
 """The number of the lock that each batch holds until its commit."""
 
+# guard of several daemons: batches of all daemons are written one at a time
+#    -> functional.test_store_several.OrderTests.test_one_at_a_time,
+#    instead _BEGIN = "BEGIN; SELECT 1; SELECT pg_current_xact_id()::text"
 _BEGIN = f"BEGIN; SELECT pg_advisory_xact_lock({TRANSACTION_LOCK}); SELECT pg_current_xact_id()::text"
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _TYPES = "SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = 'aileron'"

@@ -338,6 +338,18 @@ class OrderTests(SeveralCase):
             self.assertEqual(self.do(store.tool_claims.count_open()), {"session-1": (2, 21)})
             self.assertEqual(len(self.do(store.tool_claims.of_session("session-1"))), 2)
 
+    def test_one_at_a_time(self) -> None:
+        """While one daemon's batch has not ended, no other daemon writes, whatever the batch has read or changed."""
+
+        def read(cursor: Cursor) -> list[object]:
+            rows = cursor.execute("SELECT count(*) FROM runs").fetchall()
+            self.refused(self.other.watermarks.put("a", "other"), StoreUnavailable)
+            return rows
+
+        self.successResultOf(self.one._writer.write(read))
+        self.do(self.other.watermarks.put("a", "other"))
+        self.assertEqual(self.do(self.one.watermarks.all())["a"], "other")
+
     def test_checkpoints(self) -> None:
         """Of two checkpoints that follow the same one, the first is stored: the checkpoints of all are one chain."""
         first = Checkpoint("v", 1, "h1", "t", NO_CHECKPOINT, "k", "s")
