@@ -78,10 +78,10 @@ _PAGE = f"""
 _SIZE = f"{SIZE} + length(approvals.review) + coalesce(length(approvals.changes), 0)"
 _DENIED = "WHERE approvals.approved = 0 AND approvals.decided_at > ? ORDER BY approvals.decided_at DESC LIMIT ?"
 _UNSHOWN = """
-    SELECT some.ordinal, some.id, {preview} IS NOT NULL AND coalesce({status}, '') <> 'shown' AS is_unshown
-    FROM (SELECT ordinal, id FROM runs WHERE state = ? AND ordinal > ? ORDER BY ordinal LIMIT ?) AS some
-    LEFT JOIN approvals ON approvals.run_id = some.id
-    ORDER BY some.ordinal
+    SELECT looked.ordinal, looked.id, {preview} IS NOT NULL AND coalesce({status}, '') <> 'shown' AS is_unshown
+    FROM (SELECT ordinal, id FROM runs WHERE state = ? AND ordinal > ? ORDER BY ordinal LIMIT ?) AS looked
+    LEFT JOIN approvals ON approvals.run_id = looked.id
+    ORDER BY looked.ordinal
 """
 
 
