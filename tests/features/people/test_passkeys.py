@@ -512,6 +512,14 @@ class ChangeTests(PasskeyCase):
             self.assertEqual(changed.login, account.login)
         self.assertNotEqual(evolve(account, revision=account.revision + 1).digest, account.digest)
 
+    def test_earlier_versions(self) -> None:
+        """An account whose passkeys were never changed is stored in the vault as earlier versions did."""
+        self.now(self.accounts.change_role("alice", Role.VIEWER, OPERATOR))
+        self.assertNotEqual(self.account().digest, self.account().login_digest)
+        self.now(self.accounts.invite("alice", OPERATOR))
+        self.assertEqual(self.account().digest, self.account().login_digest)
+        self.assertEqual(self.book.people()[self.account().id], self.account().login_digest)
+
 
 class PlainTests(PasskeyCase):
     """Something else ends TLS, so the daemon is reached by plain HTTP."""
