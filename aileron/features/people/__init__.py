@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from aileron.features.feature import Feature, RunningFeature
@@ -20,7 +19,6 @@ class People(Feature):
     name = "people"
     summary = "Lets several people decide, each with an account and a role, at a name of yours."
     needs: ClassVar[Sequence[str]] = ("phone",)
-    scripts: ClassVar[Sequence[Path]] = (Path(__file__).with_name("static") / "own-passkeys.js",)
 
     def commands(self) -> Mapping[str, Command]:
         return {"people": Command("aileron.features.people.commands:people", "Decide")}

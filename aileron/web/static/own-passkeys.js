@@ -1,6 +1,5 @@
 // Adds a passkey to the account that is signed in. First the passphrase or another passkey confirms that it is its person.
 
-import { onShown } from "./hooks.js";
 import { call } from "./key.js";
 import { assertion, made } from "./passkey.js";
 
@@ -11,7 +10,7 @@ const LOGGED_OUT = "You are no longer logged in. Nothing was added.";
 const UNUSED = "Your passkey was not used. Nothing was added.";
 const UNMADE = "No passkey was created. If this device already has one for your account, it is listed above.";
 
-onShown((root) => {
+export function arm(root) {
   const form = root.querySelector("#add-own-passkey");
   if (!form) return;
   const buttons = [...form.querySelectorAll("button")];
@@ -30,7 +29,7 @@ onShown((root) => {
     start(async () => ({ passphrase: form.querySelector("#own-passphrase").value }));
   });
   form.querySelector("#confirm-own")?.addEventListener("click", () => start(confirmByPasskey));
-});
+}
 
 // Return what confirms that it is the person, or an error as text.
 async function confirmByPasskey() {
