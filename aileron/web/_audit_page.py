@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from twisted.web.template import Tag, tags
@@ -18,6 +18,7 @@ from .blocks import (
     Cell,
     answer,
     back,
+    chip,
     choice,
     copied,
     draw_whole,
@@ -32,7 +33,7 @@ from .blocks import (
     quiet,
     table,
 )
-from .event_names import PERSON
+from .event_names import PERSON, event_names
 from .parts import Drawing, Visit
 from .texts import count, moment
 
@@ -70,7 +71,7 @@ async def draw_audit(deps: Dependencies, visit: Visit) -> Tag:
         if _leaves_out_logins(kept)
         else "",
         filters("/audit", *fields, given=any(kept.values())),
-        table("Records, newest first", ("Type", "Time", "Actor", "About"), map(_row, found.items), _NOTHING),
+        table("Records, newest first", ("Type", "Time", "Actor", "About"), list(_rows(deps, found.items)), _NOTHING),
         older("/audit", kept, found.cursor),
     )
 
@@ -155,10 +156,20 @@ def _describe_standing(deps: Dependencies) -> Tag:
     return tags.div(signed, tags.p(verify, " ", export, " ", answer(), **{"class": "buttons"}), verdict)
 
 
-def _row(record: Record) -> tuple[Cell, ...]:
-    event = record.event
-    words = ", ".join(filter(None, (_find_subject(event), event.failure_class)))
-    return link(f"/audit/{event.id}", event.type), event.at, _name_actor(event), words
+def _rows(deps: Dependencies, records: Iterable[Record]) -> Iterator[tuple[Cell, ...]]:
+    names = event_names(deps.features.features)
+    for event in (record.event for record in records):
+        known = names.get(event.type)
+        kind: Tag = link(f"/audit/{event.id}", event.type)
+        if known is not None and known.colour == "bad":
+            kind = tags.span(kind, " ", chip(known.words, known.colour))
+        words = ", ".join(filter(None, (_find_subject(event), event.failure_class, _find_reason(event))))
+        yield kind, event.at, _name_actor(event), words
+
+
+def _find_reason(event: Event) -> str:
+    """Return why somebody approved alone, or an empty string for every other event."""
+    return visible(str(event.payload.get("reason", ""))) if event.type == "approval.forced" else ""
 
 
 def _name_actor(event: Event) -> str:

@@ -259,7 +259,10 @@ def _describe_outcome(record: RunRecord) -> Iterator[Part]:
         by = (
             "a grant" if approval.grant_id is not None else f"{visible(_find_person(approval) or 'you')} after {waited}"
         )
-        yield f"{word} by {by}. "
+        if approval.forced:
+            yield from (tags.strong("Approved alone", **{"class": "bad"}), f" by {by}. ")
+        else:
+            yield f"{word} by {by}. "
     elif not run.gated:
         yield "Needed no approval. "
     elif run.state in _NEVER_SENT:
@@ -295,7 +298,7 @@ def _find_person(approval: Approval) -> str | None:
 
 def _describe_decision(approval: Approval) -> Iterator[tuple[str, Cell]]:
     said = {None: "Pending", True: "Approved", False: "Denied"}[approval.approved]
-    yield "Decision", said
+    yield "Decision", "Approved alone, without the approvals of others" if approval.forced else said
     yield "Decided", approval.decided_at
     by_person = approval.grant_id is None and approval.approved is not None
     yield "Decided by", _find_person(approval) or "You" if by_person else None

@@ -76,7 +76,7 @@ EVENTS: Mapping[str, EventName] = {
             "approval.requested": "Approval requested",
             "approval.previewed": "Preview fetched",
             "approval.shown": "Opened in the browser",
-            "approval.forced": "Forced by an administrator",
+            "approval.forced": "Approved alone",
             "approval.modified": "Arguments edited",
             "approval.voted": "Approved, others missing",
             "approval.approved": "Approved",

@@ -171,9 +171,17 @@ class Chromium(ProcessProtocol):
         transport: Any = self.transport
         return list(transport.pipes.values())
 
-    async def page(self) -> "Page":
-        """A new tab."""
-        where = {} if self._context is None else {"browserContextId": self._context}
+    async def apart(self) -> "Page":
+        """A new tab that shares nothing with the others, as if it were another person's browser."""
+        return await self.page((await self.call("Target.createBrowserContext"))["browserContextId"])
+
+    async def page(self, context: str | None = None) -> "Page":
+        """A new tab.
+
+        :param context: the browser context that it shares with others; the usual one if None.
+        """
+        chosen = context or self._context
+        where = {} if chosen is None else {"browserContextId": chosen}
         target = (await self.call("Target.createTarget", {"url": "about:blank", **where}))["targetId"]
         session = (await self.call("Target.attachToTarget", {"targetId": target, "flatten": True}))["sessionId"]
         page = Page(self._reactor, self, session)

@@ -421,6 +421,16 @@ class RecordPagesTests(WebCase):
         self.assertIn("You", text)
         self.assertNotIn(OPERATOR.id, self.fragment("/audit/id-1").text)
 
+    def test_red(self) -> None:
+        """What somebody approved alone is red, with the reason; a usual approval is not."""
+        for number, kind in enumerate(("approval.approved", "approval.forced"), 1):
+            event = Event(f"id-{number}", kind, utc(NOW), OPERATOR, {"reason": f"{kind}: <b>down\u202e"}, action="x")
+            self.successResultOf(Deferred.fromCoroutine(self.store.audit.append(event)))
+        text = self.fragment("/audit").text
+        self.assertIn('<span class="chip bad">Approved alone</span>', text)
+        self.assertIn("approval.forced: &lt;b&gt;down\\u202e", text)
+        self.assertNotIn("approval.approved: ", text)
+
     def test_signed(self) -> None:
         """It says up to which record, when and by which key the record is signed, or that it is not yet."""
         self.assertIn("No checkpoint has been signed yet.", self.fragment("/audit").text)

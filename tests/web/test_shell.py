@@ -142,7 +142,7 @@ class ShellTests(WebCase):
             kinds = {given.get("type", "") for given in inputs if given.get("id") not in _TEXTS}
             self.assertLessEqual(kinds, {"checkbox", "radio", "number", "datetime-local"}, "one that takes any text")
         fields = [attributes["id"] for text in texts for tag, attributes in read(text).tags if tag == "textarea"]
-        self.assertEqual(set(fields), {"reason", "action-text"})
+        self.assertEqual(set(fields), {"reason", "force-reason", "action-text"})
 
     def test_code_field(self) -> None:
         """The one field for a code takes nothing else: what is no code, such as a passphrase, is not even sent.

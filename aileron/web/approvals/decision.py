@@ -15,7 +15,7 @@ from aileron.base.text import visible
 from aileron.model.actions import Action, Input, Offer
 from aileron.model.authority import MOST_USES, Predicate, PredicateKind
 from aileron.model.deciders import find_objection
-from aileron.model.people import OPERATOR, ApproverRule
+from aileron.model.people import OPERATOR, ApproverRule, Role
 from aileron.model.runs import Approval, Run
 from aileron.review import render_value
 from aileron.web.blocks import act
@@ -185,12 +185,29 @@ def find_refusal(approval: Approval, offer: Offer | None, visit: Visit) -> str |
     return find_objection(login, approval.run.owner, rule)
 
 
-def decision_form(offer: Offer | None, identical: Tag | str, refusal: str | None = None) -> Fragment:
+def find_lack(approval: Approval, refusal: str | None, visit: Visit, *, needs_passkey: bool) -> str | None:
+    """Return which approvals are missing, as a sentence, if this login may approve without them. Else return None.
+
+    The operator may at the desk, and an administrator unless the action needs a passkey: that of an account approves
+    nothing. The daemon checks the role again.
+
+    :param refusal: why this login may not approve as usual, or None if it may.
+    :param needs_passkey: whether approving the action needs a passkey.
+    """
+    if visit.operator.is_public and (visit.role is not Role.ADMINISTRATOR or needs_passkey):
+        return None
+    return f"{approval.progress}." if approval.progress else refusal
+
+
+def decision_form(
+    offer: Offer | None, identical: Tag | str, refusal: str | None = None, lack: str | None = None
+) -> Fragment:
     """Draw the bar with the buttons that decide.
 
     :param offer: the run's action as it is offered now, or None if it is not offered.
     :param identical: the box that has the decision apply to identical requests too, or an empty text.
     :param refusal: why this login may not approve, or None if it may.
+    :param lack: which approvals are missing if this login may approve without them, or None.
     """
     seconds = 0.0 if offer is None else offer.action.approval.undo_seconds
     undo = f"Starts {seconds:g} s after you approve. You can undo it until then."
@@ -199,6 +216,8 @@ def decision_form(offer: Offer | None, identical: Tag | str, refusal: str | None
         reasons=lambda tag: [tag.clone()(**{"data-reason": each}).fillSlots(reason=each) for each in _REASONS],
         identical=lambda tag: tag(identical),
         refused=lambda tag: "" if refusal is None else tag.fillSlots(why=visible(refusal)),
+        alone=lambda tag: "" if lack is None else tag,
+        force=lambda tag: "" if lack is None else tag.fillSlots(lacks=visible(lack)),
         undo=undo if seconds else "Starts as soon as you approve.",
     )
 

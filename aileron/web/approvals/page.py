@@ -40,7 +40,7 @@ from aileron.web.event_names import PERSON
 from aileron.web.parts import Drawing, Fragment, Visit, template, titled
 from aileron.web.texts import COLOURS, STATES, agent, find_address, moment, process, process_name
 
-from .decision import decision_form, find_refusal, options_form
+from .decision import decision_form, find_lack, find_refusal, options_form
 from .listing import Inbox, draw_identical, draw_list, draw_rows, read_inbox
 from .reading import box, differences, reading
 from .requests import draw_card, draw_request, find_open
@@ -68,12 +68,14 @@ class ApprovalQuestion:
     :ivar suggested: the suggested grant.
     :ivar waiting: how many requests of its session are pending.
     :ivar refusal: why the login may not approve, or None if it may.
+    :ivar lack: which approvals are missing if the login may approve without them, or None.
     """
 
     review: RequestReview
     suggested: tuple[Predicate, ...] = ()
     waiting: int = 0
     refusal: str | None = None
+    lack: str | None = None
 
 
 def _page(approval: Approval, session: Session | None, asked: ApprovalQuestion, inbox: Inbox) -> Fragment:
@@ -107,7 +109,7 @@ def _page(approval: Approval, session: Session | None, asked: ApprovalQuestion, 
         run_id=copied(run.id, "run ID"),
         digest=copied(approval.digest, "digest"),
         options=options_form(approval, offer, asked.suggested, asked.waiting),
-        decide=decision_form(offer, draw_identical(approval, inbox.find(run.id)), asked.refusal),
+        decide=decision_form(offer, draw_identical(approval, inbox.find(run.id)), asked.refusal, asked.lack),
     )
 
 
@@ -335,7 +337,9 @@ async def draw_approval(deps: Dependencies, visit: Visit, approval: Approval, in
         await _record_shown(deps, approval, visit.operator)
     session = None if session_id is None else await deps.sessions.get(session_id)
     asked = await _draw_asked(deps, approval)
-    asked = evolve(asked, refusal=find_refusal(approval, asked.review.offer, visit))
+    refusal = find_refusal(approval, asked.review.offer, visit)
+    needs_passkey = deps.passkeys.passkey_rule().needs(approval.run.action)
+    asked = evolve(asked, refusal=refusal, lack=find_lack(approval, refusal, visit, needs_passkey=needs_passkey))
     beside = inbox or await read_inbox(deps, visit)
     return Drawing(lambda: _page(approval, session, asked, beside))
 

@@ -2,12 +2,13 @@
 
 import { send } from "./act.js";
 import { armEdit, discard } from "./edit.js";
+import { armForce } from "./force.js";
 import { armGrant } from "./grant.js";
 import { decideEach } from "./batch.js";
 import { go, nextOf, tell, undoOf } from "./inbox.js";
 import { approvalOf, argumentsOf, intentOf, shownOf } from "./intent.js";
 import { now } from "./key.js";
-import { armLater, isLater } from "./later.js";
+import { armLater, isLater, laterOf } from "./later.js";
 import { followLevel, onlyWatches } from "./level.js";
 import { armReading, showUnread, unread } from "./reading.js";
 
@@ -16,6 +17,7 @@ const SURE_MS = 10000;
 // An approval by keyboard can be undone for this time, since a key is pressed by mistake more easily than a button.
 const HOLD_MS = 5000;
 const BUTTONS = ["deny", "change", "approve"];
+const ALL = [...BUTTONS, "alone"]; // the last one is there only if this login may force an approval
 
 // Add the handlers of the decision buttons. They are enabled only a moment after the request appears, so that a click
 // meant for something else does not decide.
@@ -49,10 +51,35 @@ export function armDecision(article, look) {
       return;
     }
     if (button.id !== "change") announce(article, button.id === "approve", held, shown);
-    if (next) return go(article, next, look);
-    document.querySelector("#main h1").focus();
-    await look();
+    await goOn(article, next, look);
   }));
+  armForce(article, look, (reason) => force(article, reason, look));
+}
+
+async function goOn(article, next, look) {
+  if (next) return go(article, next, look);
+  document.querySelector("#main h1").focus();
+  await look();
+}
+
+// Approve alone, although others have to approve. Return the error as text, or "".
+async function force(article, reason, look) {
+  const { id, digest } = article.dataset;
+  const next = nextOf(article);
+  disable(article);
+  const trouble = await work(article, () => {
+    const later = isLater(article) ? { not_before: laterOf(article) } : {};
+    const body = { approved: true, digest, forced: true, reason, ...later };
+    return send("POST", `/v1/action-approvals/${encodeURIComponent(id)}/decide`, body);
+  });
+  if (trouble) {
+    enable(article);
+    return trouble;
+  }
+  article.querySelector("#force").close();
+  announce(article, true, "", [article]);
+  await goOn(article, next, look);
+  return "";
 }
 
 // Return true if the press may approve. If there is a red warning, the first press asks for a second one.
@@ -97,6 +124,7 @@ export function outdate(article, showNow) {
   const atButton = buttons.includes(document.activeElement);
   article.dataset.outdated = "yes";
   buttons.forEach((each) => { each.disabled = true; });
+  article.querySelector("dialog[open]")?.close();
   const notice = document.getElementById("changed").content.cloneNode(true);
   const button = notice.querySelector("#look");
   button.addEventListener("click", showNow);
@@ -128,7 +156,7 @@ function follow(article) {
 function settle(article) {
   const turn = String(Number(article.dataset.turn ?? 0) + 1);
   Object.assign(article.dataset, { turn, settled: "" });
-  disable(article, ["change", "approve"]);
+  disable(article, ["change", "approve", "alone"]);
   setTimeout(() => {
     if (article.dataset.turn !== turn) return;
     article.dataset.settled = "yes";
@@ -145,21 +173,28 @@ function enable(article) {
   showUnread(article);
   if (onlyWatches()) return disable(article);
   if (outdated || !settled || busy) return;
-  const [deny, change, approve] = buttonsOf(article);
+  const [deny, change, approve, alone] = buttonsOf(article, ALL);
   deny.disabled = false;
   change.disabled = change.hidden;
   const isRefused = article.querySelector("#refused") !== null; // by the action's rule; the text says why
-  approve.disabled = isRefused || approve.hidden || missing !== "" || unread(article).length > 0;
+  const isOpen = approve.hidden || missing !== "" || unread(article).length > 0;
+  approve.disabled = isRefused || isOpen;
+  if (alone) alone.disabled = isOpen;
 }
 
-function disable(article, ids = BUTTONS) {
-  buttonsOf(article, ids).forEach((button) => { button.disabled = true; });
+function disable(article, ids = ALL) {
+  buttonsOf(article, ids).forEach((button) => { if (button) button.disabled = true; });
 }
 
-async function act(article, button, held) {
+function act(article, button, held) {
+  return work(article, () => (button === "change" ? change(article) : decide(article, button === "approve", held)));
+}
+
+// Return the result of a request, which is an error as text or "". The buttons stay disabled meanwhile.
+async function work(article, request) {
   article.dataset.busy = "yes";
   try {
-    return await (button === "change" ? change(article) : decide(article, button === "approve", held));
+    return await request();
   } catch (problem) {
     return problem.message;
   } finally {

@@ -142,7 +142,7 @@ function present(text, etag) {
     });
     return;
   }
-  if (before?.querySelector("[data-asked]")) { // a button asks for confirmation: wait until that has expired
+  if (before?.querySelector("[data-asked], dialog[open]")) { // the page asks for confirmation: wait until that is over
     setTimeout(lookSoon, SURE_MS);
     return;
   }

@@ -23,6 +23,8 @@ from aileron.model.audit import Actor
 from aileron.model.people import PersonAccount, Role
 from aileron.testing import MemoryOperators, MemoryPeopleBook, SigningBrowser
 from aileron.vault import KdfParameters, Nonces, RelyingParty
+from aileron.web import pages
+from tests.api.case import COOKIE as DESK_COOKIE
 from tests.api.case import running
 from tests.features.phone.case import COOKIE, PUBLIC, SITE, Heard, PhoneCase
 
@@ -91,3 +93,16 @@ class PeopleCase(PhoneCase):
         self.assertEqual(heard.status, 200, heard.text)
         self.assertTrue(heard.headers["set-cookie"].startswith(COOKIE))
         return page
+
+    def desk(self, path: str, browser: Any) -> str:
+        """The text of a page at the desk."""
+        treq: Any = StubTreq(pages(self.deps, self.in_thread()))
+        sent = treq.get("http://localhost:7001" + path, headers=browser.headers(DESK_COOKIE, "GET", path))
+        treq.flush()
+
+        async def read() -> str:
+            response = await sent
+            self.assertEqual(response.code, 200)
+            return str((await treq.content(response)).decode())
+
+        return str(self.now(read()))

@@ -9,6 +9,7 @@ from attrs import evolve
 
 from aileron.base.json import utc
 from aileron.model.audit import Actor
+from aileron.model.authority import PasskeyRule
 from aileron.model.people import PersonAccount, Role
 from aileron.model.runs import Call
 from aileron.testing import scripted_offer
@@ -120,25 +121,6 @@ class PageTests(PeopleCase):
         base = "/v1/people/..%2Foperator%2Fsessions%3F%20%23%E2%80%AE"
         self.assertEqual(paths, {base, f"{base}/role"})
 
-    def desk(self, path: str, browser: Any) -> str:
-        """The text of a page at the desk."""
-        from treq.testing import StubTreq
-        from twisted.internet.defer import Deferred
-
-        from aileron.web import pages
-        from tests.api.case import COOKIE
-
-        treq: Any = StubTreq(pages(self.deps, self.in_thread()))
-        sent = treq.get("http://localhost:7001" + path, headers=browser.headers(COOKIE, "GET", path))
-        treq.flush()
-
-        async def read() -> str:
-            response = await sent
-            self.assertEqual(response.code, 200)
-            return str((await treq.content(response)).decode())
-
-        return str(self.successResultOf(Deferred.fromCoroutine(read())))
-
 
 class RefusedTests(PeopleCase):
     """A request of an action whose rule names who may approve."""
@@ -161,3 +143,25 @@ class RefusedTests(PeopleCase):
         self.add_phone()
         mine = self.send("GET", path, browser=self.sign_in())
         self.assertIn("by somebody else than the requester", mine.text)
+
+    def test_alone(self) -> None:
+        """An administrator, and the operator at the desk, are offered to approve alone; nobody else is."""
+        path = f"/fragments/approvals/{self.run_id}"
+        root = self.joined("root", Role.ADMINISTRATOR)
+        offered = self.send("GET", path, browser=root).text
+        self.assertIn('id="alone"', offered)
+        self.assertIn("This action needs an approval by: alice. The run starts without", offered)
+        self.assertIn('id="alone"', self.desk(path, self.operators.open_browser()[0]))
+        self.add_phone()
+        phone = self.sign_in()
+        for page in (phone, self.joined(), self.joined("bob"), self.joined("vera", Role.VIEWER)):
+            self.assertNotIn("alone", self.send("GET", path, browser=page).text)
+        self.passkey_book.keep_passkeys((), PasskeyRule(actions=("ship-*",)))
+        self.assertNotIn("alone", self.send("GET", path, browser=root).text)
+
+    def test_usual(self) -> None:
+        """Nobody approves alone what needs no other approval."""
+        self.runner.offer(scripted_offer())
+        run_id = self.now(self.runner.submit(Call("ship-update", {}, Actor("agent", "s")))).id
+        root = self.joined("root", Role.ADMINISTRATOR)
+        self.assertNotIn("alone", self.send("GET", f"/fragments/approvals/{run_id}", browser=root).text)
