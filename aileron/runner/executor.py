@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping
+from datetime import datetime
 from typing import Any, TypeVar
 
 from attrs import define, evolve, field
@@ -23,13 +24,14 @@ from aileron.model.errors import (
     NotFound,
     ResourceLimitExceeded,
     StateConflict,
+    StoreUnavailable,
     VaultLocked,
 )
 from aileron.model.faults import Fault
 from aileron.model.interfaces.connectors import IStreamingConnector
 from aileron.model.interfaces.vault import IBindings, ICredential
 from aileron.model.people import Owner
-from aileron.model.runs import AttemptRow, Progress, Run, RunState, StepRow, Transition
+from aileron.model.runs import Approval, AttemptRow, Progress, Run, RunState, StepRow, Transition
 from aileron.model.streams import StreamedAnswer
 from aileron.model.traces import TraceSource
 from aileron.model.vault import BindingFlag
@@ -70,6 +72,9 @@ _BROKEN = Outcome(
     classified=False,
 )
 
+
+_MOST_WAIT_SECONDS = 60.0
+"""The longest time from the plan of a run to the transaction that starts it."""
 
 _TAKEN_OVER = (RunState.UNKNOWN, RunState.COMPLETED, RunState.FAILED)
 """The states that another daemon may have given to a run whose daemon was silent for too long."""
@@ -135,8 +140,27 @@ class Executor:
         )
         charges = self._caps.charges(plan, run.arguments, run.session_id)
         first = AttemptRow(run.id, plan.steps[0].step.id, 1, "started", event.at)
-        verify = self._effects.guard_opening(verify)
+        verify = self._effects.guard_opening(self._require_recent(event.at, verify))
         return transition(run, RunState.EXECUTING, event.at, event, attempts=(first,), verify=verify, charges=charges)
+
+    def _require_recent(self, planned_at: datetime, verify: Verify | None) -> Verify:
+        """Return a check for the transaction that starts a run: the run was planned shortly before, by the same clock.
+
+        Expiries, start times and limits were compared with the time of the plan. If the clock was set since, that time
+        was wrong.
+
+        :param verify: a further check to call, or None.
+        """
+
+        def check(run: Run, approval: Approval | None) -> None:
+            # guard of several daemons: what was planned by a wrong clock is not begun by a right one
+            #    -> runner.test_several.ClockTests.test_set
+            if abs((self._runs.now() - planned_at).total_seconds()) > _MOST_WAIT_SECONDS:
+                raise StoreUnavailable("The clock was set, or the database took too long. Nothing was sent. Try again.")
+            if verify is not None:
+                verify(run, approval)
+
+        return check
 
     async def carry_out(self, run: Run, plan: Plan, opening: Transition) -> Run:
         """Execute a run whose C{opening} is committed, and return the ended run.

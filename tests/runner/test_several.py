@@ -10,7 +10,15 @@ from twisted.internet.defer import Deferred
 from aileron.base.json import utc
 from aileron.model.authority import LoopLimits, Pause
 from aileron.model.connectors import Outcome
-from aileron.model.errors import ApprovalDenied, AuthorityChanged, Conflict, LimitExceeded, Paused, Stopping
+from aileron.model.errors import (
+    ApprovalDenied,
+    AuthorityChanged,
+    Conflict,
+    LimitExceeded,
+    Paused,
+    Stopping,
+    StoreUnavailable,
+)
 from aileron.model.faults import Fault
 from aileron.model.queries import RunQuery
 from aileron.model.runs import Run, RunState, Transition
@@ -446,6 +454,42 @@ class AgainTests(SeveralCase):
         parent = self.meanwhile(lambda: self.one.reconciliation.settle(self.parent.id, True, "", OPERATOR))
         self.assertEqual(self.sync(self.one.submission.runs(RunQuery(parent_id=parent.id))).items, ())
         self.assertIs(self.state(parent), RunState.COMPLETED)
+
+
+class ClockTests(SeveralCase):
+    def setting(self) -> list[float]:
+        """Build a daemon whose clock is set by these seconds before the database is told that a run begins."""
+        seconds = [3600.0]
+
+        class Setting(RunsProxy):
+            async def receive(proxy, *args: object) -> object:
+                self.clock.rightNow += seconds.pop() if seconds else 0.0
+                return await proxy.original.receive(*args)
+
+            async def apply(proxy, *transitions: Transition) -> Run:
+                if seconds and transitions[0].end is RunState.EXECUTING:
+                    self.clock.rightNow += seconds.pop()
+                return await proxy.original.apply(*transitions)  # type: ignore[no-any-return]
+
+        self.runner = self.build(runs=Setting(self.store.runs))
+        self.sync(self.runner.start())
+        return seconds
+
+    def test_set(self) -> None:
+        """What was planned before the clock was set by an hour is planned again before it begins."""
+        run = self.submit()
+        seconds = self.setting()
+        self.approve(run)
+        self.assertEqual((seconds, self.state(run), len(self.connector.sendings)), ([], RunState.APPROVED, 0))
+        self.clock.advance(1)
+        self.assertEqual((self.state(run), len(self.connector.sendings)), (RunState.COMPLETED, 1))
+
+    def test_ungated(self) -> None:
+        """A call that nobody is asked about is refused, and leaves nothing."""
+        self.setting()
+        self.fails(self.runner.submission.submit(self.call("open")), StoreUnavailable)
+        self.assertEqual(self.connector.sendings, [])
+        self.assertEqual(self.sql("SELECT count(*) FROM runs"), [(0,)])
 
 
 class DrainTests(SeveralCase):
