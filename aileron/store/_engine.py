@@ -108,12 +108,13 @@ class EngineConnection(Connection):
         self._pool.forget()
         self._connection = self._pool.connect()
 
-    def write(self, jobs: Sequence[Job], at_end: AtEnd | None) -> list[Any]:
-        """Run the jobs in one transaction, and call the function from C{at_end} after the commit.
+    def write(self, take: Callable[[], Sequence[Job]], at_end: AtEnd | None) -> list[Any]:
+        """Run jobs in one transaction, and call the function from C{at_end} after the commit.
 
         If this raises, nothing is stored. Return the outcome of each job. If the jobs take long, only the first ones
         are run, at least one, and only their outcomes are returned.
 
+        :param take: returns the jobs. Called once, when no other transaction can write before this one ends.
         :raises RolledBackError: if one job made the database roll back everything.
         """
         raise NotImplementedError

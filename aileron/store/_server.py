@@ -82,9 +82,11 @@ class PostgreSQLConnection(EngineConnection):
             pool.forget()
         super().__init__(pool)  # type: ignore[no-untyped-call]
 
-    def write(self, jobs: Sequence[Job], at_end: AtEnd | None) -> list[Any]:
+    def write(self, take: Callable[[], Sequence[Job]], at_end: AtEnd | None) -> list[Any]:
+        cursor, transaction = self._begin(together=True)
+        jobs = take()
         try:
-            return self._write_together(jobs, at_end)
+            return self._write_together(cursor, transaction, jobs, at_end)
         except AgainError:
             self.own().rollback()
         return self._write_singly(jobs, at_end)
@@ -101,8 +103,9 @@ class PostgreSQLConnection(EngineConnection):
         except psycopg.Error:
             self.pool().forget()
 
-    def _write_together(self, jobs: Sequence[Job], at_end: AtEnd | None) -> list[Any]:
-        cursor, transaction = self._begin(together=True)
+    def _write_together(
+        self, cursor: PostgreSQLCursor, transaction: str, jobs: Sequence[Job], at_end: AtEnd | None
+    ) -> list[Any]:
         _find_rows(cursor, jobs)
         outcomes = _run_in_time(jobs, partial(self._attempt_together, cursor))
         durable = None if at_end is None else at_end(cursor)

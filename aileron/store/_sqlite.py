@@ -63,11 +63,11 @@ class SQLiteCursor(sqlite3.Cursor):
 class SQLiteConnection(EngineConnection):
     """A connection to a file."""
 
-    def write(self, jobs: Sequence[Job], at_end: AtEnd | None) -> list[Any]:
+    def write(self, take: Callable[[], Sequence[Job]], at_end: AtEnd | None) -> list[Any]:
         connection: sqlite3.Connection = self.own()
         cursor = connection.cursor(SQLiteCursor)
         cursor.execute("BEGIN IMMEDIATE")
-        outcomes = [_attempt(connection, cursor, job) for job in jobs]
+        outcomes = [_attempt(connection, cursor, job) for job in take()]
         durable = None if at_end is None else at_end(cursor)
         connection.commit()
         if durable is not None:

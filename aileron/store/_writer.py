@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from attrs import define, field
@@ -26,6 +28,9 @@ _log = Logger()
 @define(eq=False)
 class Writer:
     """Runs functions with a cursor in order, each atomically, and returns results once they are durable.
+
+    A batch is taken from the queue by the writer's thread once its transaction has the database's lock. So functions
+    that arrive while another daemon has the lock are in it.
 
     :param pool: exactly one thread and one connection, without transactions of its own.
     :param max_batch: the maximum number of functions that share a commit.
@@ -76,18 +81,28 @@ class Writer:
         return self._at_rest.wait(over=not self._writing)
 
     def _forget(self, job: Job) -> None:
-        if job in self._queue:
+        with suppress(ValueError):  # it was taken already
             self._queue.remove(job)
 
     def _start(self) -> None:
         if self._writing or not self._queue:
             return
         self._writing = True
-        batch = [self._queue.popleft() for _ in range(min(len(self._queue), self._max_batch))]
-        told = self._pool.call(_apply, batch, self._at_end).addCallbacks(
+        batch: list[Job] = []
+        told = self._pool.call(_apply, partial(self._take, batch), self._at_end).addCallbacks(
             self._tell, self._refuse, (batch,), {}, (batch,)
         )
         told.addErrback(lambda failure: _log.failure("delivering the results of a batch failed", failure))
+
+    def _take(self, batch: list[Job]) -> Sequence[Job]:
+        """Move functions from the queue to a batch, and return it. Called in the writer's thread.
+
+        Meanwhile the reactor's thread may append to the queue, and remove from it. Each of these steps is atomic.
+        """
+        with suppress(IndexError):
+            while len(batch) < self._max_batch:
+                batch.append(self._queue.popleft())
+        return batch
 
     def _tell(self, outcomes: Sequence[Any], batch: Sequence[Job]) -> None:
         self._put_back(batch[len(outcomes) :])
@@ -106,8 +121,8 @@ class Writer:
         """Put jobs that were not run back to the front of the queue, except for those that were cancelled meanwhile."""
         self._queue.extendleft(job for job in reversed(jobs) if not job.done.called)
 
-    def _refuse(self, reason: Failure, batch: Sequence[Job]) -> None:
-        guilty, cause = list(batch), reason.value
+    def _refuse(self, reason: Failure, batch: list[Job]) -> None:
+        guilty, cause = list(batch or self._take(batch)), reason.value  # none were taken if there was no lock
         if isinstance(cause, RolledBackError):  # run the other jobs again without this one
             guilty, cause = [cause.job], cause.cause
             self._put_back([job for job in batch if job is not guilty[0]])
@@ -125,5 +140,5 @@ def _answer(job: Job, outcome: Any) -> None:
         job.done.callback(outcome)
 
 
-def _apply(connection: EngineConnection, jobs: Sequence[Job], at_end: AtEnd | None) -> list[Any]:
-    return connection.write(jobs, at_end)
+def _apply(connection: EngineConnection, take: Callable[[], Sequence[Job]], at_end: AtEnd | None) -> list[Any]:
+    return connection.write(take, at_end)

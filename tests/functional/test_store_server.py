@@ -192,6 +192,7 @@ class TogetherTests(ServerCase):
 
     def test_few_statements(self) -> None:
         """Forty runs that are received in one batch cost no more statements than two."""
+        self.do(self.store.audit.append(example_event()))  # also reads the types of the columns
         costs = []
         for name, number in (("a", 2), ("b", 40)):
             self.threads.hold()
@@ -207,9 +208,8 @@ class TogetherTests(ServerCase):
                         _LIMITS,
                     )
                 )
-                for each in range(number + 1)
+                for each in range(number)
             ]
-            self.threads.step()  # the first goes alone
             found = self.statements()
             self.threads.release()
             costs.append(len(found))
@@ -217,7 +217,7 @@ class TogetherTests(ServerCase):
                 self.successResultOf(each)
         self.assertEqual(costs[0], costs[1])
         self.assertLess(costs[1], 10)
-        self.assertEqual(self.count(), 44)
+        self.assertEqual(self.count(), 43)
 
     def test_any_value(self) -> None:
         """Values that are written by one statement are read as they were, whatever is in them."""

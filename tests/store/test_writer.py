@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
@@ -12,7 +14,8 @@ from aileron.base.unthreaded import UnthreadedPool, UnthreadedReactor
 from aileron.model.errors import StoreUnavailable
 from aileron.store import Tuning
 from aileron.store._dialect import Cursor
-from aileron.store._sqlite import writing_pool
+from aileron.store._engine import AtEnd, Job
+from aileron.store._sqlite import SQLiteConnection, writing_pool
 from aileron.store._writer import Writer
 
 _SECRET = "canary-3kP"
@@ -57,25 +60,55 @@ class WriterTests(SynchronousTestCase):
             self.threads.step()
 
     def test_shared_commit(self) -> None:
-        """A result comes after the commit.  What comes meanwhile shares the next, in order, so many at most."""
+        """A result comes after the commit.  What comes before it begins shares it, in order, so many at most."""
         writer = self.made(Tuning(max_batch=2, busy_seconds=0))
         all_ = [writer.write(put, text) for text in "abcd"]
         self.assertNoResult(all_[0])
-        for answered, rows in ((1, ["a"]), (3, ["a", "b", "c"]), (4, ["a", "b", "c", "d"])):
+        for rows in (["a", "b"], ["a", "b", "c", "d"]):
             self.step()
             self.assertEqual(self.rows(), rows)
-            self.assertEqual([each.called for each in all_], [True] * answered + [False] * (4 - answered))
+            self.assertEqual([each.called for each in all_], [text in rows for text in "abcd"])
         self.assertEqual([self.successResultOf(each) for each in all_], ["a", "b", "c", "d"])
         self.assertFalse(self.threads.todo)
 
+    def test_taken_with_the_lock(self) -> None:
+        """What comes while another daemon has the lock is in the batch that waits for it."""
+        write = SQLiteConnection.write
+
+        def wait(connection: SQLiteConnection, take: Callable[[], Sequence[Job]], at_end: AtEnd | None) -> list[Any]:
+            late.append(self.writer.write(put, "b"))
+            return write(connection, take, at_end)
+
+        late: list[Deferred[str]] = []
+        self.patch(SQLiteConnection, "write", wait)
+        first = self.writer.write(put, "a")
+        self.step()
+        self.assertEqual([self.successResultOf(each) for each in (first, *late)], ["a", "b"])
+        self.assertFalse(self.threads.todo)
+
+    def test_no_lock(self) -> None:
+        """If the lock cannot be had, what waits is refused, and does not run later."""
+        other = sqlite3.connect(self.path, isolation_level=None)
+        self.addCleanup(other.close)
+        other.execute("BEGIN IMMEDIATE")
+        waiting = [self.writer.write(put, text) for text in "ab"]
+        self.step()
+        for each in waiting:
+            self.failureResultOf(each, StoreUnavailable)
+        self.assertFalse(self.threads.todo)
+        other.execute("ROLLBACK")
+        self.writer.write(put, "c")
+        self.step()
+        self.assertEqual(self.rows(), ["c"])
+
     def test_written_when_told(self) -> None:
-        """What callers write when they are told shares the next commit, with what waited and with one another."""
+        """What callers write when they are told shares the next commit."""
         then: list[Deferred[str]] = []
         for text in "abc":
             told = self.writer.write(put, text)
             told.addCallback(lambda said: then.append(self.writer.write(put, said.upper())))
-        self.step(2)
-        self.assertEqual(self.rows(), ["a", "b", "c", "A"])
+        self.step()
+        self.assertEqual(self.rows(), ["a", "b", "c"])
         self.step()
         self.assertEqual(self.rows(), ["a", "b", "c", "A", "B", "C"])
         self.assertEqual([self.successResultOf(each) for each in then], ["A", "B", "C"])
@@ -127,24 +160,43 @@ class WriterTests(SynchronousTestCase):
 
     def test_cancelled(self) -> None:
         """Cancelling takes a queued function back: it never runs; of one that is written it ends the wait alone."""
-        written, queued = self.writer.write(put, "a"), self.writer.write(put, "b")
-        for each in (written, queued):
-            each.cancel()
-            self.failureResultOf(each, CancelledError)
+
+        def cancel(cursor: Cursor) -> None:
+            for each in (first, second):
+                each.cancel()
+                self.failureResultOf(each, CancelledError)
+            put(cursor, "a")
+
+        first, second, queued = self.writer.write(cancel), self.writer.write(put, "b"), self.writer.write(put, "c")
+        queued.cancel()
+        self.failureResultOf(queued, CancelledError)
         self.step()
         self.assertFalse(self.threads.todo)
-        self.assertEqual(self.rows(), ["a"])
+        self.assertEqual(self.rows(), ["a", "b"])
+
+    def test_all_cancelled(self) -> None:
+        """If all are cancelled before the writer begins, nothing is written, and the next is."""
+        for text in "ab":
+            cancelled = self.writer.write(put, text)
+            cancelled.cancel()
+            self.failureResultOf(cancelled, CancelledError)
+        self.step()
+        self.assertFalse(self.threads.todo)
+        self.writer.write(put, "c")
+        self.step()
+        self.assertEqual(self.rows(), ["c"])
 
     def test_close_drains(self) -> None:
         """Closing answers when all that was taken is durable, after its callers were told; nothing more is taken."""
+        writer = self.made(Tuning(max_batch=1, busy_seconds=0))
         told: list[str] = []
         for text in "abc":
-            self.writer.write(put, text).addCallback(told.append)
+            writer.write(put, text).addCallback(told.append)
         for _ in range(2):
-            self.writer.close().addCallback(lambda _: told.append("closed"))
-        self.failureResultOf(self.writer.write(put, "d"), StoreUnavailable)
-        self.step()
-        self.assertEqual(told, ["a"])
+            writer.close().addCallback(lambda _: told.append("closed"))
+        self.failureResultOf(writer.write(put, "d"), StoreUnavailable)
+        self.step(2)
+        self.assertEqual(told, ["a", "b"])
         self.step()
         self.assertEqual((told, self.rows()), ([*"abc", "closed", "closed"], [*"abc"]))
 
