@@ -58,11 +58,17 @@ class Drain:
         """Finish what has begun. Each step can be the last one: what a killed daemon leaves, the others recover."""
         _log.info("this daemon stops: new work is left to the others")
         began = self._reactor.seconds()
+        # guard of several daemons: a daemon that stops refuses new work before it leaves its runs
+        #    -> daemon.test_drain.DrainTests.test_order
         self._sites.refuse_work()
         await self._runner.drain(float(self._settings.drain_seconds), self._company.hand_over)
+        # guard of several daemons: agents get their outcomes before a daemon that stops closes its sites
+        #    -> daemon.test_drain.DrainTests.test_answers
         while self._sites.is_working and self._passed(began) < self._settings.drain_seconds:
             await deferLater(self._reactor, _LOOK_SECONDS)
         notice = self._settings.notice_seconds - self._passed(began)
+        # guard of several daemons: a balancer has the time to notice that a daemon stops
+        #    -> daemon.test_drain.DrainTests.test_notice
         if notice > 0:
             await deferLater(self._reactor, notice)
 
