@@ -168,6 +168,12 @@ class _Settling(Pairs):
         home.connector.findings.append(Finding(True, {"found": True}))
         return self.settle(home, False), lambda: home.runner.reconciliation.find_out(self.run.id, OPERATOR)
 
+    def one_person(self, home: Home, told: list[Any]) -> str | None:
+        """One of them is told yes, and it is as that one said; the other is refused."""
+        said, events = [each.state for each in told if each is not None], home.events(self.run)
+        right = said == [home.state(self.run)] and events.count("run.settled") == home.sent == 1
+        return None if right else f"{said}: {home.state(self.run)}, sent {home.sent} times: {events}"
+
     def one_word(self, home: Home, told: list[Any]) -> str | None:
         """One of them settles it, and it stays as that one said."""
         state = home.state(self.run)
@@ -194,7 +200,7 @@ def races() -> tuple[Race, ...]:
         Race("approve, edit", "never another", deciding.against_edit, deciding.never_another),
         Race("start, withdraw", back, beginning.start_against_withdrawal, beginning.taken_back_or_done),
         Race("call, call, one key", "one run, one effect", beginning.same_key, beginning.one_run),
-        Race("settle, settle", "one word stands", settling.two_people, settling.one_word),
+        Race("settle, settle", "one word stands", settling.two_people, settling.one_person),
         Race("settle, look-up", "one word stands", settling.against_look, settling.one_word),
         *allowing(),
         *ending(),
