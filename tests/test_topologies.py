@@ -22,8 +22,17 @@ _USER = 10001
 _PATHS = {endpoint.path for endpoint, _ in agent_routes().endpoints if endpoint.method == "GET"}
 
 
+class _Strict(yaml.SafeLoader):
+    """Refuses a key that a mapping has twice, of which other readers take the last one."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        names = [key.value for key, _ in node.value]
+        assert len(names) == len(set(names)), f"{node.start_mark}: a key is there twice"
+        return super().construct_mapping(node, deep)
+
+
 def _load(path: Path) -> Any:
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+    return yaml.load(path.read_text(encoding="utf-8"), _Strict)
 
 
 def render() -> Iterator[Mapping[str, Any]]:
@@ -39,7 +48,7 @@ def render() -> Iterator[Mapping[str, Any]]:
     for path in sorted((_CHART / "templates").glob("*.yaml")):
         text = _PLACE.sub(find, path.read_text(encoding="utf-8"))
         assert "{{" not in text, path
-        yield from yaml.safe_load_all(text)
+        yield from yaml.load_all(text, _Strict)
 
 
 class ComposeTests(SynchronousTestCase):
