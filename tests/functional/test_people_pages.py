@@ -8,8 +8,9 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from tests.extent import seldom
+from tests.functional import canary
 from tests.functional.chromium import Page
-from tests.functional.operated import GATED, kinds
+from tests.functional.operated import GATED, AgentSession, kinds
 from tests.functional.phoned import PhonedTestCase, config
 
 PASSPHRASE = "marmot velvet canyon thirty"
@@ -130,3 +131,34 @@ class ApprovalTests(PeopleCase):
         page = await self.phone.apart()
         await self.log_in(page)
         return page
+
+
+class AccountTests(PeopleCase):
+    """The page of the own account."""
+
+    @seldom
+    async def test_agent(self) -> None:
+        """A person connects an agent by keyboard, which requests in the person's name until the session is ended."""
+        alice = await self.join("alice")
+        await self.go(alice, "/settings/account")
+        await alice.shows("No agents connected")
+        await self.reach(alice, "#agent-name")
+        await alice.write("claude-code")
+        await self.use(alice, "#connect-agent .yes")
+        await alice.until("document.querySelector('#agent-token')?.textContent.startsWith('AILERON_TOKEN=ail_a_')")
+        await alice.until("document.querySelector('button[id^=end-]') !== null")
+        token = (await alice.text("#agent-token")).partition("=")[2]
+        await self.look_at(alice, "people-connected")
+        agent = AgentSession("", token, "")
+        self.assertEqual((await self.run_action(agent, GATED)).status, 202)
+        [request] = (await self.told("approval", "list"))["items"]
+        self.assertEqual(request["run"]["owner"]["name"], "alice")
+        self.assertEqual([url for _, url in alice.requests if token in url], [])
+        self.assertEqual(canary.in_files(self.home.root / "state", token), [])
+        await alice.reload()
+        await alice.until("document.querySelector('button[id^=end-]') !== null")
+        self.assertNotIn(token, await alice.evaluate("document.documentElement.outerHTML"))
+        await self.confirm(alice, "button[id^=end-]")
+        await alice.shows("No agents connected")
+        self.assertEqual((await self.run_action(agent, GATED)).status, 401)
+        self.assertEqual(alice.problems, [])

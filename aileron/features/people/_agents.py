@@ -12,7 +12,7 @@ from aileron.api.shapes.values import to_json
 from aileron.base.json import JSON
 from aileron.model.audit import Actor, Event
 from aileron.model.errors import Conflict, NotFound
-from aileron.model.people import PersonAccount
+from aileron.model.people import Owner, PersonAccount
 from aileron.model.queries import RunQuery
 from aileron.model.runs import NOT_BEGUN, Run, RunState
 from aileron.model.sessions import Session
@@ -29,7 +29,7 @@ async def end_agents(deps: Dependencies, account: PersonAccount, actor: Actor) -
     :raises VaultLocked, BindingFailed: if a credential cannot be revoked.
     :raises StoreUnavailable: if it cannot be stored.
     """
-    for session in [each async for each in _list_sessions(deps, account)]:
+    for session in [each async for each in list_sessions(deps, account.owner)]:
         if await deps.leases.end_if_removed(session):
             deps.session_ended(session.id)
     for binding in [each for each in deps.bindings.list() if each.owner == account.owner]:
@@ -44,12 +44,16 @@ async def end_agents(deps: Dependencies, account: PersonAccount, actor: Actor) -
             await deps.submission.withdraw(run.id, actor, f"The account {account.name} was removed.")
 
 
-async def _list_sessions(deps: Dependencies, account: PersonAccount) -> AsyncIterator[Session]:
+async def list_sessions(deps: Dependencies, owner: Owner) -> AsyncIterator[Session]:
+    """Yield the live sessions of an account's agents, newest first.
+
+    :raises StoreUnavailable: if they cannot be read.
+    """
     cursor: str | None = None
     while True:
         found = await deps.sessions.list(True, _AT_ONCE, cursor)
         for session in found.items:
-            if session.owner == account.owner:
+            if session.owner == owner:
                 yield session
         cursor = found.cursor
         if cursor is None:

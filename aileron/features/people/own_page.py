@@ -1,8 +1,8 @@
-"""The page of a person's own account, with its passkeys, and the link to it below the inbox."""
+"""The page of a person's own account, with its agents and passkeys, and the link to it below the inbox."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import datetime
 from urllib.parse import quote
 
@@ -10,16 +10,20 @@ from twisted.web.template import Tag, tags
 
 from aileron.api import Dependencies
 from aileron.base.text import visible
-from aileron.model.people import BY_PROVIDER, AccountPasskey
-from aileron.web.blocks import Cell, Part, act, answer, back, facts, heading, page, quiet, table
+from aileron.model.people import BY_PROVIDER, AccountLogin, AccountPasskey, Owner, Role
+from aileron.model.sessions import Session
+from aileron.web.blocks import Cell, Part, act, answer, back, facts, heading, page, part, quiet, table
 from aileron.web.parts import Visit
 
+from ._agents import list_sessions
 from ._passkeys import MOST_NAME, MOST_PASSKEYS, SignedInPerson
 from .running import RunningPeople
 
 _PATH = "/settings/account"
 _TITLE = "Your account"
 _NONE = "No passkeys yet"
+_NO_AGENTS = "No agents connected"
+_AGENT_COLUMNS = ("Agent", "Started", "Ends", "")
 _COLUMNS = ("Name", "Added", "Last used", "")
 
 
@@ -43,6 +47,7 @@ async def draw_own_account(deps: Dependencies, visit: Visit) -> Tag:
         back("/approvals", "Inbox"),
         heading(_TITLE),
         facts([("Name", login.name), ("Role", login.role.value.capitalize()), ("Groups", ", ".join(login.groups))]),
+        *[each async for each in _draw_agents(deps, login)],
         tags.h2("Passkeys"),
     ]
     if login.account.startswith(BY_PROVIDER):
@@ -56,6 +61,51 @@ async def draw_own_account(deps: Dependencies, visit: Visit) -> Tag:
         tags.p(answer()),
         table("Passkeys", _COLUMNS, _draw_rows(running, passkeys), _NONE),
         *(_draw_form(has_one=bool(passkeys)) if len(passkeys) < MOST_PASSKEYS else ()),
+    )
+
+
+async def _draw_agents(deps: Dependencies, login: AccountLogin) -> AsyncIterator[Part]:
+    """Draw the form that opens a session for an own agent, and the sessions that are live. A viewer has none."""
+    if not login.role.covers(Role.APPROVER):
+        return
+    sessions = [each async for each in list_sessions(deps, Owner(login.account, login.name))]
+    yield tags.h2("Your agents")
+    yield tags.p("Connect an agent that runs on another machine. What it requests waits for your approval.")
+    yield tags.p(answer())
+    yield part("agents", table("Sessions of your agents", _AGENT_COLUMNS, map(_draw_session, sessions), _NO_AGENTS))
+    yield _draw_connect(login)
+
+
+def _draw_session(session: Session) -> tuple[Cell, ...]:
+    path = f"/v1/sessions/{quote(session.id, safe='')}/deny"
+    sure, body = "Confirm: end session, deny its requests", {"reason": "The session was ended."}
+    end = act("End session", f"POST {path}", body, sure=sure, name=f"end-{session.id}")
+    return session.agent, session.started_at, session.ends_at, end
+
+
+def _draw_connect(login: AccountLogin) -> Tag:
+    """Draw the form that connects an agent. The script shows the answer's token once, in the hidden part."""
+    agent = tags.input(type="text", id="agent-name", maxlength="64", autocomplete="off", required="required")
+    hours = tags.input(type="number", id="agent-hours", min="1", max="720", value="8", required="required")
+    copy = tags.button("Copy", type="button", id="copy-token", **{"class": "small", "data-copy": ""})
+    connected = tags.div(
+        tags.p("Set this variable where the agent runs. The token is shown only once: ", tags.strong("copy it now.")),
+        tags.p(tags.code(id="agent-token"), " ", copy, **{"class": "command"}),
+        quiet(
+            "Set AILERON_URL too: the address at which that machine reaches Aileron. Ask whoever runs Aileron here. "
+            "Anybody with the token can request actions in your name."
+        ),
+        id="connected",
+        hidden="hidden",
+    )
+    return tags.form(
+        tags.p(tags.label("Agent, such as claude-code ", agent)),
+        tags.p(tags.label("Hours until the session ends ", hours)),
+        tags.div(tags.button("Connect agent", disabled="disabled", **{"class": "yes"}), **{"class": "buttons"}),
+        tags.p(role="alert", **{"class": "answer"}),
+        connected,
+        id="connect-agent",
+        **{"data-name": visible(login.name)},
     )
 
 

@@ -44,6 +44,7 @@ const LATER = {
   "#editor, form[data-try]": () => import("./editor.js"),
   "#verify": () => import("./record.js"),
   "#add-passkey": () => import("./passkeys.js"),
+  "#connect-agent": () => import("./connect-agent.js"),
   "#add-own-passkey": () => import("./own-passkeys.js"),
   "#trust": () => import("./trust.js"),
   "form[data-place] input[type=search]": () => import("./search.js"),

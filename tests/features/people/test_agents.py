@@ -102,6 +102,35 @@ class ConnectTests(AgentsCase):
         self.assertEqual(self.ask("POST", "/v1/people/alice/sessions", body).status, 409)
 
 
+class PageTests(AgentsCase):
+    """The page of the own account."""
+
+    PATH = "/fragments/settings/account"
+
+    def test_own(self) -> None:
+        """A person sees the own agents, with a button that ends each, and no token; a viewer has no agents."""
+        page = self.joined()
+        self.joined("bob")
+        mine, other = self.connect(), self.connect("bob")
+        drawn = self.send("GET", self.PATH, browser=page)
+        self.assertIn(f"POST /v1/sessions/{mine['id']}/deny", drawn.text)
+        self.assertNotIn(other["id"], drawn.text)
+        self.assertNotIn(mine["token"], drawn.text)
+        self.assertIn('id="connect-agent"', drawn.text)
+        viewer = self.joined("vera", Role.VIEWER)
+        self.assertNotIn("connect-agent", self.send("GET", self.PATH, browser=viewer).text)
+
+    def test_ended(self) -> None:
+        """The button ends the own session, which is then not listed."""
+        page = self.joined()
+        body = {"agent": "opencode", "minutes": 60}
+        heard = self.send("POST", "/v1/people/alice/sessions", body, page)
+        self.assertEqual(heard.status, 201)
+        path = f"/v1/sessions/{heard.json['id']}/deny"
+        self.assertEqual(self.send("POST", path, {"reason": "over"}, page).status, 200)
+        self.assertNotIn(heard.json["id"], self.send("GET", self.PATH, browser=page).text)
+
+
 class RemovedTests(AgentsCase):
     """The account is removed."""
 
