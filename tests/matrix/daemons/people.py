@@ -41,7 +41,9 @@ def is_about_time(error: AssertionError) -> bool:
     said = error.args[0] if error.args else None
     if isinstance(error, ProxyRefused):
         return "Aileron: the session has ended" in str(error)
-    return isinstance(said, Said) and said.status == 403 and "signature" in said.body["error"]["details"]
+    if not isinstance(said, Said) or said.status != 403:
+        return False
+    return "signature" in said.body.get("error", {}).get("details", {})
 
 
 @define(eq=False)
