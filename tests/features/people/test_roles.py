@@ -209,6 +209,12 @@ class DecidingTests(PeopleCase):
         self.assertIn("administrator", heard.text)
         self.assertEqual(self.state(), RunState.PENDING)
 
+    def test_forced_denial(self) -> None:
+        """A denial that says that it is forced is a denial, which an approver may give."""
+        page = self.joined()
+        heard = self.decide(page, self.signed(page, {"approved": False, "digest": self.digest, "forced": True}))
+        self.assertEqual((heard.status, self.state()), (200, RunState.DENIED), heard.text)
+
     def test_grant(self) -> None:
         """An approver issues no grant with an approval."""
         page = self.joined()
