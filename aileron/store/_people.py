@@ -141,13 +141,14 @@ def find_account(cursor: Cursor, account_id: str) -> PersonAccount | None:
 def check_decider(cursor: Cursor, transition: Transition, owner: Owner | None) -> None:
     """Check that the person who decides may do so, by the account as it is in this transaction.
 
-    Decisions of grants pass: a person issued the grant with an approval.
+    The decision of a grant has no account, and is checked like one of the operator without a rule: a person issued the
+    grant with an approval.
 
     :param owner: the owner of the run.
     :raises Forbidden: if the person may not decide. See L{check_may_decide}.
     """
     decided = transition.vote or transition.decision
-    if decided is None or (isinstance(decided, Decision) and decided.grant_id is not None):
+    if decided is None:
         return
     login = decided.account
     account = None if login is None else find_account(cursor, login.account)

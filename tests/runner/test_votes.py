@@ -362,6 +362,13 @@ class GrantTests(VotesCase):
         self.sync(self.grant(run, "root"))
         self.assertEqual((self.state(run), len(self.recorded("grant.issued"))), (RunState.COMPLETED, 1))
 
+    def test_used(self) -> None:
+        """A call that the grant allows begins without anybody's approval, though the rule asks for two people."""
+        run = self.ask(TWO)
+        self.say(run, "alice")
+        self.sync(self.grant(run, "root"))
+        self.assertEqual((self.state(self.submit("ruled")), self.effects()), (RunState.COMPLETED, 2))
+
     def test_lapsed_meanwhile(self) -> None:
         """If an earlier approval lapses after the check that it would be the last one, it is refused, not a vote."""
         run = self.ask(TWO)
