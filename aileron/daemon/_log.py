@@ -94,7 +94,7 @@ def _traceback(found: Mapping[str, JSON]) -> Iterator[str]:
     frames = found.get("traceback")
     if not isinstance(frames, list):
         return
-    yield "Traceback (innermost call last):"
+    yield "Traceback (most recent call last):"
     yield from (f"  {frame}" for frame in frames)
     reason = found.get("reason")
     yield f"{found['error']}" if reason is None else f"{found['error']}: {reason}"
