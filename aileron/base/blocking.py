@@ -16,7 +16,7 @@ from typing import Protocol
 
 from attrs import field, frozen
 
-from .addresses import read_base_url
+from .addresses import connectable, read_base_url
 
 MOST_BYTES = 64 * 1024
 """The limit of the body of an answer."""
@@ -95,20 +95,36 @@ def _make_connection(request: Posted, seconds: float) -> HTTPConnection:
     # guard of signing: a token is sent over TLS, or to this machine
     #    -> functional.test_blocking.PostTests.test_plain, instead base = read_url(request.base_url)
     base = read_base_url(request.base_url)
+    host = base.origin.host
     if base.origin.scheme == "http":
-        return HTTPConnection(base.origin.host, base.origin.port, timeout=seconds)
+        # guard of signing: plain HTTP stays on this machine, whatever a resolver says of its names
+        #    -> functional.test_blocking.PostTests.test_name, instead pass
+        host = connectable(host)
+        return HTTPConnection(host, base.origin.port, timeout=seconds)
+    # Not ssl.create_default_context, which writes the keys of connections to the file that a variable names.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
-        # guard of signing: the certificate is checked -> functional.test_blocking.TlsTests.test_other_authority,
-        #    instead context = ssl._create_unverified_context()
-        context = ssl.create_default_context(cafile=None if request.ca_file is None else str(request.ca_file))
+        if request.ca_file is None:
+            context.load_default_certs()
+        else:
+            context.load_verify_locations(str(request.ca_file))
     except (OSError, ValueError):
         raise ServiceSilent(f"cannot be asked: {request.ca_file} holds no certificate authorities") from None
-    return HTTPSConnection(base.origin.host, base.origin.port, timeout=seconds, context=context)
+    # guard of signing: the certificate is checked -> functional.test_blocking.TlsTests.test_other_authority,
+    #    instead context = ssl._create_unverified_context()
+    context.check_hostname = True
+    return HTTPSConnection(host, base.origin.port, timeout=seconds, context=context)
 
 
 def _exchange(connection: HTTPConnection, request: Posted) -> ServiceReply | ServiceSilent:
-    path = read_base_url(request.base_url).path + request.path
-    headers = {"Content-Type": "application/json", "Accept": "application/json", **request.headers}
+    base = read_base_url(request.base_url)
+    path = base.path + request.path
+    headers = {
+        "Host": base.origin.authority,
+        "Content-Type": "application/json",
+        "Accept": "application/json",
+        **request.headers,
+    }
     try:
         connection.request("POST", path, request.body, headers)
         response = connection.getresponse()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import socket
 import time
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -14,6 +17,7 @@ from tests.features.key_sources.transit_double import SECRET_ID
 from tests.functional.ports import LOOPBACK, another_port
 from tests.functional.transit_server import TransitServer, make_certificate
 
+_RESOLVE = socket.getaddrinfo
 PATH = "/v1/auth/approle/login"
 BODY = b'{"role_id": "role-1", "secret_id": "%s"}' % SECRET_ID.encode()
 
@@ -53,8 +57,6 @@ class PostTests(ServedCase):
 
     def patch_proxy(self) -> None:
         """Have the environment name a proxy that is not there."""
-        import os
-
         for name in ("http_proxy", "https_proxy", "all_proxy"):
             self.patch(os, "environ", {**os.environ, name: f"http://{LOOPBACK}:1"})
 
@@ -63,6 +65,19 @@ class PostTests(ServedCase):
         for url in ("http://vault.example.org:8200", f"http://me:pw@{LOOPBACK}:{self.server.port}", "ftp://localhost"):
             self.assertRaises(ValueError, post, Posted(url, PATH, BODY, {}), 0.2)
         self.assertEqual(self.server.count, 0)
+
+    def test_name(self) -> None:
+        """A name of this machine is not resolved, and is sent as the host."""
+        reply = post(Posted(f"http://localhost:{self.server.port}", PATH, BODY, {}), 5.0)
+        self.assertEqual(reply.status, 200)
+        self.assertEqual(self.server.double.log[0][1]["Host"], f"localhost:{self.server.port}")
+        self.patch(socket, "getaddrinfo", self.resolve)
+        post(Posted(f"http://localhost:{self.server.port}", PATH, BODY, {}), 5.0)
+
+    def resolve(self, host: str, *arguments: Any, **more: Any) -> Any:
+        """Stand in for a resolver: only addresses are looked up."""
+        self.assertEqual(host, LOOPBACK)
+        return _RESOLVE(host, *arguments, **more)
 
     def test_redirect(self) -> None:
         """A redirect is an answer; nothing is sent to its address."""
@@ -146,8 +161,11 @@ class TlsTests(ServedCase):
         self.server = self.serve(certificate)
 
     def test_trusted(self) -> None:
-        """A certificate of the given authority is accepted."""
+        """A certificate of the given authority is accepted, and no keys are written for whoever reads along."""
+        keys = Path(self.mktemp()).absolute()
+        self.patch(os, "environ", {**os.environ, "SSLKEYLOGFILE": str(keys)})
         self.assertEqual(post(Posted(self.server.url, PATH, BODY, {}, self.trusted), 5.0).status, 200)
+        self.assertFalse(keys.exists())
 
     def test_other_authority(self) -> None:
         """A certificate of another authority, or for another name, is refused, and no request is sent."""
