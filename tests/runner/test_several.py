@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from itertools import cycle
 
 from twisted.internet.defer import Deferred
@@ -26,8 +26,9 @@ from aileron.runner import Runner
 from aileron.runner.pauses import PAUSED_ROW
 from aileron.testing import RunsProxy
 
-from .kit import AGENT, OPERATOR, step
+from .kit import AGENT, OPERATOR, manifest, step
 from .test_decisions import DecidedCase
+from .test_inverse import BACK, UNDO
 from .test_rate_limits import FULL
 
 _REFUSED = Outcome(fault=Fault("external_api_error", "No.", "external"), sent=True)
@@ -454,6 +455,36 @@ class AgainTests(SeveralCase):
         parent = self.meanwhile(lambda: self.one.reconciliation.settle(self.parent.id, True, "", OPERATOR))
         self.assertEqual(self.sync(self.one.submission.runs(RunQuery(parent_id=parent.id))).items, ())
         self.assertIs(self.state(parent), RunState.COMPLETED)
+
+
+class UndoTests(SeveralCase):
+    """A completed run that two daemons are asked to undo."""
+
+    def test_both(self) -> None:
+        """The other daemon is asked meanwhile: there is one run that undoes it, until that one has done nothing."""
+        self.write("open", manifest("open", step("post"), UNDO, gated=False))
+        self.offer("take-back", BACK, gated=False)
+        self.connector.script.append(Outcome({"ts": "17.4"}))
+        run = self.submit("open", {"text": "hello", "times": 2})
+        acts = [lambda: self.one.submission.undo(run.id, OPERATOR)]
+
+        class Overtaken(RunsProxy):
+            async def receive(proxy, *args: object) -> object:
+                while acts:
+                    await acts.pop()()
+                return await proxy.original.receive(*args)
+
+        self.two = self.build(runs=Overtaken(self.store.runs))
+        self.sync(self.two.start())
+        undoing = self.sync(self.two.submission.undo(run.id, OPERATOR))
+        self.assertEqual([undoing.id], [each.id for each in self.undoing(run)])
+        self.approve(undoing, approved=False)
+        again = self.sync(self.two.submission.undo(run.id, OPERATOR))
+        self.assertEqual({undoing.id, again.id}, {each.id for each in self.undoing(run)})
+
+    def undoing(self, run: Run) -> Sequence[Run]:
+        """The runs that undo a run."""
+        return self.sync(self.one.submission.runs(RunQuery(undoes=run.id))).items
 
 
 class ClockTests(SeveralCase):
