@@ -310,13 +310,17 @@ class PostgreSQLPool(EnginePool):
         return StoreUnavailable(f"The database is not available ({type(cause).__name__}).")
 
     def _settings(self) -> Mapping[str, object]:
-        """Return the settings of a session. A daemon that stops within a transaction loses it, and its lock."""
+        """Return the settings of a session. A daemon that stops within a transaction loses it, and its lock.
+
+        Readers hold no lock, and may compute longer with what they have read.
+        """
         tuning = self.tuning
+        stalled_seconds = tuning.stalled_seconds if self._writes else max(tuning.stalled_seconds, _STATEMENT_SECONDS)
         return {
             "search_path": SCHEMA,
             "default_transaction_read_only": "off" if self._writes else "on",
             "synchronous_commit": "on" if tuning.durable else "off",
-            "idle_in_transaction_session_timeout": _milliseconds(tuning.stalled_seconds),
+            "idle_in_transaction_session_timeout": _milliseconds(stalled_seconds),
             "lock_timeout": _milliseconds(tuning.busy_seconds),
             "statement_timeout": _milliseconds(_STATEMENT_SECONDS),
             "tcp_keepalives_idle": 10,
