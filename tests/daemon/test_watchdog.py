@@ -102,6 +102,7 @@ class ReactorWatchdogTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.clocks = Clocks()
         self.turns = TurnClock(lambda: self.clocks.now, lambda: self.clocks.computed)
+        self.frame: FrameType | None = None
         self.watchdog = ReactorWatchdog(self.turns, self.frames)
         self.watchdog.watch_this_thread()
         self.heard = Lines()
@@ -109,8 +110,8 @@ class ReactorWatchdogTests(SynchronousTestCase):
         self.addCleanup(globalLogPublisher.removeObserver, self.heard)
 
     def frames(self) -> Mapping[int, FrameType]:
-        """This thread is where whoever asks is."""
-        return {threading.get_ident(): sys._getframe(), 1: cast(FrameType, None)}
+        """This thread is where whoever asks is, or at the frame of the test."""
+        return {threading.get_ident(): self.frame or sys._getframe(), 1: cast(FrameType, None)}
 
     def turn(self) -> None:
         """Another turn begins."""
@@ -146,6 +147,16 @@ class ReactorWatchdogTests(SynchronousTestCase):
         self.assertEqual(told, [(0.3, None), (0.3, "busy"), (0.3, "blocked")])
         long = self.watchdog.long_turns
         self.assertEqual((long.busy, long.blocked), (1, 1))
+
+    def test_gone_frame(self) -> None:
+        """A frame of another thread can be gone while it is read: the turn is counted and logged without its place."""
+        self.frame = cast(FrameType, object())
+        self.turn()
+        self.clocks.compute(0.3)
+        self.watchdog.look()
+        self.turns.end()
+        self.assertEqual(self.watchdog.long_turns.busy, 1)
+        self.assertEqual([line.partition(" at ")[2][:7] for line in self.heard.lines], ["unknown"] * 2)
 
     def test_longest(self) -> None:
         """The longest of them is kept."""
