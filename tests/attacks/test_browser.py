@@ -202,7 +202,7 @@ class BrowserTests(DoorTestCase):
         await self.page.open((await self.foreign.evaluate("location.href")).replace(self.host, "127.0.0.1"))
         await self.page.shows("neighbour")
         await self.operator("operator", "revoke", "--all")
-        await self.page.evaluate("void history.back()")
+        await self.page.go_back()
         await self.page.until(f"location.href.startsWith({json.dumps(self.url)})")
         await self.page.shows("aileron open")
         self.assertNotIn("No pending approvals", await self.page.evaluate("document.body.innerText"))

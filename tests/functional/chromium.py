@@ -327,6 +327,10 @@ class Page:
         text = await self.evaluate("location.href + '\\n' + document.body.innerText")
         raise DeadlinePassedError(f"not within {seconds:g} s: {expression} ({found!r}) in {text}")
 
+    async def go_back(self) -> None:
+        """Press Back. Nothing of the page is waited for, since it may be another one right away."""
+        await self.evaluate("void setTimeout(() => history.back())")
+
     async def shows(self, words: str, seconds: float = 30) -> None:
         """Wait until the page shows these words."""
         await self.until(f"document.body.innerText.includes({json.dumps(words)})", seconds)

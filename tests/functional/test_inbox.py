@@ -53,7 +53,7 @@ class InboxTests(PagesTestCase):
         self.assertEqual(
             await page.evaluate("document.querySelector('[data-part=place]').innerText.slice(0, 6)"), "1 of 2"
         )
-        await page.evaluate("history.back()")
+        await page.go_back()
         await page.until("location.pathname === '/home'")
 
     async def test_undo(self) -> None:

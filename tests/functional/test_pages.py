@@ -101,7 +101,7 @@ class LoggedInTests(PagesTestCase):
         other = await self.browser.page()
         await other.open(f"{self.url}/approvals/{run_id}")
         await other.shows("Dark mode")
-        await page.evaluate("void setTimeout(() => history.back())")
+        await page.go_back()
         await self.pause(1)
         await page.open(f"{self.url}/approvals")
         await page.shows("ship-update")

@@ -85,7 +85,7 @@ class WritingTests(PagesTestCase):
         self.assertEqual(await page.evaluate("document.querySelector('#action-text').value"), mine)
         await page.click("a[href='/actions']")
         await page.shows("New action")
-        await page.evaluate("history.back()")
+        await page.go_back()
         await page.until("document.querySelector('#action-text')?.value.includes('Mine.')")
         self.assertEqual([each for each in page.problems if "409" not in each], [])
 
