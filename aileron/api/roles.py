@@ -33,7 +33,7 @@ OPERATOR_ONLY = frozenset({"ask_for_list", "ask_passkey", "register_browser", "r
 ACCOUNT_ONLY = frozenset(
     {"list_own_passkeys", "ask_own_passkey", "offer_own_passkey", "add_own_passkey", "remove_own_passkey"}
 )
-"""The routes that only a person with an account may call: they are about the own account."""
+"""The routes that only a person with an account may call: they are about their own account."""
 
 
 def find_least_role(route: str) -> Role:

@@ -167,7 +167,9 @@ def watchdog_of(reactor: Any) -> ReactorWatchdog | None:
 def _where(frame: FrameType) -> str:
     """Return the places in the code, the innermost first, without any values."""
     try:
-        stack = [f"{_short(each.f_code.co_filename)}:{line} {each.f_code.co_qualname}" for each, line in walk_stack(frame)]
+        stack = [
+            f"{_short(each.f_code.co_filename)}:{line} {each.f_code.co_qualname}" for each, line in walk_stack(frame)
+        ]
     except AttributeError:  # the thread went on meanwhile, and what was a frame is something else
         return _UNKNOWN
     return " < ".join(stack[:_MOST_FRAMES])

@@ -134,7 +134,7 @@ class ApprovalTests(PeopleCase):
 
 
 class AccountTests(PeopleCase):
-    """The page of the own account."""
+    """The page of a person's account."""
 
     @seldom
     async def test_agent(self) -> None:

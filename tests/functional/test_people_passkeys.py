@@ -48,7 +48,7 @@ class PeoplePasskeyTests(PhonedTestCase):
         await page.shows("No pending approvals.")
 
     async def add_passkey(self, page: Page) -> None:
-        """Add a passkey on the page of the own account."""
+        """Add a passkey on the page of the account."""
         await page.click('a[href="/settings/account"]')
         await page.shows("No passkeys yet")
         await self.keep_styles(page, "account-empty")

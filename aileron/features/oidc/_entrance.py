@@ -46,7 +46,7 @@ FILES = (Path(__file__).with_name("static") / "oidc.js",)
 _RETURN_PAGE = Path(__file__).with_name("static") / "return.html"
 _MOST_BYTES = 16 * 1024
 _SEED_BYTES = 32
-_PLAIN = "Nobody signs in here: something else than Aileron ends TLS (phone.tls in config.yaml)."
+_PLAIN = "Nobody signs in here: something other than Aileron ends TLS (phone.tls in config.yaml)."
 _NO_ROLE = "{name} knows you, but gives you no role in this Aileron. Ask the person who runs it to add you to a group."
 _SCRIPT = '<script src="/static/oidc.js" type="module"></script>\n</head>'
 

@@ -13,7 +13,7 @@ from ._accounts import Accounts
 from ._attempts import SignInAttempts
 from ._passkeys import AccountPasskeys, SignedInPerson
 
-PLAIN = "Passkeys are not added here: something else than Aileron ends TLS (phone.tls in config.yaml)."
+PLAIN = "Passkeys are not added here: something other than Aileron ends TLS (phone.tls in config.yaml)."
 
 
 @frozen(eq=False)

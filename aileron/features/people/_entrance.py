@@ -29,7 +29,7 @@ _STATIC = Path(__file__).with_name("static")
 _MOST_BYTES = 16 * 1024
 _HINT = "</main>", '<p><a href="/signin/account">Sign in with your account</a></p>\n</main>'
 _is_name = re.compile(NAME).fullmatch
-_PLAIN = "Nobody signs in with an account here: something else than Aileron ends TLS (phone.tls in config.yaml)."
+_PLAIN = "Nobody signs in with an account here: something other than Aileron ends TLS (phone.tls in config.yaml)."
 
 
 @frozen(eq=False)

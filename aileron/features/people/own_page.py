@@ -28,7 +28,7 @@ _COLUMNS = ("Name", "Added", "Last used", "")
 
 
 async def draw_own_link(deps: Dependencies, visit: Visit, subject: None) -> Sequence[Part]:
-    """Draw who is signed in, with the link to the own account, below the inbox. Draw nothing for the operator."""
+    """Draw who is signed in, with the link to their own account, below the inbox. Draw nothing for the operator."""
     login = visit.operator.account
     if login is None:
         return ()
@@ -65,7 +65,7 @@ async def draw_own_account(deps: Dependencies, visit: Visit) -> Tag:
 
 
 async def _draw_agents(deps: Dependencies, login: AccountLogin) -> AsyncIterator[Part]:
-    """Draw the form that opens a session for an own agent, and the sessions that are live. A viewer has none."""
+    """Draw the form that opens a session for an agent of the person, and the live sessions. A viewer has none."""
     if not login.role.covers(Role.APPROVER):
         return
     sessions = [each async for each in list_sessions(deps, Owner(login.account, login.name))]

@@ -1,4 +1,4 @@
-"""The routes by which a person who is signed in manages the passkeys of the own account."""
+"""The routes by which a person who is signed in manages the passkeys of their account."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PASSKEY = made_of(
 
 @TABLE.route("GET", _PATH, operators=_PEOPLE, answers={200: made_of({"items": list_of(_PASSKEY)})})
 async def list_own_passkeys(context: RequestContext, deps: Dependencies) -> Answer:
-    """List the passkeys of the own account, oldest first.
+    """List the passkeys of the person's account, oldest first.
 
     :raises NotFound: if there is no public name.
     """
@@ -59,7 +59,7 @@ async def list_own_passkeys(context: RequestContext, deps: Dependencies) -> Answ
 
 @TABLE.route("POST", f"{_PATH}/ask", operators=_PEOPLE, answers={200: _ASKED})
 async def ask_own_passkey(context: RequestContext, deps: Dependencies) -> Answer:
-    """Return the options with which a passkey of the own account confirms that another one may be added.
+    """Return the options with which a passkey of the person's account confirms that another one may be added.
 
     :raises Conflict: if the account has no passkey for this address, or passkeys are unavailable.
     :raises NotFound: if there is no public name.
@@ -77,7 +77,7 @@ async def ask_own_passkey(context: RequestContext, deps: Dependencies) -> Answer
     answers={200: _ASKED},
 )
 async def offer_own_passkey(context: RequestContext, deps: Dependencies) -> Answer:
-    """Return the options with which a browser makes a passkey for the own account, within two minutes.
+    """Return the options with which a browser makes a passkey for the person's account, within two minutes.
 
     The body confirms that the person is there: with the passphrase, or with the answer of another passkey. A wrong
     passphrase and a refused passkey are recorded.
@@ -107,7 +107,7 @@ async def offer_own_passkey(context: RequestContext, deps: Dependencies) -> Answ
     answers={201: made_of({"id": TEXT, "name": TEXT})},
 )
 async def add_own_passkey(context: RequestContext, deps: Dependencies) -> Answer:
-    """Add the passkey that a browser has made to the own account.
+    """Add the passkey that a browser has made to the person's account.
 
     :raises Forbidden: if the offer is not fresh or was used.
     :raises LoginLapsed: if the login may only watch by now.
@@ -126,7 +126,7 @@ async def add_own_passkey(context: RequestContext, deps: Dependencies) -> Answer
 
 @TABLE.route("DELETE", f"{_PATH}/<passkey_id>", operators=_PEOPLE, answers={200: made_of({"id": TEXT, "name": TEXT})})
 async def remove_own_passkey(context: RequestContext, deps: Dependencies, passkey_id: str) -> Answer:
-    """Remove a passkey from the own account.
+    """Remove a passkey from the person's account.
 
     :raises LoginLapsed: if the login may only watch by now.
     :raises NotFound: if the account has no such passkey, or there is no public name.

@@ -161,7 +161,7 @@ async def remove_person(context: RequestContext, deps: Dependencies, name: str) 
 async def connect_agent(context: RequestContext, deps: Dependencies, name: str) -> Answer:
     """Open a session for an agent of an account, which is elsewhere. Its token and keys are shown only once.
 
-    The operator does this for everybody, a person only for the own account.
+    The operator does this for everybody, a person only for their own account.
 
     :raises NotFound: if there is no such account, or no public name.
     :raises Forbidden: if it is the account of somebody else.

@@ -68,7 +68,7 @@ class ConnectTests(AgentsCase):
         self.assertEqual(record.event.actor.type, "human")
 
     def test_own(self) -> None:
-        """A person opens one for the own account at the public name; an administrator too, for the own one alone."""
+        """A person opens one for their own account at the public name, and an administrator only for their own too."""
         for name, role, status in (("alice", Role.APPROVER, 201), ("root", Role.ADMINISTRATOR, 201)):
             page = self.joined(name, role)
             body = {"agent": "opencode", "minutes": 60}
@@ -103,7 +103,7 @@ class ConnectTests(AgentsCase):
 
 
 class PageTests(AgentsCase):
-    """The page of the own account."""
+    """The page of a person's account."""
 
     PATH = "/fragments/settings/account"
 

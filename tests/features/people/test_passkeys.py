@@ -249,7 +249,7 @@ class LimitTests(PasskeyCase):
 
 
 class AddTests(PasskeyCase):
-    """A person adds passkeys to the own account."""
+    """A person adds passkeys to their own account."""
 
     def test_added(self) -> None:
         """The passkey is on record, the logins stay, and the person is asked to be verified."""
@@ -384,7 +384,7 @@ class ConfirmTests(PasskeyCase):
 
 
 class RouteTests(PasskeyCase):
-    """The routes are for the own account."""
+    """The routes are for people with an account."""
 
     def test_operator(self) -> None:
         """The operator has no account, at the desk or on a phone."""
@@ -432,7 +432,7 @@ class RouteTests(PasskeyCase):
         self.assertNotIn(self.account().passkeys[0].public_key, heard.text)
 
     def test_page(self) -> None:
-        """The page of the own account lists the passkeys, and is for accounts alone."""
+        """A person's page lists the passkeys, and is for accounts alone."""
         path = "/fragments/settings/account"
         self.assertIn("No passkeys yet", self.send("GET", path, browser=self.page).text)
         self.add_passkey()
