@@ -6,7 +6,7 @@ from attrs import frozen
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from aileron.base.json import canonical
+from aileron.base.json import JSON, canonical
 from aileron.model.errors import VaultDamaged
 from aileron.model.vault import KeySource, KeySourceKind
 
@@ -16,17 +16,34 @@ from ._key_sources import public_key_of
 _TAG = "aileron.vault.derived-source.v1"
 
 
-def derive_from_secret(vault: str, kind: KeySourceKind, secret: bytes) -> bytes:
+def derive(info: JSON, secret: bytes) -> bytes:
     """Return the X25519 private key of a source of one vault (HKDF-SHA256, RFC 5869), 32 bytes.
 
-    :param vault: the ID of the vault. The same secret has another private key for another vault.
-    :param secret: the secret that the source keeps, 32 bytes.
+    :param info: what the key is for: the vault and the source. The same secret has another private key for another one.
+    :param secret: the secret of the source, 32 bytes.
     :raises ValueError: if the secret has another length.
     """
     if len(secret) != KEY_BYTES:
         raise ValueError(f"the secret of a key source has {KEY_BYTES} bytes")
-    info = canonical({"tag": _TAG, "vault": vault, "kind": kind.value})
-    return HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=info).derive(secret)
+    return HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=canonical(info)).derive(secret)
+
+
+def derive_from_secret(vault: str, kind: KeySourceKind, secret: bytes) -> bytes:
+    """Return the private key of a source that keeps a secret. See L{derive}.
+
+    :param vault: the ID of the vault.
+    """
+    return derive({"tag": _TAG, "vault": vault, "kind": kind.value}, secret)
+
+
+def check_private_key(source: KeySource, private_key: bytes) -> bytes:
+    """Return the private key if it is the one of C{source}.
+
+    :raises VaultDamaged: if it is not: the secret or the entry in the vault's file was changed.
+    """
+    if public_key_of(private_key) != source.public_key:
+        raise VaultDamaged("A key source does not open its entry in the vault's file: one of them was changed.")
+    return private_key
 
 
 @frozen
@@ -46,7 +63,4 @@ class DerivedSource:
         :raises VaultDamaged: if the secret does not belong to the source.
         :raises ValueError: if the secret has another length.
         """
-        private_key = derive_from_secret(self.vault, self.source.kind, secret)
-        if public_key_of(private_key) != self.source.public_key:
-            raise VaultDamaged("A key source does not open its entry in the vault's file: one of them was changed.")
-        return private_key
+        return check_private_key(self.source, derive_from_secret(self.vault, self.source.kind, secret))

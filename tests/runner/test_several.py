@@ -57,6 +57,19 @@ class SeveralCase(DecidedCase):
         self.assertIs(self.state(run), RunState.EXECUTING)
         return run, answer
 
+    def overtake(self, act: Callable[[], Awaitable[object]]) -> None:
+        """Have this done once just before the second daemon stores a request, when it has looked at what there is."""
+        acts = [act]
+
+        class Overtaken(RunsProxy):
+            async def receive(proxy, *args: object) -> object:
+                while acts:
+                    await acts.pop()()
+                return await proxy.original.receive(*args)
+
+        self.two = self.build(runs=Overtaken(self.store.runs))
+        self.sync(self.two.start())
+
     def types_of(self, run: Run) -> list[str]:
         found = self.sql("SELECT type FROM audit_events WHERE run_id = ? ORDER BY seq", run.id)
         return [str(type_) for (type_,) in found]
@@ -428,17 +441,8 @@ class AgainTests(SeveralCase):
     def meanwhile(self, act: Callable[[], Awaitable[object]]) -> Run:
         """Have the second daemon run a run again, and something else be done after it has looked at the run."""
         self.connector.script.append(_SILENT)
-        parent, acts = self.submit("open"), [act]
-        self.parent = parent
-
-        class Overtaken(RunsProxy):
-            async def receive(proxy, *args: object) -> object:
-                while acts:
-                    await acts.pop()()
-                return await proxy.original.receive(*args)
-
-        self.two = self.build(runs=Overtaken(self.store.runs))
-        self.sync(self.two.start())
+        self.parent = parent = self.submit("open")
+        self.overtake(act)
         self.assertIs(self.state(parent), RunState.UNKNOWN)
         self.fails(self.two.reconciliation.run_again(parent.id, "", OPERATOR), Conflict)
         return parent
@@ -466,16 +470,7 @@ class UndoTests(SeveralCase):
         self.offer("take-back", BACK, gated=False)
         self.connector.script.append(Outcome({"ts": "17.4"}))
         run = self.submit("open", {"text": "hello", "times": 2})
-        acts = [lambda: self.one.submission.undo(run.id, OPERATOR)]
-
-        class Overtaken(RunsProxy):
-            async def receive(proxy, *args: object) -> object:
-                while acts:
-                    await acts.pop()()
-                return await proxy.original.receive(*args)
-
-        self.two = self.build(runs=Overtaken(self.store.runs))
-        self.sync(self.two.start())
+        self.overtake(lambda: self.one.submission.undo(run.id, OPERATOR))
         undoing = self.sync(self.two.submission.undo(run.id, OPERATOR))
         self.assertEqual([undoing.id], [each.id for each in self.undoing(run)])
         self.approve(undoing, approved=False)
