@@ -117,6 +117,10 @@ NOT_RUN: Mapping[str, Mapping[str, str]] = {
         "sudo sysctl --system": _ROOT,
     },
     "team.md": {
+        "aileron config trust": _PHONE,
+        "aileron daemon stop": _PHONE,
+        "aileron vault unlock": _PHONE,
+        "aileron phone certificate --import fullchain.pem key.pem": _PHONE,
         "aileron credential setup builtin://github --owner alice": _PERSONAL,
         'aileron approve ID --force --reason "The site is down, bob is on a plane"': _FORCED,
     },
