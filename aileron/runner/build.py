@@ -288,10 +288,7 @@ class _Assembly:
             grants=GrantCheck(grants=given.grants, events=self.runs.events),
         )
         self.votes = Votes(
-            decisions=self.decisions,
-            offerings=self.offerings,
-            accounts=given.accounts,
-            load_rules=given.approver_rules,
+            self.decisions, self.offerings, given.accounts, given.approver_rules, given.approvers.find_objection
         )
         self.requests = ApprovalRequests(
             runs=self.runs, planner=self.planner, decisions=self.decisions, votes=self.votes, timers=self.timers

@@ -12,6 +12,7 @@ from aileron.model.deciders import combine_rules, find_objection, find_shortage
 from aileron.model.errors import AileronError, ApprovalStale, Conflict
 from aileron.model.people import ApproverRule, OperatorRule
 from aileron.model.runs import Approval, Decision, Run, RunState, Vote
+from aileron.model.signing import SignedDecisions
 
 from .decisions import UNUSABLE, Decisions, NoDecision, get_person
 from .offerings import Offerings
@@ -38,12 +39,14 @@ class Votes:
     """Finds the rule about the people who approve, and verifies their votes.
 
     :param accounts: returns the digest of each account in force, by the account's ID.
+    :param find_removed: returns why a stored signature approves an action no more, or None. Safe in any thread.
     """
 
     _decisions: Decisions
     _offerings: Offerings
     _accounts: Callable[[], Mapping[str, str]]
     _load_rules: LoadRules
+    _find_removed: Callable[[str, SignedDecisions], str | None]
 
     async def find_rule(self, action: Action) -> ApproverRule:
         """Return the rule of the action's file and those of the operator about it, as one.
@@ -67,7 +70,13 @@ class Votes:
         #    -> runner.test_votes.LapsedTests.test_put_back
         if vote.has_lapsed or (login is not None and not login.is_of(self._accounts().get(login.account))):
             return False
+        # guard of roles: what a removed key has signed does not count -> runner.test_votes.KeyTests.test_removed
+        if self._find_key_objection(approval.run, vote) is not None:
+            return False
         return self._decisions.is_valid_vote(approval, vote) and find_objection(login, approval.run.owner, rule) is None
+
+    def _find_key_objection(self, run: Run, vote: Vote) -> str | None:
+        return None if vote.signed is None else self._find_removed(run.action, vote.signed)
 
     async def need_several(self, action: str) -> bool:
         """Return whether an action needs the approvals of several people. False if that cannot be found out now."""
@@ -95,7 +104,7 @@ class Votes:
 
         The run must have the approvals that the rule requires. Runs that a grant approved pass. The check raises
         L{NoDecision} if a counted vote is missing or forged, or they are not enough, and L{ApprovalStale} if the rule
-        is not the one under which the run was approved.
+        is not the one under which the run was approved, or the key of a vote was removed since.
 
         :raises VaultLocked, BindingFailed: if the votes cannot be verified now.
         """
@@ -115,6 +124,11 @@ class Votes:
             #    -> runner.test_votes.ForgedTests.test_written
             if len(votes) != len(approval.counted) or not all(is_sound(approval, vote) for vote in votes):
                 raise NoDecision("An approval of a person is missing, or is not valid.")
+            # guard of roles: a run begins only with approvals whose keys were not removed since
+            #    -> runner.test_votes.KeyTests.test_removed_later
+            objection = next(filter(None, (self._find_key_objection(run, vote) for vote in votes)), None)
+            if objection is not None:
+                raise ApprovalStale(objection)
             # guard of roles: a run begins only with the approvals of enough people
             #    -> runner.test_votes.ForgedTests.test_one_counted
             shortage = find_shortage(votes, run.owner, rule)

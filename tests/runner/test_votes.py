@@ -10,15 +10,18 @@ from typing import Any, cast
 from attrs import evolve
 
 from aileron.base.json import compact, utc
-from aileron.model.authority import NewGrant
+from aileron.model.authority import NewGrant, PasskeyRule, decision_item
 from aileron.model.deciders import find_objection, find_shortage
 from aileron.model.errors import ApprovalStale, Conflict, Forbidden
 from aileron.model.interfaces.store import IRuns
 from aileron.model.people import AccountLogin, ApproverRule, OperatorRule, Owner, Role
-from aileron.model.runs import Approval, Run, RunState, Transition, Vote
+from aileron.model.runs import Approval, Assertion, Decision, Run, RunState, Transition, Vote
+from aileron.model.signing import NAMESPACE, write_file
 from aileron.runner.decisions import TICK, NoDecision
+from aileron.testing import MemorySshKeyBook, SoftwareAuthenticator, SoftwareSshKey
+from aileron.vault import Approvers, SshKeys
 
-from .kit import OPERATOR, step
+from .kit import OPERATOR, OPERATOR_URL, step
 from .test_approvers import ApproversCase
 
 TWO = "count = 2"
@@ -219,6 +222,66 @@ class LapsedTests(VotesCase):
         self.remove("alice")
         self.clock.advance(61)
         self.assertIs(self.state(run), RunState.COMPLETED)
+
+
+class KeyTests(VotesCase):
+    """The approval of one person that a key has signed, which is removed while others are missing, or later."""
+
+    def make_approvers(self) -> Approvers:
+        """Approvers with an SSH key, whose signature may also be missing."""
+        self.ssh_key = SoftwareSshKey()
+        self.ssh_keys = SshKeys(MemorySshKeyBook(self.vault), self.clock)
+        self.key_id = self.ssh_keys.add("mine", self.ssh_key.public_key).id
+        return Approvers(
+            self.passkeys, "life", lambda _: None, self.clock, ssh_keys=self.ssh_keys, needs_signatures=False
+        )
+
+    def sign(self, run: Run) -> None:
+        """Approve with the operator's SSH key."""
+        decision = Decision(True, self.shown(run).digest, self.key_id)
+        statement = self.approvers.export("text\n", [decision_item(run.id, decision, None)])
+        signature = self.ssh_key.sign(write_file("text\n", statement), NAMESPACE)
+        assertion = Assertion(statement, signature, text="text\n")
+        self.sync(self.runner.decisions.decide(run.id, evolve(decision, assertion=assertion)))
+
+    def test_kept(self) -> None:
+        """While the key is enrolled, it counts."""
+        run = self.ask(TWO)
+        self.sign(run)
+        self.assertEqual(self.names(run), ["operator"])
+        self.say(run, "alice")
+        self.assertEqual((self.state(run), self.effects()), (RunState.COMPLETED, 1))
+
+    def test_removed(self) -> None:
+        """What a removed key has signed does not count; its person approves again."""
+        run = self.ask(TWO)
+        self.sign(run)
+        self.ssh_keys.remove(self.key_id)
+        self.assertEqual(self.names(run), [])
+        self.assertIs(self.say(run, "alice").run.state, RunState.PENDING)
+        self.assertEqual((self.names(run), self.effects()), (["alice"], 0))
+        self.say(run, "operator")
+        self.assertEqual((self.state(run), self.effects()), (RunState.COMPLETED, 1))
+
+    def test_passkey_needed(self) -> None:
+        """What was approved without a passkey does not count once the action needs one."""
+        run = self.ask(TWO)
+        self.sign(run)
+        person = SoftwareAuthenticator(OPERATOR_URL)
+        self.passkeys.confirm(self.passkeys.propose("Mine", person.create(self.passkeys.offer())))
+        self.passkeys.require(PasskeyRule(everything=True))
+        self.assertEqual(self.names(run), [])
+
+    def test_removed_later(self) -> None:
+        """A run that others approved last begins nothing if the key of an earlier approval was removed since."""
+        run, at = self.ask(TWO), utc(self.clock.seconds() + 3600)
+        self.sign(run)
+        self.say(run, "alice", not_before=at)
+        self.assertIs(self.state(run), RunState.APPROVED)
+        self.ssh_keys.remove(self.key_id)
+        self.clock.advance(3601)
+        self.assertEqual((self.state(run), self.effects()), (RunState.PENDING, 0))
+        self.assertIn("removed since", self.shown(run).stale or "")
 
 
 class EditTests(VotesCase):
