@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
+from string import ascii_lowercase, ascii_uppercase
 
 from aileron.base.json import JSON, canonical
 from aileron.model.people import BY_PROVIDER, Role
@@ -17,6 +18,7 @@ _ID_LETTERS, _SUFFIX_LETTERS, _MOST_LETTERS = 32, 8, 23
 _OTHERS = re.compile(r"[^a-z0-9]+")
 _NAMES = ("preferred_username", "email", "name")
 _NOBODY = "person"
+_SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 def make_account_id(issuer: str, subject: str) -> str:
@@ -63,7 +65,9 @@ def _read_email(claims: Mapping[str, JSON]) -> str:
     #    -> features.oidc.test_membership.RoleTests.test_unverified, instead if not isinstance(email, str)
     if not isinstance(email, str) or claims.get("email_verified") is not True:
         return ""
-    return email.lower()
+    # guard of sign-in: of two addresses that differ in more than A to Z, one does not pass for the other
+    #    -> features.oidc.test_membership.RoleTests.test_kelvin, instead return email.lower()
+    return email.translate(_SMALL)
 
 
 def _is_of_domain(settings: OidcSettings, claims: Mapping[str, JSON], email: str) -> bool:

@@ -103,6 +103,12 @@ class RoleTests(SynchronousTestCase):
             self.assertIsNone(find_role(settings, {**ADDRESS, "email_verified": verified}), verified)
         self.assertIsNone(find_role(settings, {"email": "alice@example.org"}))
 
+    def test_kelvin(self) -> None:
+        """Large letters are the same as small ones, but not the sign of a kelvin, which is a `k` in small letters."""
+        settings = evolve(SETTINGS, emails={"mark@example.org": Role.ADMINISTRATOR})
+        self.assertIs(find_role(settings, {**ADDRESS, "email": "Mark@Example.org"}), Role.ADMINISTRATOR)
+        self.assertIsNone(find_role(settings, {**ADDRESS, "email": "mar\u212a@example.org"}))
+
     def test_domain(self) -> None:
         """With listed domains, everybody needs a verified address of one of them, whatever their groups are."""
         settings = evolve(SETTINGS, domains=("example.org",))
