@@ -168,7 +168,7 @@ class RelyingParty:
                 expected_origin=[*self.origins],
                 require_user_verification=True,
             )
-        except (WebAuthnException, ValueError, TypeError, KeyError, AttributeError) as error:
+        except (WebAuthnException, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise problem from error
 
 
