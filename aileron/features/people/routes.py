@@ -9,7 +9,7 @@ from aileron.api.routes.sessions import AGENT_NAME, MINUTES, OPENED, PROFILE, st
 from aileron.api.shapes.schemas import MOMENT, TEXT, list_of, made_of, or_null
 from aileron.api.shapes.values import moment
 from aileron.base.json import JSON
-from aileron.model.errors import Forbidden, NotFound
+from aileron.model.errors import Forbidden, NotFound, Unauthorized
 from aileron.model.people import MOST_GROUPS, NAME, PersonAccount, Role
 
 from ._agents import end_agents
@@ -165,17 +165,25 @@ async def connect_agent(context: RequestContext, deps: Dependencies, name: str) 
 
     :raises NotFound: if there is no such account, or no public name.
     :raises Forbidden: if it is the account of somebody else.
+    :raises Unauthorized: if the account was changed or removed meanwhile.
     :raises Conflict: if something else changed the account.
     :raises InvalidRequest: if there is no such profile.
     :raises LimitExceeded: if too many sessions are live.
     :raises VaultLocked, StoreUnavailable: if the session cannot be stored.
     """
     running, login = _running(context, deps), context.caller.account
+    if login is None:
+        return await start_session(context, deps, await running.accounts.find_owner(name))
     # guard of roles: nobody but the operator opens a session for somebody else
     #    -> features.people.test_agents.ConnectTests.test_another
-    if login is not None and login.name != name:
+    if login.name != name:
         raise Forbidden("You can connect only your own agents. Nothing was opened.")
-    return await start_session(context, deps, await running.accounts.find_owner(name))
+    account = await running.accounts.find_account(login)
+    # guard of roles: a person who was just removed opens none, not even for a new account of the same name
+    #    -> features.people.test_agents.ConnectTests.test_same_name
+    if account is None:
+        raise Unauthorized("Your account was changed or removed. Nothing was opened.")
+    return await start_session(context, deps, account.owner)
 
 
 def _running(context: RequestContext, deps: Dependencies) -> RunningPeople:

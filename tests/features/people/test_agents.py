@@ -9,9 +9,10 @@ from attrs import evolve
 from aileron.api._sessions import CHECK_SECONDS
 from aileron.api.tokens import token_digest
 from aileron.base.json import utc
+from aileron.features.people._accounts import Accounts
 from aileron.model.audit import Actor
 from aileron.model.connectors import CredentialNeed
-from aileron.model.people import Owner, Role
+from aileron.model.people import AccountLogin, Owner, PersonAccount, Role
 from aileron.model.queries import AuditQuery
 from aileron.model.runs import Call, Run, RunState
 from aileron.model.sessions import Session
@@ -82,6 +83,23 @@ class ConnectTests(AgentsCase):
             page = self.joined(name, role)
             self.assertEqual(self.send("POST", "/v1/people/bob/sessions", body, page).status, 403)
         self.assertEqual(self.send("POST", "/v1/people/vera/sessions", body, page).status, 403)
+        self.assertEqual(self.now(self.store.sessions.list(False, 10, None)).items, ())
+
+    def test_same_name(self) -> None:
+        """A person who is removed meanwhile opens none for the person who gets the name."""
+        page, find_account = self.joined(), Accounts.find_account
+        logins: list[AccountLogin] = []
+
+        async def find_later(accounts: Accounts, login: AccountLogin) -> PersonAccount | None:
+            logins.append(login)
+            if len(logins) > 1:  # the first look is that of the guard
+                await accounts.remove("alice", OPERATOR)
+                await accounts.add("alice", Role.APPROVER, OPERATOR)
+            return await find_account(accounts, login)
+
+        self.patch(Accounts, "find_account", find_later)
+        heard = self.send("POST", "/v1/people/alice/sessions", {"agent": "opencode", "minutes": 60}, page)
+        self.assertEqual((heard.status, len(logins)), (401, 2))
         self.assertEqual(self.now(self.store.sessions.list(False, 10, None)).items, ())
 
     def test_launch_key(self) -> None:
