@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IHostnameResolver
+from twisted.internet.interfaces import IAddress, IHostnameResolver, IResolutionReceiver
 from twisted.internet.testing import MemoryReactorClock, StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
@@ -18,13 +19,20 @@ from aileron.base.posting import post
 class _Resolver:
     """A resolver that says of each name that it is another machine, and only of addresses what they are."""
 
-    def resolveHostName(self, receiver: Any, host: str, portNumber: int = 0, *args: Any, **others: Any) -> Any:
+    def resolveHostName(
+        self,
+        resolutionReceiver: IResolutionReceiver,
+        hostName: str,
+        portNumber: int = 0,
+        addressTypes: Sequence[type[IAddress]] | None = None,
+        transportSemantics: str = "TCP",
+    ) -> Any:
         """Resolve at once."""
-        found = host if host.replace(".", "").isdigit() else "192.0.2.1"
-        receiver.resolutionBegan(self)
-        receiver.addressResolved(IPv4Address("TCP", found, portNumber))
-        receiver.resolutionComplete()
-        return receiver
+        found = hostName if hostName.replace(".", "").isdigit() else "192.0.2.1"
+        resolutionReceiver.resolutionBegan(cast("Any", self))
+        resolutionReceiver.addressResolved(IPv4Address("TCP", found, portNumber))
+        resolutionReceiver.resolutionComplete()
+        return resolutionReceiver
 
 
 class PostTests(SynchronousTestCase):
@@ -39,7 +47,8 @@ class PostTests(SynchronousTestCase):
         self.addCleanup(posting.cancel)
         reactor.advance(0)
         [(host, port, factory, *_)] = reactor.tcpClients
-        protocol, transport = factory.buildProtocol(None), StringTransport()
+        protocol, transport = factory.buildProtocol(IPv4Address("TCP", host, port)), StringTransport()
+        assert protocol is not None
         protocol.makeConnection(transport)
         return host, port, transport.value()
 

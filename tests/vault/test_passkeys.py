@@ -101,7 +101,7 @@ class AddingTests(PasskeysCase):
         for credential in wild:
             self.passkeys.offer()
             self.assertRaises(InvalidRequest, self.passkeys.propose, "x", credential)
-        made = self.person.create(self.passkeys.offer())
+        made: dict[str, Any] = {**self.person.create(self.passkeys.offer())}
         deep = {**made, "response": {**made["response"], "clientDataJSON": write_base64url(b"[" * 9000)}}
         self.assertRaises(InvalidRequest, self.passkeys.propose, "x", deep)
         self.passkeys.offer()
