@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
-from urllib.parse import urlsplit
 
 from attrs import frozen
 from twisted.internet.defer import CancelledError
@@ -73,24 +72,28 @@ async def _send(url: str, body: bytes, clock: Any, headers: Mapping[str, str] | 
 
     from .outgoing import BytesProducer
 
-    host, url = _keep_here(url)
+    host, place = _keep_here(url.encode("ascii"))
     sent = {"Content-Type": "application/json", **host, **(headers or {})}
     trusted = None if url.startswith("http:") else _trust_root()  # no TLS, so no certificates
     agent = Agent(clock, BrowserLikePolicyForHTTPS(trusted))
     fields = Headers({name: [text] for name, text in sent.items()})
-    asked = agent.request(b"POST", url.encode("ascii"), fields, BytesProducer(body))
+    asked = agent.request(b"POST", place, fields, BytesProducer(body))
     return await asked.addTimeout(_ANSWER_SECONDS, clock)
 
 
-def _keep_here(url: str) -> tuple[Mapping[str, str], str]:
+def _keep_here(url: bytes) -> tuple[Mapping[str, str], bytes]:
     """Return the header C{Host} and the URL for plain HTTP to C{localhost} without resolving it, else only the URL."""
-    parts = urlsplit(url)
-    host, colon, port = parts.netloc.lower().partition(":")
+    from twisted.web.client import URI
+
+    uri = URI.fromBytes(url)
+    host = uri.host.decode("ascii").lower()
     # guard of monitoring: plain HTTP to this machine stays there, whatever a resolver says of its name
     #    -> base.test_posting.PostTests.test_name, instead return {}, url
-    if parts.scheme != "http" or connectable(host) == host:
+    if uri.scheme != b"http" or connectable(host) == host:
         return {}, url
-    return {"Host": parts.netloc}, parts._replace(netloc=f"{connectable(host)}{colon}{port}").geturl()
+    sent = {"Host": uri.netloc.decode("ascii")}
+    uri.netloc = b"%b:%d" % (connectable(host).encode("ascii"), uri.port)
+    return sent, uri.toBytes()
 
 
 @cache

@@ -101,9 +101,9 @@ class AddingTests(PasskeysCase):
         for credential in wild:
             self.passkeys.offer()
             self.assertRaises(InvalidRequest, self.passkeys.propose, "x", credential)
-        made: dict[str, Any] = {**self.person.create(self.passkeys.offer())}
-        deep = {**made, "response": {**made["response"], "clientDataJSON": write_base64url(b"[" * 9000)}}
-        self.assertRaises(InvalidRequest, self.passkeys.propose, "x", deep)
+        nested: dict[str, Any] = {**self.person.create(self.passkeys.offer())}
+        nested["response"] = {**nested["response"], "clientDataJSON": write_base64url(b"[" * 9000)}
+        self.assertRaises(InvalidRequest, self.passkeys.propose, "x", nested)
         self.passkeys.offer()
         self.assertRaises(InvalidRequest, self.passkeys.propose, "x", self.person.create(offered))
         twice = self.person.create(self.passkeys.offer())
