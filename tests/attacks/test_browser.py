@@ -153,7 +153,7 @@ class BrowserTests(DoorTestCase):
         try:
             return not await self.evaluate_in(target, _LANDING)
         except PageError as error:
-            if "execution context" not in str(error):
+            if not any(words in str(error) for words in ("execution context", "Inspected target navigated")):
                 raise
             return False
 

@@ -99,7 +99,7 @@ class TwoHomes(Home):
         path.write_bytes(template.document)
         path.chmod(0o600)
         process = ProcessFacts(name, "here", 1, "1")
-        tuning = Tuning(busy_seconds=0, durable=False, process=process, several=True, lease_seconds=_LEASE_SECONDS)
+        tuning = Tuning(busy_seconds=2.0, durable=False, process=process, several=True, lease_seconds=_LEASE_SECONDS)
         address = read_address(self.server.url(self.name))
         store = unopened_store(address, self.clock, lambda *_: self.pool, tuning)
         self.sync(store.open())
