@@ -170,10 +170,11 @@ class Trial:
             if self.is_stopped:
                 break
             await self._one(number)
-        governing.cancel()
-        (ended,) = await asyncio.gather(governing, return_exceptions=True)
-        if isinstance(ended, Exception):
-            self.tally.broke(AT_RANDOM, LOST, f"{ended!r}")
+        while not governing.done():  # asyncio.wait_for of Python 3.11 loses a cancellation that comes with the answer
+            governing.cancel()
+            await asyncio.wait((governing,), timeout=1)
+        if not governing.cancelled():
+            self.tally.broke(AT_RANDOM, LOST, f"{governing.exception()!r}")
 
     def _look_at_logs(self, what: str) -> None:
         for place in self.places:
