@@ -24,8 +24,8 @@ _PRESENT, _VERIFIED, _SYNCED, _ATTESTED = 0x01, 0x04, 0x18, 0x40
 _COUNT_BYTES, _LENGTH_BYTES, _NUMBER_BYTES = 4, 2, 32
 # The CBOR (RFC 8949) of a P-256 key in COSE (RFC 9053), without its two numbers: {1: 2, 3: -7, -1: 1, -2: x, -3: y}
 _COSE_X, _COSE_Y = bytes.fromhex("a5010203262001215820"), bytes.fromhex("225820")
-# The CBOR of {"fmt": "none", "attStmt": {}, "authData": …}, followed by the length as one byte
-_ATTESTATION = bytes.fromhex("a363666d74646e6f6e656761747453746d74a068617574684461746158")
+# The CBOR of {"fmt": "none", "attStmt": {}, "authData": …}, followed by the length as two bytes
+_ATTESTATION = bytes.fromhex("a363666d74646e6f6e656761747453746d74a068617574684461746159")
 
 
 @implementer(IPasskeyBook)
@@ -77,7 +77,8 @@ class SoftwareAuthenticator:
         length = len(self.id).to_bytes(_LENGTH_BYTES, "big")
         data = self._data(_ATTESTED) + bytes(16) + length + self.id + self._cose()
         given = {"clientDataJSON": self._client("webauthn.create", options)}
-        return self._credential({**given, "attestationObject": _ATTESTATION + bytes([len(data)]) + data})
+        size = len(data).to_bytes(_LENGTH_BYTES, "big")
+        return self._credential({**given, "attestationObject": _ATTESTATION + size + data})
 
     def get(self, options: Mapping[str, Any]) -> dict[str, JSON]:
         """Return the result of C{navigator.credentials.get} for these options."""

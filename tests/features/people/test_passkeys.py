@@ -281,6 +281,12 @@ class AddTests(PasskeyCase):
         self.assertEqual(self.send("POST", PATH, late, self.page).status, 403)
         self.assertEqual(len(self.account().passkeys), 1)
 
+    def test_long(self) -> None:
+        """A passkey whose ID is longer than WebAuthn permits is refused."""
+        for length, status in ((1024, 409), (1023, 201)):
+            body = self.create(self.offered().json, evolve(self.mine, id=b"x" * length))
+            self.assertEqual(self.send("POST", PATH, body, self.page).status, status, length)
+
     def test_unsound(self) -> None:
         """A passkey of another origin or site, or without a verified person, is refused."""
         for changes in ({"origin": "https://evil.example"}, {"site": "evil.example"}, {"verifies": False}):
