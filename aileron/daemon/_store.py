@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -28,8 +29,7 @@ from ._record import report_needs
 _SALT_BYTES = 16
 _NAME_BYTES, _LEAST_LEASE_SECONDS = 8, 2
 _NOT_MOVED = (
-    "config.yaml names a database as store.url, but the home has {file}. Move it: aileron store migrate --to {url}."
-    " Or remove store.url."
+    "config.yaml names a database as store.url, but the home has {file}. Move it: {command}. Or remove store.url."
 )
 _MOVED = (
     "The store of this home was moved to a PostgreSQL server, and no trusted config.yaml names it. A start with the"
@@ -73,8 +73,14 @@ def find_place(home: Home, settings: StoreSettings) -> Path | ServerAddress:
             raise InvalidRequest(_MOVED)
         return home.database
     if home.database.exists():
-        raise InvalidRequest(_NOT_MOVED.format(file=home.database, url=settings.url))
+        raise InvalidRequest(_NOT_MOVED.format(file=home.database, command=_migration(settings)))
     return find_server(settings.url, settings.password_file)
+
+
+def _migration(settings: StoreSettings) -> str:
+    """Return the command that moves the store to the server of the settings, as a shell reads it."""
+    place = [] if settings.password_file is None else ["--password-file", str(settings.password_file)]
+    return shlex.join(["aileron", "store", "migrate", "--to", str(settings.url), *place])
 
 
 def find_server(url: str, password_file: Path | None) -> ServerAddress:

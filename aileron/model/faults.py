@@ -99,6 +99,7 @@ ADVICE: Mapping[str, Advice] = {
 """The advice by class of failure. The set is closed, like the taxonomy."""
 
 _COMMAND = "aileron "
+_ALONE = "If it cannot wait for them, approve alone: aileron approve ID --force --reason TEXT"
 _VAULT = {
     "missing": "Create a vault first: aileron vault init",
     "lost": "Restore secrets.json from a copy, or start over with an empty vault: aileron vault reset",
@@ -115,6 +116,8 @@ def what_then(kind: str, message: str, details: Mapping[str, JSON]) -> str:
     seconds = details.get("retry_after")
     if kind == "vault_locked" and str(details.get("state")) in _VAULT:
         return _VAULT[str(details["state"])]
+    if kind == "forbidden" and details.get("rule") is True:
+        return _ALONE
     if known is None or _COMMAND in message:
         return ""
     if kind == "limit_exceeded" and isinstance(seconds, (int, float)) and seconds > 0:

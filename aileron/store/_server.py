@@ -46,6 +46,8 @@ _ENDING = ("FATAL", "PANIC")
 BATCH_SECONDS = 1.0
 """The time after which a batch is committed, and its other jobs are the next batch."""
 
+_NO_PASSWORD = "no password supplied"
+_NAME_ONE = "Put it in a file: store.password_file in config.yaml, or --password-file of the command."
 _PAUSE_SECONDS = 0.5
 _MOST_PIECES = 16
 
@@ -401,4 +403,6 @@ def run(pool: PostgreSQLPool, function: Any, *args: Any) -> Deferred[Any]:
 def explain(error: BaseException, pool: PostgreSQLPool) -> StoreUnavailable:
     """Return the error for somebody who starts the daemon: with the server's words if it refused the connection."""
     words = str(error).strip().partition("\n")[0] if isinstance(error, psycopg.OperationalError) else ""
+    if _NO_PASSWORD in words:
+        words = f"{words}. {_NAME_ONE}"
     return StoreUnavailable(f"The database cannot be used: {words}") if words else pool.refusal(error)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ._listener import Listener
     from ._vaults import SharedVaults
 
-INSTALL = "install it, as by: pip install 'aileron[postgresql]'"
+INSTALL = "Install it: pipx inject aileron 'psycopg[binary]'"
 
 
 @frozen
@@ -283,7 +283,7 @@ def _use_server(
         from ._server import PostgreSQLPool, run
         from ._server_schema import migrate_server
     except ImportError as error:
-        raise StoreUnavailable(f"PostgreSQL needs the package psycopg ({error}): {INSTALL}") from None
+        raise StoreUnavailable(f"PostgreSQL needs the package psycopg ({error}). {INSTALL}") from None
     writing = PostgreSQLPool(address, reactor, threads, tuning, writes=True)
     reading = PostgreSQLPool(address, reactor, threads, tuning, writes=False)
     return _Pools(reactor, writing, reading), lambda: run(writing, migrate_server)

@@ -140,7 +140,7 @@ def _pool(address: ServerAddress, *, writes: bool = True) -> Iterator[PostgreSQL
     except ImportError as error:
         from ._store import INSTALL
 
-        raise StoreUnavailable(f"PostgreSQL needs the package psycopg ({error}): {INSTALL}") from None
+        raise StoreUnavailable(f"PostgreSQL needs the package psycopg ({error}). {INSTALL}") from None
     pool = PostgreSQLPool(address, UnthreadedReactor(), UnthreadedPool, _TUNING, writes=writes)
     try:
         yield pool

@@ -242,7 +242,7 @@ class ApproveTests(ApprovalCase):
         self.assertEqual((code, "POST https://slack.com/api/chat.postMessage" in out), (0, True))
         given = {"approved": True, "digest": DIGEST, "forced": True, "reason": "It is down."}
         self.assertEqual(self.site.bodies("POST", DECIDE), [given])
-        for words in (("--force",), ("--force", "--reason", ""), ("--force", "--reason", "x", "--identical")):
+        for words in (("--force",), ("--force", "--reason", " "), ("--force", "--reason", "x", "--identical")):
             code, _, err = self.as_operator("approval", "approve", RUN, *words, answers=["y"])
             self.assertEqual(code, 2, err)
         self.as_operator("approval", "approve", RUN, "--force", "--reason", "It is down.", answers=["n"])

@@ -80,6 +80,7 @@ class ClassesTests(SynchronousTestCase):
         self.assertIn("Try again in 30 s.", what_then("limit_exceeded", "Too many.", {"retry_after": 30}))
         self.assertIn("vault init", what_then("vault_locked", "It is missing.", {"state": "missing"}))
         self.assertIn("vault reset", what_then("vault_locked", "It is lost.", {"state": "lost"}))
+        self.assertIn("approve ID --force", what_then("forbidden", "It needs bob.", {"rule": True}))
         self.assertEqual(what_then("another_daemons_class", "Odd.", {}), "")
 
     def test_commands(self) -> None:

@@ -32,7 +32,15 @@ class PlaceTests(SynchronousTestCase):
         self.assertIsInstance(place, ServerAddress)
         self.home.database.touch()
         error = self.assertRaises(InvalidRequest, find_place, self.home, StoreSettings(_URL))
-        self.assertIn(f"aileron store migrate --to {_URL}", error.message)
+        self.assertIn(f"aileron store migrate --to {_URL}.", error.message)
+
+    def test_command(self) -> None:
+        """The command that moves the file is quoted for a shell, and names the file of the password."""
+        self.home.database.touch()
+        settings = StoreSettings("postgresql://u@/a?host=/run", Path("/home/a b/password"))
+        error = self.assertRaises(InvalidRequest, find_place, self.home, settings)
+        command = "--to 'postgresql://u@/a?host=/run' --password-file '/home/a b/password'. Or"
+        self.assertIn(command, error.message)
 
     def test_moved(self) -> None:
         """A home whose store was moved gets no empty one: as if config.yaml were not trusted."""

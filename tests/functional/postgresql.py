@@ -156,7 +156,7 @@ def make_server() -> Server:
     try:
         import psycopg  # noqa: F401
     except ImportError:
-        raise SkipTest("psycopg is not installed: pip install 'aileron[postgresql]'") from None
+        raise SkipTest("psycopg is not installed: pip install 'psycopg[binary]'") from None
     directory = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
     as_user = as_ordinary_user()
     if as_user:

@@ -11,7 +11,7 @@ import attrs
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from aileron.base.unthreaded import UnthreadedPool
+from aileron.base.unthreaded import UnthreadedPool, UnthreadedReactor
 from aileron.model.authority import PendingLimits
 from aileron.model.errors import StateConflict, StoreUnavailable
 from aileron.model.queries import AuditQuery
@@ -352,6 +352,18 @@ class SchemaTests(ServerCase):
         refused = self.refused(store.open(), StoreUnavailable)
         self.assertIn('database "nowhere" does not exist', refused.message)
         self.do(store.close())
+
+    def test_no_password(self) -> None:
+        """If the server asks for a password and none is given, the error says where to put it."""
+        import psycopg
+
+        from aileron.store._server import PostgreSQLPool, explain
+
+        words = "connection failed: fe_sendauth: no password supplied"
+        address = read_address(self.server.url("any"))
+        pool = PostgreSQLPool(address, UnthreadedReactor(), UnthreadedPool, _TUNING, writes=False)
+        self.addCleanup(pool.close)
+        self.assertIn("--password-file", explain(psycopg.OperationalError(words), pool).message)
 
     def test_same_tables(self) -> None:
         """Both databases have the same tables, columns, keys and indexes, at the same version."""

@@ -101,7 +101,7 @@ def show_approval(command: OperatorCommand, /, approval_id: str, raw: bool) -> N
 def approve(command: OperatorCommand, /, approval_ids: tuple[str, ...], yes: bool, identical: bool, **how: Any) -> None:
     """Show each request in full, ask, and approve exactly what was shown. With --grant also allow similar calls."""
     as_json = command.as_json
-    if how["forced"] and not how["reason"]:
+    if how["forced"] and not (how["reason"] or "").strip():
         raise click.UsageError("--force needs --reason, which is recorded.")
     if identical:
         options = {

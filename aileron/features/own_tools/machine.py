@@ -114,4 +114,4 @@ def list_lacking(
     if not system_authorities(bundles):
         yield "This system has no certificate authorities.", "Install the package: ca-certificates"
     if declared.graphql and find_spec("graphql") is None:
-        yield NO_GRAPHQL, "Install it: pip install 'aileron[graphql]'"
+        yield NO_GRAPHQL, "Install it: pipx inject aileron 'graphql-core'"

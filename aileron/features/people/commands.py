@@ -142,6 +142,9 @@ def connect(command: OperatorCommand, /, name: str, agent: str, hours: int) -> N
     def print_variables(opened: Mapping[str, Any]) -> None:
         for variable, text in {"AILERON_URL": command.cli.running().url, "AILERON_TOKEN": opened["token"]}.items():
             say("{variable}={text}", variable=variable, text=text)
+        note(
+            "On another machine, set AILERON_URL to the https:// address at which that machine reaches the agent site."
+        )
         note("Session {id} ends after {hours} h. To end it now: aileron session end {id}", id=opened["id"], hours=hours)
 
     command.show(

@@ -224,7 +224,9 @@ def draw_asked_by(approval: Approval, session: Session | None, cards: Sequence[C
         yield from (". Undoes ", tags.a("an earlier run", href=f"/runs/{visible(approval.run.undoes)}"))
     if approval.expires_at:
         yield from (". Expires ", moment(approval.expires_at))
-    yield tags.strong(f". {visible(approval.progress)}" if approval.progress else "", id="progress")
+    if approval.progress:
+        yield " · "
+    yield tags.strong(visible(approval.progress), id="progress")
 
 
 def draw_origin(approval: Approval, session: Session | None) -> Iterator[Tag | str]:

@@ -295,9 +295,11 @@ class PersonTests(OidcCase):
     def test_group_left(self) -> None:
         """A sign-in of somebody who has no role any more is refused, and ends the logins from before."""
         page = self.signed_in()
+        before = self.only_account()
         self.issuer.person["groups"] = []
         self.refused("gives you no role")
         self.assertEqual(self.looks(page), 401)
+        self.assertEqual(self.only_account().login, before.login)  # so approvals given before still count
 
     def test_removed(self) -> None:
         """Who was removed is out with the next request, and stays out until the operator allows it."""

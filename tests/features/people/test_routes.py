@@ -6,13 +6,15 @@ import re
 from typing import Any
 
 from attrs import evolve
+from twisted.web.template import flattenString
 
 from aileron.base.json import utc
 from aileron.model.audit import Actor
 from aileron.model.authority import PasskeyRule
-from aileron.model.people import PersonAccount, Role
+from aileron.model.people import ApproverRule, PersonAccount, Role
 from aileron.model.runs import Call
 from aileron.testing import scripted_offer
+from aileron.web.approvals.page import draw_asked_by
 from tests.features.phone.case import PUBLIC
 
 from .case import PASSPHRASE, PeopleCase
@@ -143,6 +145,17 @@ class RefusedTests(PeopleCase):
         self.add_phone()
         mine = self.send("GET", path, browser=self.sign_in())
         self.assertIn("by somebody else than the requester", mine.text)
+
+    def test_count(self) -> None:
+        """The count of approvals is separated from what is before it, and is missing where one person is enough."""
+        approval = self.now(self.runner.approval(self.run_id))
+        several = evolve(approval, approvers=ApproverRule(count=2))
+        drawn = [
+            self.successResultOf(flattenString(None, [*draw_asked_by(each, None, ())])).decode()
+            for each in (approval, several)
+        ]
+        self.assertIn('</time><strong id="progress"></strong>', drawn[0])
+        self.assertIn('</time> · <strong id="progress">0 of 2 approvals</strong>', drawn[1])
 
     def test_alone(self) -> None:
         """An administrator, and the operator at the desk, are offered to approve alone; nobody else is."""
