@@ -42,6 +42,9 @@ from .tasks import KeyedLocks, Tasks, shielded
 
 _PLACEHOLDER = "dry-run"
 _NEVER_BEGAN = frozenset((RunState.DENIED, RunState.CANCELLED, RunState.EXPIRED))
+_MOST_LOOKS = 3
+"""How often an undo is submitted in a row. What was found at another daemon may have ended just then."""
+
 _NO_PREVIEW = make_unavailable(Cancelled("A dry run reads nothing from the service.").fault())
 
 
@@ -222,26 +225,39 @@ class Submission:
         undone = await self._runs.run(run_id)
         if undone.state is not RunState.COMPLETED:
             raise make_conflict(undone)
-        earlier = 0
-        async for run in self._runs.all(RunQuery(undoes=run_id)):
-            if not await self._did_nothing(run):
-                return run
-            earlier += 1
+        for _ in range(_MOST_LOOKS):
+            earlier = 0
+            async for run in self._runs.all(RunQuery(undoes=run_id)):
+                if not await self._did_nothing(run):
+                    return run
+                earlier += 1
+            undoing = await self._submit_undo(undone, actor, earlier)
+            # guard of several daemons: a run that did nothing undoes nothing, also if it ended just now
+            #    -> runner.test_several.UndoTests.test_ended_meanwhile, instead return undoing
+            if not await self._did_nothing(undoing):
+                break
+        return undoing
+
+    async def _submit_undo(self, undone: Run, actor: Actor, earlier: int) -> Run:
+        """Submit a run that undoes a completed one, or return the one that another daemon has just submitted.
+
+        :param earlier: how many runs were to undo it, and did nothing.
+        """
         self._offerings.refresh()
         action = self._offerings.find(undone.action).action
         if action.inverse is None:
             raise CapabilityDenied(f"The action {action.name} does not say how it is undone.")
         if action.digest != undone.manifest_digest:
             raise Conflict(f"The action {action.name} changed after this run, so it cannot be undone automatically.")
-        outputs = {step.step_id: step.output for step in await self._runs.list_steps(run_id)}
+        outputs = {step.step_id: step.output for step in await self._runs.list_steps(undone.id)}
         arguments = resolve_inverse(action.inverse, KnownValues(undone.arguments, outputs))
+        # guard of several daemons: of two daemons one undoes a run -> runner.test_several.UndoTests.test_both
+        key = Call.mint_key(f"undo-{undone.id}-{earlier}")
+        name, owner = action.inverse.action, undone.owner
         try:
-            # guard of several daemons: of two daemons one undoes a run -> runner.test_several.UndoTests.test_both
-            key = Call.mint_key(f"undo-{run_id}-{earlier}")
-            call = Call(action.inverse.action, arguments, actor, undoes=run_id, owner=undone.owner, idempotency_key=key)
-            return await self.submit(call)
+            return await self.submit(Call(name, arguments, actor, undoes=undone.id, owner=owner, idempotency_key=key))
         except NotFound as error:
-            raise NotFound(f"It is undone by the action {action.inverse.action}. {error.message}") from None
+            raise NotFound(f"It is undone by the action {name}. {error.message}") from None
 
     async def _did_nothing(self, run: Run) -> bool:
         """Return whether a run ended without an effect: it never began, or no step of it completed."""
@@ -303,6 +319,9 @@ class Submission:
             run.manifest_digest != action.digest
             # guard of promise 4: an idempotency key is bound to its arguments -> KeptTests.test_key
             or canonical(run.asked_for) != canonical(arguments)
+            # guard of several daemons: a call that undoes nothing is not taken for an undo
+            #    -> runner.test_several.UndoTests.test_taken_key
+            or run.undoes != call.undoes
         ):
             raise Conflict("This idempotency key was used with other arguments or another version of the action.")
         return run

@@ -21,7 +21,7 @@ from aileron.model.errors import (
 )
 from aileron.model.faults import Fault
 from aileron.model.queries import RunQuery
-from aileron.model.runs import Run, RunState, Transition
+from aileron.model.runs import Call, Run, RunState, Transition
 from aileron.runner import Runner
 from aileron.runner.pauses import PAUSED_ROW
 from aileron.testing import RunsProxy
@@ -464,18 +464,44 @@ class AgainTests(SeveralCase):
 class UndoTests(SeveralCase):
     """A completed run that two daemons are asked to undo."""
 
-    def test_both(self) -> None:
-        """The other daemon is asked meanwhile: there is one run that undoes it, until that one has done nothing."""
+    def completed(self) -> Run:
         self.write("open", manifest("open", step("post"), UNDO, gated=False))
         self.offer("take-back", BACK, gated=False)
         self.connector.script.append(Outcome({"ts": "17.4"}))
-        run = self.submit("open", {"text": "hello", "times": 2})
+        return self.submit("open", {"text": "hello", "times": 2})
+
+    def test_both(self) -> None:
+        """The other daemon is asked meanwhile: there is one run that undoes it, until that one has done nothing."""
+        run = self.completed()
         self.overtake(lambda: self.one.submission.undo(run.id, OPERATOR))
         undoing = self.sync(self.two.submission.undo(run.id, OPERATOR))
         self.assertEqual([undoing.id], [each.id for each in self.undoing(run)])
         self.approve(undoing, approved=False)
         again = self.sync(self.two.submission.undo(run.id, OPERATOR))
         self.assertEqual({undoing.id, again.id}, {each.id for each in self.undoing(run)})
+
+    def test_ended_meanwhile(self) -> None:
+        """What the other daemon was asked meanwhile was withdrawn as well: there is another run."""
+        run = self.completed()
+
+        async def act() -> None:
+            undoing = await self.one.submission.undo(run.id, OPERATOR)
+            await self.one.submission.withdraw(undoing.id, OPERATOR, None)
+
+        self.overtake(act)
+        again = self.sync(self.two.submission.undo(run.id, OPERATOR))
+        self.assertIs(again.state, RunState.PENDING)
+        self.assertEqual(len(self.undoing(run)), 2)
+
+    def test_taken_key(self) -> None:
+        """A call that undoes nothing and has the key of an undo is not taken for one, before or at the write."""
+        run = self.completed()
+        key = Call.mint_key(f"undo-{run.id}-0")
+        call = Call("take-back", {"text": "17.4", "times": 2}, OPERATOR, idempotency_key=key)
+        self.overtake(lambda: self.one.submission.submit(call))
+        for _ in range(2):
+            self.fails(self.two.submission.undo(run.id, OPERATOR), Conflict)
+        self.assertEqual(list(self.undoing(run)), [])
 
     def undoing(self, run: Run) -> Sequence[Run]:
         """The runs that undo a run."""
