@@ -40,8 +40,8 @@ ANSWER_SECONDS = 60.0
 ADD_SECONDS = 120.0
 """How long a passkey can be added after the confirmation."""
 
-_REMEMBERED = timedelta(minutes=5)
-"""How long a used challenge is stored. It is longer than challenges last, also by clocks that differ by minutes."""
+_REMEMBERED = timedelta(days=1)
+"""How long a used challenge is stored. It is longer than challenges last, also by clocks that differ by hours."""
 
 _TOO_LATE = "This took too long, or your account was changed meanwhile. Nothing was added. Try again."
 _NOT_MADE = "This is no passkey for this address. Nothing was added. Try again."

@@ -10,6 +10,7 @@ from attrs import evolve
 from treq.testing import StubTreq
 from twisted.internet.defer import Deferred
 
+from aileron.base.json import utc
 from aileron.base.signatures import write_base64url
 from aileron.features.people._accounts import Accounts
 from aileron.features.people._attempts import FREE
@@ -26,7 +27,7 @@ from aileron.features.people._passkeys import (
 from aileron.features.people.running import NONCE_TAG, sign_nonce
 from aileron.features.phone.values import PhoneSettings, PhoneTls
 from aileron.model.errors import Conflict, Unauthorized
-from aileron.model.people import AccountPasskey, Role
+from aileron.model.people import AccountPasskey, PasskeyUse, Role
 from aileron.model.queries import AuditQuery
 from aileron.testing import MemoryOperators, SigningBrowser, SoftwareAuthenticator
 from aileron.vault import Nonces, RelyingParty
@@ -155,6 +156,17 @@ class SignInTests(PasskeyCase):
         page, nonce = SigningBrowser.generate("", self.clock.seconds), self.nonce()
         body = {"nonce": nonce, "credential": self.credential(nonce, page)}
         self.assertEqual(self.answer(page, body)[1].status, 200)
+        self.refused(self.answer(page, body)[1])
+
+    def test_replayed_after_another(self) -> None:
+        """Nor does it count again once a daemon whose clock is an hour ahead has accepted another answer."""
+        self.mine.count = -1
+        page, nonce = SigningBrowser.generate("", self.clock.seconds), self.nonce()
+        body = {"nonce": nonce, "credential": self.credential(nonce, page)}
+        self.assertEqual(self.answer(page, body)[1].status, 200)
+        account, at = self.account(), utc(self.clock.seconds() + 3600)
+        use = PasskeyUse(account.passkeys[0].id, 0, at)
+        self.assertTrue(self.now(self.store.people.use_passkey(account, use, "c" * 64, at)))
         self.refused(self.answer(page, body)[1])
 
     def test_another_page(self) -> None:
