@@ -67,9 +67,14 @@ class ProcessTests(FunctionalTestCase):
 
     def test_found(self) -> None:
         """What its arguments and its environment show is found."""
-        process = subprocess.Popen(["sleep", "60"], env={"TOKEN": "canary-of-a-process"})
-        self.addCleanup(process.wait)
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(["cat"], stdin=pipe, stdout=pipe, env={"TOKEN": "canary-of-a-process"})
+        self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(b"begun\n")
+        process.stdin.flush()
+        self.assertEqual(process.stdout.readline(), b"begun\n")  # until a program runs, it has no arguments
         self.assertEqual(
             canary.in_process(process.pid, "canary-of-a-process"),
             [canary.Finding(f"/proc/{process.pid}/environ", "plain")],
